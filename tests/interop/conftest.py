@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import obstore
 import pytest
 from kafka_broker import Broker
-from oracle import Builder, Oracle
+from oracle import BUILT, Builder, Oracle
 from registry_server import Apicurio, newer_java
-from s3_server import BUCKET, client, put_directory, s3_server
+from s3_server import BUCKET, client, free_ports, put_directory, s3_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,9 +61,15 @@ def apicurio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apicurio]:
 
 
 @pytest.fixture(scope="session")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def catalog_port() -> int:
+    """The port of the S3 server's Iceberg REST catalog."""
+    return free_ports(1)[0]
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory, catalog_port: int) -> Iterator[str]:
     """The endpoint of an S3 server."""
-    with s3_server(tmp_path_factory.mktemp("seaweed")) as endpoint:
+    with s3_server(tmp_path_factory.mktemp("seaweed"), catalog_port) as endpoint:
         yield endpoint
 
 
@@ -98,6 +104,7 @@ def spark(spark_events: Path) -> Iterator[SparkSession]:
         .config("spark.eventLog.enabled", "true")
         .config("spark.eventLog.dir", spark_events.as_uri())
         .config("spark.eventLog.compress", "false")
+        .config("spark.jars", ",".join(map(str, sorted((BUILT / "lib-spark").glob("*.jar")))))
         .getOrCreate()
     )
     yield session

@@ -3,24 +3,49 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import os
+import re
+import shutil
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import aiokafka
 import confluent_kafka
 import kafka
+import magicbyte
+import pytest
 from kafka_broker import CLASSES, JAVA
 from oracle import BUILT
 
-JAVA_VERSIONS = ("3.9.1", "4.4.0")
+JAVA_VERSIONS = ("2.8.2", "3.9.1", "4.4.0")
 SECONDS = 30
 
-Record = tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
-"""Offset, key, value and headers."""
+Header = tuple[str, bytes | None]
+Record = tuple[int, int, bytes | None, bytes | None, list[Header]]
+"""Offset, timestamp or -1, key, value and headers."""
 Read = dict[str, list[Record]]
 """The records of each topic that has any."""
+
+
+def by_log(directory: Path, isolation: str) -> list[Record]:
+    """The records that clients of a partition should get, by our own reader, which Kafka's classes judge elsewhere."""
+    log = magicbyte.PartitionLog(directory, mode="PERMISSIVE")
+    return [
+        (
+            one.offset,
+            one.timestamp,
+            one.key_bytes,
+            one.value_bytes,
+            [(name, value if value is None else bytes(value)) for name, value in one.headers],
+        )
+        for one in log.records(isolation_level=isolation)  # type: ignore[arg-type]
+        if one.control is None
+    ]
 
 
 def by_java(
@@ -36,7 +61,7 @@ def by_java(
     for line in output.splitlines():
         topic, _, record = line.partition("\t")
         lines.setdefault(topic, []).append(record)
-    assert lines.pop("described") == [f"{len(asked)}\t1"]
+    assert lines.pop("listed") == [f"{len(asked)}\t1"]
     return lines
 
 
@@ -59,10 +84,17 @@ def by_librdkafka(bootstrap: str, isolation: str, group: str | None, topics: lis
     while _count(found) < count and time.monotonic() < deadline:
         for message in consumer.consume(1000, 0.2):
             assert message.error() is None, message.error()
-            record = message.offset(), message.key(), message.value(), message.headers() or []
-            found.setdefault(message.topic(), []).append(record)
+            found.setdefault(message.topic(), []).append(of_librdkafka(message))
     consumer.close()
     return found
+
+
+def of_librdkafka(message: confluent_kafka.Message) -> Record:
+    """A record of a message."""
+    kind, timestamp = message.timestamp()
+    if kind == confluent_kafka.TIMESTAMP_NOT_AVAILABLE:
+        timestamp = -1
+    return message.offset(), timestamp, message.key(), message.value(), message.headers() or []
 
 
 def by_kafka_python(bootstrap: str, isolation: str, group: str | None, topics: list[str], count: int) -> Read:
@@ -112,13 +144,121 @@ def by_aiokafka(bootstrap: str, isolation: str, group: str | None, topics: list[
     return found
 
 
-BY_NAME = {"librdkafka": by_librdkafka, "kafka-python": by_kafka_python, "aiokafka": by_aiokafka}
+def by_kcat(bootstrap: str, isolation: str, group: str | None, topics: list[str], count: int) -> Read:
+    """kcat ends by itself, wherever it finds the end. It consumes several topics as a member of a group only."""
+    settings = {"isolation.level": isolation, "fetch.wait.max.ms": "50", "auto.offset.reset": "earliest"}
+    command = ["kcat", "-b", bootstrap, "-e", "-q", "-f", r"%t %o %T %K %S\n%k%s%h" + KCAT_END.decode()]
+    command += [word for name, value in settings.items() for word in ("-X", f"{name}={value}")]
+
+    def run(*arguments: str) -> bytes:
+        done = subprocess.run([*command, *arguments], check=True, capture_output=True, timeout=60)
+        assert done.stderr == b""
+        return done.stdout
+
+    if group is not None:
+        return _parse_kcat(run("-G", group, *topics))
+    # They mostly wait.
+    with ThreadPoolExecutor(16) as pool:
+        outputs = pool.map(lambda topic: run("-C", "-t", topic, "-p", "0", "-o", "beginning"), topics)
+        return _parse_kcat(b"".join(outputs))
+
+
+KCAT_END = b"(end of the record)"
+
+
+def _parse_kcat(output: bytes) -> Read:
+    found: Read = {}
+    left = io.BytesIO(output)
+    while head := left.readline():
+        topic, offset, timestamp, *sizes = head.decode().split()
+        parts = [None if size < 0 else left.read(size) for size in map(int, sizes)]
+        end = output.index(KCAT_END, left.tell())
+        headers = left.read(end - left.tell())
+        left.seek(end + len(KCAT_END))
+        found.setdefault(topic, []).append(_printed(int(offset), int(timestamp), *parts, headers))
+    return found
+
+
+def as_printed_by_kcat(record: Record) -> Record:
+    """Headers are one text, and each value ends before its first zero byte."""
+    offset, timestamp, key, value, headers = record
+    shown = ((name.encode(), b"NULL" if of is None else of.partition(b"\0")[0]) for name, of in headers)
+    return _printed(offset, timestamp, key, value, b",".join(b"%b=%b" % pair for pair in shown))
+
+
+def _printed(offset: int, timestamp: int, key: bytes | None, value: bytes | None, headers: bytes) -> Record:
+    # For no timestamp, kcat prints 0 or -1.
+    return offset, max(timestamp, 0), key, value, [("", headers)] if headers else []
+
+
+ONLY_THIS_GO = {**os.environ, "GOTOOLCHAIN": "local"}
+GO_SOURCES = Path(__file__).parent / "clients" / "franz-go"
+
+
+def by_franz_go(bootstrap: str, isolation: str, group: str | None, topics: list[str], count: int) -> Read:
+    """The program is built when it is first needed; without Go, the test is skipped."""
+    needed = re.search(r"^go (\d+)\.(\d+)", (GO_SOURCES / "go.mod").read_text(), re.MULTILINE)
+    assert needed is not None
+    if (go := _go_version()) < tuple(map(int, needed.groups())):
+        pytest.skip(
+            f"franz-go needs Go {'.'.join(needed.groups())} or newer (found: {'.'.join(map(str, go)) or 'none'})"
+        )
+    program = BUILT / "franz-go"
+    subprocess.run(["go", "build", "-o", str(program), "."], check=True, cwd=GO_SOURCES, env=ONLY_THIS_GO)
+    command = [str(program), bootstrap, isolation, group or "assign", str(count), *topics]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=60).stdout
+    found: Read = {}
+    for line in output.splitlines():
+        topic, _, record = line.partition("\t")
+        found.setdefault(topic, []).append(of_line(record))
+    return found
+
+
+def as_read_by_franz_go(record: Record) -> Record:
+    """Timestamps are nanoseconds of 64 bits."""
+    offset, timestamp, *others = record
+    low = timestamp * 1_000_000 % 2**64
+    return offset, (low - 2**64 if low >= 2**63 else low) // 1_000_000, *others
+
+
+def _go_version() -> tuple[int, ...]:
+    if shutil.which("go") is None:
+        return ()
+    asked = ["go", "env", "GOVERSION"]
+    shown = subprocess.run(asked, check=True, capture_output=True, text=True, env=ONLY_THIS_GO).stdout
+    return tuple(map(int, re.findall(r"\d+", shown)))
+
+
+def of_line(line: str) -> Record:
+    """A record of a line in the form that the fixtures' digests use."""
+    offset, timestamp, _, key, value, headers = line.split("\t")
+    pairs = (pair.split("=") for pair in headers.split(";")[:-1])
+    named = [(bytes.fromhex(name).decode(), _of_hex(of)) for name, of in pairs]
+    return int(offset), int(timestamp), _of_hex(key), _of_hex(value), named
+
+
+def _of_hex(text: str) -> bytes | None:
+    return None if text == "null" else bytes.fromhex(text)
+
+
+Reads = Callable[[str, str, str | None, list[str], int], Read]
+BY_NAME: dict[str, Reads] = {
+    "librdkafka": by_librdkafka,
+    "kcat": by_kcat,
+    "kafka-python": by_kafka_python,
+    "aiokafka": by_aiokafka,
+    "franz-go": by_franz_go,
+}
+AS_SEEN: dict[str, Callable[[Record], Record]] = {"kcat": as_printed_by_kcat, "franz-go": as_read_by_franz_go}
+"""What some clients make of a record."""
+READS_OLD_LZ4 = {"librdkafka", "kcat"}
+"""The others refuse LZ4 in old message sets."""
 
 
 def _add(found: Read, polled: dict[Any, list[Any]]) -> None:
     for partition, records in polled.items():
         found.setdefault(partition.topic, []).extend(
-            (one.offset, one.key, one.value, list(one.headers)) for one in records
+            (one.offset, one.timestamp, one.key, one.value, list(one.headers)) for one in records
         )
 
 

@@ -78,6 +78,40 @@ class Client:
         self._process.wait(20)
 
 
+class Tools:
+    """Kafka's own tools, by the names of their scripts, in one process."""
+
+    _CLASSES = {
+        "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+        "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+        "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+        "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    }
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(java("Tools"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def run(self, name: str, *arguments: str) -> list[str]:
+        """The lines that a tool prints; bytes that are no UTF-8 are escaped."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(("\t".join((self._CLASSES[name], *arguments)) + "\n").encode())
+        self._process.stdin.flush()
+        lines: list[str] = []
+        for line in self._process.stdout:
+            text = line.decode(errors="backslashreplace").rstrip("\n")
+            if text.startswith("exit status "):
+                assert text == "exit status 0", (name, arguments, text, lines)
+                return lines
+            lines.append(text)
+        raise RuntimeError(f"{name}: the process ended")
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(20)
+
+
 class Broker:
     """One KRaft node. The topics are created once; each `open` puts other files into their directories."""
 

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
-import http.server
-import random
-import socket
-import threading
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,6 +10,7 @@ import magicbyte
 import obstore
 import pyarrow as pa
 import pytest
+from flaky_proxy import flaky_proxy
 from magicbyte import PartitionLog, mount_storage
 from magicbyte.cli import main
 from s3_server import BUCKET, OPTIONS, SECRET, client, put_directory
@@ -90,71 +85,13 @@ def test_an_object_replaced_while_it_is_read(s3: str, kafka: Path) -> None:
     assert "changed since it was listed" in records.problems[0]["message"]
 
 
-class Flaky(http.server.BaseHTTPRequestHandler):
-    """Passes on requests; every third one fails in one of many ways."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        self._pass_on("GET")
-
-    def do_HEAD(self) -> None:
-        self._pass_on("HEAD")
-
-    def _pass_on(self, method: str) -> None:
-        server: Any = self.server
-        trouble = server.random.choice(server.troubles) if server.random.random() < 0.33 else None
-        server.seen[trouble] += 1
-        if trouble in (500, 503):
-            self.send_response(trouble)
-            if trouble == 503:
-                self.send_header("Retry-After", "0")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        if trouble == "reset":
-            self.close_connection = True
-            self.connection.shutdown(socket.SHUT_RDWR)
-            return
-        host, port = server.upstream
-        upstream = http.client.HTTPConnection(host, port)
-        # The signature covers the host, which is the server's own in both.
-        upstream.request(method, self.path, headers=dict(self.headers.items()))
-        answer = upstream.getresponse()
-        body = answer.read()
-        self.send_response(answer.status)
-        for name, value in answer.getheaders():
-            if name.lower() not in ("transfer-encoding", "connection", "content-length", "date", "server"):
-                self.send_header(name, value)
-        length = answer.getheader("Content-Length") or str(len(body))
-        self.send_header("Content-Length", length)
-        self.end_headers()
-        if trouble == "truncated" and len(body) > 1:
-            self.wfile.write(body[: len(body) // 2])
-            self.close_connection = True
-            return
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
-
-
 def test_a_flaky_network(s3: str, logs: str, kafka: Path) -> None:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Flaky) as proxy:
-        flaky: Any = proxy
-        flaky.daemon_threads = True
-        flaky.random = random.Random(23)
-        flaky.troubles = [500, 503, "reset", "truncated"]
-        flaky.seen = Counter()
-        host, _, port = s3.removeprefix("http://").partition(":")
-        flaky.upstream = host, int(port)
-        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    with flaky_proxy(s3, [500, 503, "reset", "truncated"]) as proxy:
         mount_storage(logs, {**OPTIONS, "endpoint": f"http://127.0.0.1:{proxy.server_port}"})
         names = ("v2_txn", "v2_gzip", "v0_lz4_large", "v2_big_batch")
         for name in names:
             # Another name, so that nothing is kept of it from before.
             copy = f"flaky/{name}"
             put_directory(s3, kafka / name, copy)
-            assert sums(f"s3://{BUCKET}/{copy}") == sums(kafka / name), flaky.seen
-        assert all(flaky.seen[trouble] for trouble in flaky.troubles), flaky.seen
-        proxy.shutdown()
+            assert sums(f"s3://{BUCKET}/{copy}") == sums(kafka / name), proxy.seen
+        assert all(proxy.seen[trouble] for trouble in proxy.troubles), proxy.seen

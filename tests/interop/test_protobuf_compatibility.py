@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import urllib.error
-import urllib.request
-from typing import Any
 
 import pytest
 from protobuf_pairs import PAIRS
-from registry_server import Apicurio
+from registry_server import Apicurio, ask
 
 pytestmark = pytest.mark.interop
-
-
-def request(method: str, url: str, body: Any) -> Any:
-    headers = {"Content-Type": "application/json"}
-    asked = urllib.request.Request(url, json.dumps(body).encode(), headers, method=method)
-    with urllib.request.urlopen(asked, timeout=30) as answer:
-        return json.load(answer)
 
 
 def as_body(schema: str) -> dict[str, str]:
@@ -29,11 +19,11 @@ def test_apicurio_agrees(apicurio: Apicurio) -> None:
     differ = []
     for number, pair in enumerate(PAIRS):
         subject = f"protobuf-pair-{number}"
-        request("POST", f"{apicurio.url}/subjects/{subject}/versions", as_body(pair.old))
-        request("PUT", f"{apicurio.url}/config/{subject}", {"compatibility": "BACKWARD"})
+        ask("POST", f"{apicurio.url}/subjects/{subject}/versions", as_body(pair.old))
+        ask("PUT", f"{apicurio.url}/config/{subject}", {"compatibility": "BACKWARD"})
         url = f"{apicurio.url}/compatibility/subjects/{subject}/versions/latest"
         try:
-            verdict = request("POST", url, as_body(pair.new))["is_compatible"]
+            verdict = ask("POST", url, as_body(pair.new))["is_compatible"]
         except urllib.error.HTTPError as error:
             verdict = error.code
         expected = not pair.rules if pair.apicurio is None else pair.apicurio

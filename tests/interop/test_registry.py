@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from magicbyte.schemas.directory import files_of, read_directory
 from magicbyte.schemas.http_client import RegistryError
 from magicbyte.schemas.http_registry import HttpRegistry
 from magicbyte.schemas.registry import Reference, Schema, SchemaNotFoundError
-from registry_server import Apicurio
+from registry_server import Apicurio, ask
 
 pytestmark = pytest.mark.interop
 
@@ -25,12 +24,6 @@ def order(*fields: tuple[str, Any], default: bool = True) -> str:
     made = [{"name": name, "type": type_} | ({"default": 0} if default else {}) for name, type_ in fields]
     # Without blanks, as this registry gives it back.
     return json.dumps({"type": "record", "name": "Order", "fields": made}, separators=(",", ":"))
-
-
-def request(method: str, url: str, body: Any = None) -> None:
-    data = None if body is None else json.dumps(body).encode()
-    headers = {"Content-Type": "application/json"}
-    urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), timeout=10).close()
 
 
 def test_register_and_find(apicurio: Apicurio, tmp_path: Path) -> None:
@@ -74,7 +67,7 @@ def test_references(apicurio: Apicurio) -> None:
 def test_levels(apicurio: Apicurio) -> None:
     registry = HttpRegistry(apicurio.url)
     registry.register("level-value", Schema("AVRO", order(("a", "int"))))
-    request("PUT", f"{apicurio.url}/config/level-value", {"compatibility": "FULL_TRANSITIVE"})
+    ask("PUT", f"{apicurio.url}/config/level-value", {"compatibility": "FULL_TRANSITIVE"})
     assert registry.compatibility("level-value") == "FULL_TRANSITIVE"
     assert registry.mode("level-value") == "READWRITE"
     wrong = Schema("AVRO", order(("a", "long")))
@@ -90,7 +83,7 @@ def test_the_registry_has_the_last_word(apicurio: Apicurio) -> None:
     """What our check lets pass, the registry may refuse: here the level changes after ours was done."""
     registry = HttpRegistry(apicurio.url)
     registry.register("word-value", Schema("AVRO", order(("a", "int"))))
-    request("PUT", f"{apicurio.url}/config/word-value", {"compatibility": "BACKWARD"})
+    ask("PUT", f"{apicurio.url}/config/word-value", {"compatibility": "BACKWARD"})
     registry.compatibility = lambda _subject: "NONE"  # type: ignore[method-assign]
     with pytest.raises(IncompatibleSchemaError, match="the registry calls the schema incompatible"):
         registry.register("word-value", Schema("AVRO", order(("a", "int"), ("b", "int"), default=False)))
@@ -107,9 +100,9 @@ def test_deleted_versions(apicurio: Apicurio) -> None:
     registry = HttpRegistry(apicurio.url)
     for fields in ([("a", "int")], [("a", "int"), ("b", "int")]):
         registry.register("gone-value", Schema("AVRO", order(*fields)))
-    request("DELETE", f"{apicurio.url}/subjects/gone-value/versions/1")
+    ask("DELETE", f"{apicurio.url}/subjects/gone-value/versions/1")
     assert [one.version for one in registry.versions("gone-value")] == [2]
-    request("DELETE", f"{apicurio.url}/subjects/gone-value")
+    ask("DELETE", f"{apicurio.url}/subjects/gone-value")
     assert registry.versions("gone-value") == []
     assert "gone-value" not in registry.subjects()
     assert "gone-value" in registry.subjects(deleted=True)
@@ -125,7 +118,7 @@ def test_a_snapshot_is_a_registry(
         ("PROTOBUF", proto),
     ):
         registry.register(f"saved-{name}", Schema(name, text))
-    request("PUT", f"{apicurio.url}/config/saved-JSON", {"compatibility": "FORWARD"})
+    ask("PUT", f"{apicurio.url}/config/saved-JSON", {"compatibility": "FORWARD"})
     stored = registry.snapshot()
     assert stored.compatibility("saved-JSON") == "FORWARD"
     out = tmp_path / "schemas"

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import magicbyte
 import obstore
 import pytest
 from magicbyte.jobs.engines import LocalEngine, SparkEngine
@@ -63,6 +64,18 @@ def test_ingest(spark: SparkSession, s3: str, logs: str, kafka: Path, tmp_path: 
     assert logs.encode() in written
     assert SECRET.encode() not in written
     assert KEY.encode() not in written
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_ingest_into_a_store(spark: SparkSession, kind: str, s3: str, logs: str, kafka: Path) -> None:
+    """The tasks upload their files."""
+    mount_storage(logs, {**OPTIONS, "endpoint": s3})
+    out = f"s3://{BUCKET}/spark-{kind}"
+    report = magicbyte.ingest(kafka / "v2_txn", out, format=kind, engine=SparkEngine(spark))
+    assert report["balanced"]
+    compared = magicbyte.verify(kafka / "v2_txn", table=out)["table"]
+    assert compared is not None
+    assert compared["equal"]
 
 
 def sums(report: Any) -> tuple[Any, list[Any]]:

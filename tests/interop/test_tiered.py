@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from pathlib import Path
 
 import confluent_kafka
 import magicbyte
 import pytest
+from aiven_segments import KEY_ID, Plugin, write_key
 from kafka_broker import Broker, dump_log
 from magicbyte import commands
+from magicbyte._core import leader_epoch_checkpoint
 from magicbyte.enums import IsolationLevel
 from magicbyte.internal_topics.decode import DECODERS
 from magicbyte.internal_topics.remote_segments import RemoteSegmentsState, RemoteSegmentState
@@ -101,6 +104,33 @@ def test_the_remote_part_alone(tiered: Tiered, level: IsolationLevel) -> None:
     found = printed(log, level)
     assert found == tiered.read[level][: len(found)]
     assert len(found) > 0.7 * len(tiered.read[level])
+
+
+@pytest.mark.parametrize("level", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize(("compress", "key"), [(False, None), (True, None), (False, KEY_ID), (True, KEY_ID)])
+def test_segments_as_the_plugin_of_aiven_writes_them(
+    compress: bool, key: str | None, level: IsolationLevel, tiered: Tiered, tmp_path: Path
+) -> None:
+    """What the broker copied, transformed; the consumer's reading is the judge."""
+    plugin = Plugin(tmp_path / "store", chunk_size=5000, compress=compress, key=key)
+    magicbyte.add_encryption_key(write_key(tmp_path / "private.pem", KEY_ID), KEY_ID)
+    topic_id = tiered.remote.name[-22:]
+    for log in tiered.remote.glob("*.log"):
+        for file in tiered.remote.glob(f"{log.stem}.*"):
+            shutil.copy(file, tmp_path / f"{file.stem[:20]}{file.suffix}")
+        copied = tmp_path / f"{log.stem[:20]}.log"
+        epochs = dict(
+            leader_epoch_checkpoint((tmp_path / f"{copied.stem}.leader_epoch_checkpoint").read_text())
+        )
+        plugin.upload(copied, ("tiered", 0), log.stem[-22:], epochs=epochs, topic_id=topic_id)
+    (log_,) = magicbyte.Log([plugin.store, tiered.local]).partitions
+    assert log_.segments[0]["path"].startswith(str(plugin.store))
+    assert printed(log_, level) == tiered.read[level]
+    report = magicbyte.verify([plugin.store, tiered.local], isolation_level=level)
+    assert (report["total"]["rows"], report["problems"]) == (len(tiered.read[level]), [])
+    (remote,) = magicbyte.Log([plugin.store]).partitions
+    found = printed(remote, level)
+    assert found == tiered.read[level][: len(found)]
 
 
 def test_a_broker_serves_both_parts_as_one(tiered: Tiered, broker: Broker, tmp_path: Path) -> None:

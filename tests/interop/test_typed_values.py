@@ -115,7 +115,8 @@ def sources(url: str, directory: Path) -> Iterator[str]:
 
 
 def test_values_of_all_formats_from_all_sources(apicurio: Apicurio, tmp_path: Path) -> None:
-    client = SchemaRegistryClient({"url": apicurio.url})
+    # Apicurio now and then does not answer. This client repeats a request, but it would wait forever.
+    client = SchemaRegistryClient({"url": apicurio.url, "timeout": 20})
     values = {name: write(client) for name, write in WRITERS.items()}
     for source in sources(apicurio.url, tmp_path):
         _, registry = open_registry([source])

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
+import json
+import struct
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import aiokafka
 import magicbyte
 import pytest
-from consumers import BY_NAME, JAVA_VERSIONS, by_java
+from captures import bootstrap_of, decoded
+from consumers import BY_NAME, JAVA_VERSIONS, READS_OLD_LZ4, by_java
 from kafka import KafkaConsumer
 from kafka_broker import Broker
 from magicbyte.jobs.record_sets import extract
@@ -30,11 +33,6 @@ class RecordedBroker(Broker):
     @property
     def bootstrap(self) -> str:
         return super().bootstrap if self.recorder is None else bootstrap_of(self.recorder)
-
-
-def bootstrap_of(recorder: WireRecorder) -> str:
-    host, port = recorder.address
-    return f"{host}:{port}"
 
 
 @pytest.fixture(scope="module")
@@ -89,11 +87,7 @@ async def produce_and_consume(bootstrap: str) -> None:
 @pytest.fixture(scope="module")
 def exchanges(recorded: tuple[Path, Path]) -> list[Exchange]:
     capture, _ = recorded
-    reading = Exchanges([capture])
-    found = list(reading)
-    assert reading.summary.problems == []
-    assert (reading.summary.lost_bytes, reading.summary.skipped_bytes) == (0, 0)
-    return found
+    return decoded(capture)
 
 
 def test_every_message_is_decoded(exchanges: list[Exchange]) -> None:
@@ -134,22 +128,12 @@ def test_a_capture_of_a_client_of_serve(client: str, kafka: Path, tmp_path: Path
         if client in JAVA_VERSIONS:
             by_java(client, address, "read_uncommitted", "recorded", topics)
         else:
-            # aiokafka and kafka-python refuse LZ4 in old message sets.
-            topics = [topic for topic in topics if client == "librdkafka" or "v2" in topic]
+            topics = [topic for topic in topics if client in READS_OLD_LZ4 or "v2" in topic]
             logs = [magicbyte.PartitionLog(kafka / topic, mode="PERMISSIVE") for topic in topics]
             count = sum(one.control is None for log in logs for one in log.records())
             BY_NAME[client](address, "read_uncommitted", "recorded", topics, count)
-    exchanges = Exchanges([capture])
-    found = list(exchanges)
-    left: set[int] = set()
-    assert (exchanges.summary.problems, exchanges.summary.lost_bytes) == ([], 0)
-    assert {"ApiVersions", "Metadata", "Fetch", "JoinGroup", "SyncGroup"} <= {one.api for one in found}
-    for one in found:
-        assert one.request is not None
-        # A client may leave before it is answered.
-        assert one.response is None or one.connection not in left
-        if one.response is None:
-            left.add(one.connection)
+    apis = {one.api for one in decoded(capture)}
+    assert {"ApiVersions", "Metadata", "Fetch", "JoinGroup", "SyncGroup"} <= apis
     report = extract(Exchanges([capture]), tmp_path / "out")
     assert report["problems"] == []
     written = {f"{one['topic']}-{one['partition']}" for one in report["written"]}
@@ -164,36 +148,49 @@ def batches_of(directory: Path) -> bytes:
     return b"".join(batch.to_bytes() for batch in magicbyte.read_batches(data, allow_partial=True))
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_tshark_finds_the_same_requests(recorded: tuple[Path, Path], exchanges: list[Exchange]) -> None:
     """Where it can: it has no names for newer versions, but the heads of all requests."""
     capture, _ = recorded
-    port = port_of(exchanges)
     fields = ["kafka.request_key", "kafka.api_version", "kafka.correlation_id"]
-    command = [
-        "tshark",
-        "-r",
-        str(capture),
-        "-d",
-        f"tcp.port=={port},kafka",
-        "-Y",
-        "kafka.request_key",
-        "-T",
-        "fields",
-    ]
-    shown = subprocess.run(
-        [*command, *(word for one in fields for word in ("-e", one))],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
     theirs = []
-    for line in shown.stdout.splitlines():
+    for line in tshark(capture, port_of(exchanges), "kafka.request_key", *fields):
         keys, *others = (column.split(",") for column in line.split("\t"))
         theirs += [tuple(map(int, one)) for one in zip(keys, *others, strict=False)]
     ours = {(one.api_key, one.api_version, one.correlation_id) for one in exchanges}
     assert len(theirs) > 50
     assert {*theirs} <= ours
+
+
+def test_a_fetch_that_tshark_calls_malformed_prints_as_json(
+    recorded: tuple[Path, Path], exchanges: list[Exchange]
+) -> None:
+    capture, _ = recorded
+    port = port_of(exchanges)
+    asked = f"_ws.malformed and tcp.dstport == {port}"
+    packets = map(bytes.fromhex, tshark(capture, port, asked, "tcp.payload"))
+    # Size, key, version and correlation id of the first request in each packet.
+    malformed = {struct.unpack(">hhi", packet[4:12]) for packet in packets}
+    printed = subprocess.run(
+        [sys.executable, "-m", "magicbyte", "wire", "--json", str(capture)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    rows = map(json.loads, printed.stdout.splitlines())
+    found = {(row["api_key"], row["api_version"], row["correlation_id"]): row for row in rows}
+    assert malformed <= found.keys()
+    fetches = [found[head] for head in malformed if found[head]["api"] == "Fetch"]
+    assert fetches
+    for row in fetches:
+        assert row["request"]["maxBytes"] > 0
+        assert row["request"]["topics"] or row["request"]["sessionId"]
+
+
+def tshark(capture: Path, port: int, shown: str, *fields: str) -> list[str]:
+    """The fields of the packets that a filter of Wireshark shows; the protocol is told, not guessed."""
+    command = ["tshark", "-r", str(capture), "-d", f"tcp.port=={port},kafka", "-Y", shown, "-T", "fields"]
+    command += [word for one in fields for word in ("-e", one)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 def port_of(exchanges: list[Exchange]) -> int:

@@ -103,12 +103,12 @@ class GrowingLog:
         self.root = root
         self._segments: list[tuple[Path, bytes]] = []
         for name in partitions:
-            (root / name).mkdir(parents=True)
+            (root / name).mkdir(parents=True, exist_ok=True)
             for log in sorted((KAFKA / name).glob("*.log")):
                 self._segments.append((root / name / log.name, log.read_bytes()))
 
     def grow_to(self, share: float) -> None:
-        """Writes this share of each partition's bytes, whatever batch that ends in."""
+        """Appends up to this share of each partition's bytes, whatever batch that ends in."""
         by_partition: dict[Path, list[tuple[Path, bytes]]] = {}
         for path, data in self._segments:
             by_partition.setdefault(path.parent, []).append((path, data))
@@ -116,7 +116,8 @@ class GrowingLog:
             left = round(share * sum(len(data) for _, data in segments))
             for path, data in segments:
                 if left > 0:
-                    path.write_bytes(data[:left])
+                    with open(path, "ab", buffering=0) as file:
+                        file.write(data[file.tell() : left])
                 left -= len(data)
 
     def remove(self) -> None:

@@ -205,7 +205,7 @@ def test_failure_exit_code(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise OSError("disk on fire")
 
-    monkeypatch.setattr("magicbyte.jobs.verify.plan_partitions", fail)
+    monkeypatch.setattr("magicbyte.jobs.verify.decode_partitions", fail)
     cli("verify", KAFKA, code=3)
     assert cli.error == "magicbyte: disk on fire\n"
 
@@ -219,7 +219,7 @@ def test_an_error_after_an_interrupt_is_the_interrupt(cli: Cli, monkeypatch: pyt
         finally:
             raise RuntimeError("the connection is closed")
 
-    monkeypatch.setattr("magicbyte.jobs.verify.plan_partitions", fail)
+    monkeypatch.setattr("magicbyte.jobs.verify.decode_partitions", fail)
     cli("verify", KAFKA, code=130)
     assert cli.error == "magicbyte: interrupted\n"
 

@@ -21,7 +21,9 @@ import os, signal, sys, time
 from pathlib import Path
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
+import magicbyte.jobs.decode_partitions as steps
 import magicbyte.jobs.ingest as job
+from magicbyte.jobs.commit import LocalTables
 from magicbyte.jobs.decode import decode_task
 from magicbyte.jobs.engines import SparkEngine
 
@@ -47,8 +49,8 @@ def disturbed(task, options):
 
 
 # As small as these partitions are, one task would do for all.
-job.tasks_of = lambda plans, parallelism, tasks_of=job.tasks_of: tasks_of(plans, parallelism, 6)
-job.decode_task = disturbed
+steps.tasks_of = lambda plans, parallelism, tasks_of=steps.tasks_of: tasks_of(plans, parallelism, 6)
+LocalTables.decode = staticmethod(disturbed)
 builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
 builder = builder.config("spark.executorEnv.PYTHONPATH", os.pathsep.join(sys.path))
 if happens == "slow":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.dataset as ds
 import pytest
-from magicbyte.jobs.commit import TablesOutput
+from magicbyte.jobs.commit import LocalTables
 from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.failure import JobError, RefusedError
@@ -27,7 +27,7 @@ def visible(out: Path) -> list[str]:
     return sorted(str(path) for path in files if not any(part.startswith("_") for part in path.parts))
 
 
-def decode(source: Path, output: TablesOutput) -> list[Decoded]:
+def decode(source: Path, output: LocalTables) -> list[Decoded]:
     options = WriteOptions(ReadOptions(("key", "value", "offset"), True), output.staging)
     plans = plan_partitions(list_partitions([str(source)]), LocalEngine(1))
     return [decode_task(task, options) for task in tasks_of(plans, 1)]
@@ -35,7 +35,7 @@ def decode(source: Path, output: TablesOutput) -> list[Decoded]:
 
 def test_only_named_files_are_published(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with TablesOutput(str(out), [str(source)]) as output:
+    with LocalTables(str(out), [str(source)]) as output:
         decode(source, output)  # an attempt whose result never arrived
         files = [file for one in decode(source, output) for file in one.files]
         assert visible(out) == []
@@ -51,9 +51,9 @@ def test_only_named_files_are_published(source: Path, tmp_path: Path) -> None:
 
 DEAD_JOB = """
 import os, sys
-from magicbyte.jobs.commit import TablesOutput
+from magicbyte.jobs.commit import LocalTables
 
-output = TablesOutput(sys.argv[1], [])
+output = LocalTables(sys.argv[1], [])
 open(os.path.join(output.staging, "part.parquet"), "wb").close()
 os._exit(0)
 """
@@ -73,12 +73,12 @@ def test_a_dead_job_leaves_no_table(source: Path, tmp_path: Path, *, overwrite: 
 
 def test_a_living_job_has_its_output_for_itself(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with TablesOutput(str(out), [str(source)]) as output:
+    with LocalTables(str(out), [str(source)]) as output:
         files = [file for one in decode(source, output) for file in one.files]
         output.add(files)
         for overwrite in (False, True):
             with pytest.raises(RefusedError, match="another job is writing"):
-                TablesOutput(str(out), [str(source)], overwrite=overwrite)
+                LocalTables(str(out), [str(source)], overwrite=overwrite)
         output.add_empty_tables({"problems": table_schema("problems")})
         output.commit(REPORT)
     assert (out / "_SUCCESS").exists()
@@ -88,7 +88,7 @@ def test_a_living_job_has_its_output_for_itself(source: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("harm", ["gone", "changed"])
 def test_only_what_is_there_is_published(source: Path, tmp_path: Path, harm: str) -> None:
     out = tmp_path / "out"
-    with TablesOutput(str(out), [str(source)]) as output:
+    with LocalTables(str(out), [str(source)]) as output:
         output.add([file for one in decode(source, output) for file in one.files])
         output.add_empty_tables({"problems": table_schema("problems")})
         file = next(out.rglob("records/**/*.parquet"))
@@ -106,7 +106,7 @@ def test_a_failed_job_cleans_up(source: Path, tmp_path: Path, monkeypatch: pytes
         decode_task(task, options)
         raise OSError("disk full")
 
-    monkeypatch.setattr("magicbyte.jobs.ingest.decode_task", fail)
+    monkeypatch.setattr(LocalTables, "decode", staticmethod(fail))
     out = tmp_path / "out"
     with pytest.raises(OSError, match="disk full"):
         ingest([str(source)], str(out), LocalEngine(2), IngestOptions())
@@ -124,10 +124,10 @@ def test_a_failed_overwrite_keeps_the_old_output(
     ingest([str(source)], str(out), LocalEngine(1), IngestOptions())
     before = visible(out)
 
-    def fail(output: TablesOutput, report: object) -> None:
+    def fail(output: LocalTables, report: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(TablesOutput, "commit", fail)
+    monkeypatch.setattr(LocalTables, "commit", fail)
     with pytest.raises(OSError, match="disk full"):
         ingest([str(source)], str(out), LocalEngine(1), IngestOptions(overwrite=True))
     assert visible(out) == before
@@ -148,7 +148,7 @@ def test_refusals(source: Path, tmp_path: Path) -> None:
     def refused(out: Path, match: str, *, overwrite: bool = True) -> None:
         before = sorted(tmp_path.rglob("*"))
         with pytest.raises(RefusedError, match=match):
-            TablesOutput(str(out), [str(source)], overwrite=overwrite)
+            LocalTables(str(out), [str(source)], overwrite=overwrite)
         assert sorted(tmp_path.rglob("*")) == before
 
     foreign = tmp_path / "foreign"

@@ -16,11 +16,7 @@ from digest import expected
 from kafka_dumps import DUMPS, LOG, SHA256, SIDECARS, damaged, lines_of, same
 from magicbyte.cli.internal_records import compact_json
 from magicbyte.errors import Error
-from magicbyte.internal_topics.metadata import METADATA
-from magicbyte.internal_topics.offsets import OFFSETS
-from magicbyte.internal_topics.reader import Reader, read_message
-from magicbyte.internal_topics.schema import Field, Message
-from magicbyte.internal_topics.transactions import TRANSACTIONS
+from magicbyte.internal_topics.decode import DECODERS, DELETED
 
 # --- segments -----------------------------------------------------------------------------------
 
@@ -158,22 +154,43 @@ def test_decode_by_the_topic(cli: Cli, tmp_path: Path, name: str) -> None:
     assert all(line["recordType"] for line in cli.records(tmp_path / topic))
 
 
-@pytest.mark.parametrize(
-    "line", lines_of("messages.jsonl"), ids=lambda line: f"{line['topic']}-{line['type']}"
-)
+MESSAGES = lines_of("messages.jsonl")
+KEYS = {
+    (one["topic"], one["type"]): bytes.fromhex(one["hex"]) for one in MESSAGES if one["part"] == "key"
+} | {("transactions", 0): b"\0\1t"}
+
+
+def int16(n: int) -> bytes:
+    return n.to_bytes(2, "big")
+
+
+def decoded(line: dict[str, Any], data: bytes) -> Any:
+    """The message's JSON, read in a record of its topic."""
+    decode = DECODERS[line["topic"]]
+    assert decode is not None
+    if line["topic"] in ("metadata", "remote-log-metadata"):
+        found = decode(None, bytes([1, line["type"], line["version"]]) + data)
+        assert isinstance(found.value, dict)
+        return found.value["data"]
+    if line["part"] == "key":
+        found = decode(int16(line["type"]) + data, None)
+        assert found.key is not None
+        assert (found.key["type"], found.value) == (str(line["type"]), DELETED)
+        return found.key["data"]
+    found = decode(int16(line["type"]) + KEYS[line["topic"], line["type"]], int16(line["version"]) + data)
+    assert isinstance(found.value, dict)
+    assert found.value["version"] == str(line["version"])
+    return found.value["data"]
+
+
+@pytest.mark.parametrize("line", MESSAGES, ids=lambda line: f"{line['topic']}-{line['type']}")
 def test_messages(line: dict[str, Any]) -> None:
-    pairs = OFFSETS if line["topic"] == "offsets" else TRANSACTIONS
-    key_or_value = pairs.get(line["type"], (None, None))[line["part"] == "value"]
-    message = METADATA[line["type"]] if line["topic"] == "metadata" else key_or_value
-    assert message is not None
     data = bytes.fromhex(line["hex"])
-    reader = Reader(data)
-    found = read_message(reader, message, line["version"])
-    assert json.dumps(found) == json.dumps(line["json"])
-    assert reader.remaining == 0
+    assert json.dumps(decoded(line, data)) == json.dumps(line["json"])
     for size in range(len(data)):
-        with pytest.raises(Error):
-            read_message(Reader(data[:size]), message, line["version"])
+        with pytest.raises(Error) as raised:
+            decoded(line, data[:size])
+        assert raised.value.position is not None
 
 
 def test_json_as_kafka_prints_it() -> None:
@@ -191,9 +208,9 @@ def test_decode_reports_what_it_cannot_read(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_numbers_that_json_lacks() -> None:
-    message = Message("Example", (Field("a", "float64"), Field("b", "float64")))
-    found = read_message(Reader(struct.pack(">dd", float("nan"), float("-inf"))), message, 0)
-    assert found == {"a": "NaN", "b": "-Infinity"}
+    for number, text in ((float("nan"), "NaN"), (float("-inf"), "-Infinity"), (float("inf"), "Infinity")):
+        quota = b"\1\2k" + struct.pack(">d?", number, False) + b"\0"
+        assert decoded({"topic": "metadata", "type": 14, "version": 0}, quota)["value"] == text
 
 
 # --- hostile bytes: every command that prints files ---------------------------------------------

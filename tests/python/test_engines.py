@@ -141,7 +141,7 @@ def test_a_retried_task_does_not_double_rows(
             raise OSError("failed after it wrote its files")
         return decoded
 
-    monkeypatch.setattr("magicbyte.jobs.ingest.decode_task", dies_once)
+    monkeypatch.setattr("magicbyte.jobs.commit.LocalTables.decode", staticmethod(dies_once))
     out = tmp_path / "out"
     report = ingest([str(source)], str(out), SparkEngine(spark), IngestOptions())
     assert marker.exists()

@@ -19,6 +19,7 @@ import pytest
 from conftest import Cli
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.schemas import open_registry
+from magicbyte.schemas import decode
 from magicbyte.schemas.http_client import HttpSettings, RegistryError, read_settings
 from magicbyte.schemas.http_registry import HttpRegistry
 from magicbyte.schemas.registry import SchemaNotFoundError
@@ -116,6 +117,30 @@ def test_no_complete_answer(server: Server, answer: Callable[[Handler], None]) -
     with pytest.raises(RegistryError, match=r"GET http://.*/subjects: no complete answer within 0\.4 s"):
         registry(server, timeout=0.4, retries=9).subjects()
     assert time.monotonic() - start < 1.5
+
+
+@pytest.mark.parametrize("answer", [hang, lambda handler: handler.json({"message": "down"}, 500)])
+def test_values_of_a_registry_that_does_not_answer(server: Server, answer: Callable[[Handler], None]) -> None:
+    server.answer = answer
+    live = registry(server, timeout=0.4)
+    with pytest.raises(RegistryError, match=r"/schemas/ids/7"):
+        decode([b"\0\0\0\0\x07\x02"], live, reader_schema='"int"')
+    # Nothing is remembered of it.
+    server.answer = lambda handler: handler.json({"schema": '"int"'})
+    assert decode([b"\0\0\0\0\x07\x02"], live).field("value").to_pylist() == [1]
+
+
+def test_a_registry_that_lies_costs_its_rows(server: Server) -> None:
+    answers = {"/schemas/ids/7": '"int"', "/schemas/ids/8": '"string"', "/schemas/ids/9": "{"}
+
+    def answer(handler: Handler) -> None:
+        handler.json({"schema": answers[handler.path.partition("?")[0]]})
+
+    server.answer = answer
+    values = [bytes([0, 0, 0, 0, number, 2]) for number in (7, 8, 9, 7)]
+    result = decode(values, registry(server), reader_schema='"int"')
+    assert result.field("value").to_pylist() == [1, None, None, 1]
+    assert result.field("invalidValue").to_pylist() == [None, values[1], values[2], None]
 
 
 def test_nobody_listens() -> None:

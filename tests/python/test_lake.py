@@ -22,7 +22,8 @@ from lakes import FORMATS, GrowingLog, Lake
 from magicbyte import RecordsBuilder, _core
 from magicbyte.jobs.choice import PartitionChoice
 from magicbyte.jobs.failure import JobError, RefusedError
-from magicbyte.jobs.typed import TypedColumns
+from magicbyte.jobs.ingest import TARGET_FILE_SIZE
+from magicbyte.jobs.plan import target_bytes
 from pyiceberg.expressions import GreaterThanOrEqual
 from test_ingest_tables import FIRST, write_log
 
@@ -93,7 +94,7 @@ def test_a_table_holds_what_kafka_read(lake: Lake, kafka: Path) -> None:
 def test_a_growing_log_ingested_ten_times(lake: Lake, tmp_path: Path) -> None:
     log = GrowingLog(tmp_path / "logs", GROWN)
     dice = random.Random(seed := random.randrange(1 << 30))
-    for share in sorted(dice.random() for _ in range(9)):
+    for share in sorted(dice.uniform(0, 0.9) for _ in range(9)):
         log.grow_to(share)
         lake.ingest(log.root, batch_metadata=True)
         assert set(lake.compare(log.root).values()) <= {"equal"}, seed
@@ -265,11 +266,6 @@ def test_selected_records(lake: Lake, root: Path) -> None:
     assert set(lake.compare(root).values()) == {"equal"}
 
 
-def test_typed_values_are_refused(lake: Lake, root: Path) -> None:
-    with pytest.raises(RefusedError, match="typed keys and values are only written as plain Parquet"):
-        lake.ingest(root, typed=TypedColumns(value_format="avro", schema_registry="schemas"))
-
-
 def test_a_table_of_somebody_else_is_refused(tmp_path: Path, root: Path) -> None:
     lake = Lake.at("delta", tmp_path / "lake")
     DeltaTable.create(lake.name, pa.schema([("topic", pa.string())]))
@@ -439,3 +435,47 @@ def test_a_digest_refuses_other_columns(kafka: Path) -> None:
     for name, column in (("offset", pa.nulls(table.num_rows, pa.int64())), ("partition", table["key"])):
         with pytest.raises(ValueError, match=name):
             _core.digest_records(table.set_column(table.schema.get_field_index(name), name, column))
+
+
+# --- sizes of files ------------------------------------------------------------------------------
+
+
+def write_segments(root: Path, count: int, size: int) -> None:
+    """Writes the partition orders-0 in segments of one record each, which no codec makes smaller."""
+    (root / "orders-0").mkdir(parents=True)
+    for offset in range(count):
+        builder = RecordsBuilder()
+        builder.append(offset, 1000, b"k", random.randbytes(size))
+        (root / "orders-0" / f"{offset:020d}.log").write_bytes(builder.build())
+
+
+@pytest.mark.parametrize(("count", "files"), [(1, 1), (10, 1), (14, 1), (17, 2), (24, 2), (25, 3), (40, 4)])
+def test_files_have_the_size_that_is_wanted(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, files: int
+) -> None:
+    # What is in memory counts once it is written.
+    monkeypatch.setattr("magicbyte.jobs.parquet._ROW_GROUP_BYTES", 1)
+    write_segments(tmp_path / "logs", count, 10_000)
+    report = lake.ingest(tmp_path / "logs", target_file_size=100_000)
+    assert report["tables"]["records"]["files"] == len(lake.files()) == files
+    sizes = sorted(path.stat().st_size for path in lake.files())
+    assert sizes[-1] < 170_000
+    assert count < 10 or sizes[0] > 50_000
+    assert lake.compare(tmp_path / "logs") == {("orders", 0): "equal"}
+
+
+def test_a_task_reads_as_much_as_a_file_may_need() -> None:
+    assert target_bytes(64 << 30, 8) == 128 << 20
+    assert target_bytes(64 << 30, 8, most=8 * TARGET_FILE_SIZE) == 2 << 30
+    assert target_bytes(1 << 30, 8, most=8 * TARGET_FILE_SIZE) == target_bytes(1 << 30, 8), (
+        "as many tasks as ever"
+    )
+
+
+def test_sizes_of_plain_files_are_not_chosen(root: Path, tmp_path: Path, cli: Cli) -> None:
+    cli("ingest", "--target-file-size", "64MiB", root, tmp_path / "out", code=2)
+    assert "--target-file-size and --follow need --format delta or iceberg" in cli.error
+    cli("ingest", "--target-file-size", "64MiB", "--format", "delta", root, tmp_path / "out")
+    cli("ingest", "--target-file-size", "0", "--format", "delta", root, tmp_path / "out", code=2)
+    with pytest.raises(RefusedError, match="target_file_size 0: expected at least 1"):
+        magicbyte.ingest(root, tmp_path / "out", format="delta", target_file_size=0)

@@ -21,7 +21,7 @@ from magicbyte.cli import main
 from magicbyte.jobs.choice import PartitionChoice
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.failure import JobError
-from magicbyte.jobs.lake.job_files import JobFiles
+from magicbyte.jobs.lake.job_files import LocalJobFiles
 from magicbyte.jobs.lake.table import LakeFile
 from test_lake import GROWN, append, by_topic, of_kafka, root  # noqa: F401 (a fixture)
 from writers import ROUNDS
@@ -56,10 +56,9 @@ def outputs(directory: Path) -> str:
     return "\n".join(path.read_text() for path in directory.glob("output-*"))
 
 
-def start(lake: Lake, source: Path, deadly: int = 0) -> BaseProcess:
-    job = _SERVER.Process(
-        target=run, args=(command(lake, source), source.parent / f"output-{uuid.uuid4()}", deadly)
-    )
+def start(lake: Lake, source: Path, deadly: int = 0, options: Sequence[str] = ()) -> BaseProcess:
+    arguments = [*command(lake, source), *options]
+    job = _SERVER.Process(target=run, args=(arguments, source.parent / f"output-{uuid.uuid4()}", deadly))
     job.start()
     return job
 
@@ -177,9 +176,9 @@ def test_processes_at_the_same_time(lake: Lake, tmp_path: Path) -> None:
 
 def test_files_of_a_killed_job_are_removed_and_named(lake: Lake, root: Path) -> None:  # noqa: F811
     lake.ingest(root)
-    killed = JobFiles(str(lake.data))
+    killed = LocalJobFiles(str(lake.data))
     Path(killed.path, "part-00000-orphan.parquet").write_bytes(b"half a file")
-    running = JobFiles(str(lake.data))
+    running = LocalJobFiles(str(lake.data))
     Path(running.path, "part-00000-running.parquet").write_bytes(b"half a file")
     killed.close(keep=None)  # as the system does for a killed process
     report = lake.ingest(root)
@@ -213,7 +212,7 @@ def test_a_file_that_is_gone_is_not_committed(lake: Lake, root: Path) -> None:  
 
 
 def test_files_have_to_be_there_when_they_are_committed(tmp_path: Path) -> None:
-    files = JobFiles(str(tmp_path))
+    files = LocalJobFiles(str(tmp_path))
     Path(files.path, "a.parquet").write_bytes(b"12345")
     Path(files.path, "failed.parquet").write_bytes(b"of another attempt")
     with pytest.raises(JobError, match="has 5 bytes"):

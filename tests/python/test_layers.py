@@ -23,6 +23,7 @@ LAYERS = [
     {"magicbyte._core", "magicbyte.compat._core"},
     {
         "magicbyte.columns",
+        "magicbyte.derived_stream",
         "magicbyte.enums",
         "magicbyte.errors",
         "magicbyte.expressions",
@@ -48,7 +49,7 @@ LAYERS = [
     },
     {"magicbyte.schemas"},
     {"magicbyte.jobs"},
-    {"magicbyte.logs", "magicbyte.serving", "magicbyte.commands"},
+    {"magicbyte.logs", "magicbyte.following", "magicbyte.serving", "magicbyte.commands"},
     {"magicbyte"},
     {"magicbyte.cli", "magicbyte.spark"},
     {"magicbyte.__main__", "pyspark_magicbyte"},

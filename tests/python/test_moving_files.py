@@ -11,8 +11,7 @@ import pyarrow.dataset as ds
 import pytest
 from conftest import KAFKA
 from magicbyte.errors import CorruptRecordError
-from magicbyte.jobs import ingest as job
-from magicbyte.jobs import plan
+from magicbyte.jobs import decode_partitions as job
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.ingest import IngestOptions, IngestReport, ingest
 
@@ -40,20 +39,19 @@ def remove_all(partition: Path) -> None:
     shutil.rmtree(partition)
 
 
-@pytest.fixture(params=["survey", "tasks_of"], ids=["before the survey", "before decoding"])
+@pytest.fixture(params=["plan_partitions", "tasks_of"], ids=["before the survey", "before decoding"])
 def ingested(
     request: pytest.FixtureRequest, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Change], IngestReport]:
     """Runs an ingest during which something happens to the partition."""
-    module = plan if request.param == "survey" else job
-    step = getattr(module, request.param)
+    step = getattr(job, request.param)
 
     def run(change: Change) -> IngestReport:
         def changed(*args: Any, **options: Any) -> Any:
             change(source / "v2_none")
             return step(*args, **options)
 
-        monkeypatch.setattr(module, request.param, changed)
+        monkeypatch.setattr(job, request.param, changed)
         return ingest([str(source)], str(tmp_path / "out"), LocalEngine(2), IngestOptions())
 
     return run

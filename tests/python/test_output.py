@@ -17,10 +17,10 @@ import magicbyte
 import pyarrow.dataset as ds
 import pytest
 from conftest import KAFKA, Cli
-from magicbyte.jobs.commit import TablesOutput
+from magicbyte.jobs.commit import LocalTables
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.failure import JobError, RefusedError
-from magicbyte.jobs.output import PartitionsOutput
+from magicbyte.jobs.output import LocalPartitions
 from magicbyte.jobs.rewrite import RewriteOptions, rewrite
 
 if TYPE_CHECKING:
@@ -191,15 +191,15 @@ def test_a_second_job_is_refused_while_the_first_is_alive(tmp_path: Path) -> Non
     for out in (tmp_path / "new", tmp_path / "there"):
         if out.name == "there":
             out.mkdir()
-        with PartitionsOutput(str(out), []) as output:
+        with LocalPartitions(str(out), []) as output:
             with pytest.raises(RefusedError, match="another job is writing"):
-                PartitionsOutput(str(out), [])
+                LocalPartitions(str(out), [])
             with pytest.raises(RefusedError, match=r"another job is writing|not empty"):
-                TablesOutput(str(out), [])
+                LocalTables(str(out), [])
             output.commit({})
         assert names(out) == {"reconciliation.json"}
-    with TablesOutput(str(tmp_path / "tables"), []), pytest.raises(RefusedError, match="not empty"):
-        PartitionsOutput(str(tmp_path / "tables"), [])
+    with LocalTables(str(tmp_path / "tables"), []), pytest.raises(RefusedError, match="not empty"):
+        LocalPartitions(str(tmp_path / "tables"), [])
     assert names(tmp_path) == {"new", "there"}
 
 
@@ -209,22 +209,22 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("fcntl.flock", flock)
     out = tmp_path / "out"
-    with PartitionsOutput(str(out), []) as output:
+    with LocalPartitions(str(out), []) as output:
         with pytest.raises(RefusedError, match=r"without locks.* remove .*\.out\.magicbyte-unfinished"):
-            PartitionsOutput(str(out), [])
+            LocalPartitions(str(out), [])
         output.commit({})
     assert names(tmp_path) == {"out"}
 
 
 def test_only_what_was_counted_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    commit = PartitionsOutput.commit
+    commit = LocalPartitions.commit
 
-    def harmed(output: PartitionsOutput, *arguments: object) -> None:
+    def harmed(output: LocalPartitions, *arguments: object) -> None:
         # As another machine could do that shares the file system but not its locks.
         next(tmp_path.glob(".out.magicbyte-unfinished/*/0.v2_none-0/*.log")).unlink()
         commit(output, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(PartitionsOutput, "commit", harmed)
+    monkeypatch.setattr(LocalPartitions, "commit", harmed)
     with pytest.raises(JobError, match=r"v2_none-0: [0-9,]+ bytes .* nothing is published"):
         rewrite([str(KAFKA / "v2_none")], str(tmp_path / "out"), LocalEngine(1), RewriteOptions())
     assert names(tmp_path) == set()
@@ -233,12 +233,12 @@ def test_only_what_was_counted_is_published(tmp_path: Path, monkeypatch: pytest.
 def test_an_output_that_came_into_being_meanwhile_stays(tmp_path: Path) -> None:
     new, there = tmp_path / "new", tmp_path / "there"
     there.mkdir()
-    with PartitionsOutput(str(new), []) as output:
+    with LocalPartitions(str(new), []) as output:
         new.mkdir()
         (new / "theirs").touch()
         with pytest.raises(JobError, match="was created"):
             output.commit({})
-    with PartitionsOutput(str(there), []) as output:
+    with LocalPartitions(str(there), []) as output:
         (there / "reconciliation.json").write_text("theirs")
         with pytest.raises(JobError, match="was created"):
             output.commit({}, {"another": "file"})
@@ -296,9 +296,9 @@ def test_leftovers_below_a_source_are_named_and_not_read(
 
 KILLED_JOB = """
 import os, sys
-from magicbyte.jobs.output import PartitionsOutput
+from magicbyte.jobs.output import LocalPartitions
 
-output = PartitionsOutput(sys.argv[1], [])
+output = LocalPartitions(sys.argv[1], [])
 rename, calls = os.rename, int(sys.argv[2])
 
 def counted(*arguments):
@@ -326,11 +326,11 @@ def test_what_a_killed_job_left_is_taken_back(tmp_path: Path, *, is_there: bool)
         if is_whole:
             # The job died before it could clean up: the next one does, and refuses what is there.
             with pytest.raises(RefusedError, match="not empty"):
-                PartitionsOutput(str(out), [])
+                LocalPartitions(str(out), [])
             assert names(tmp_path) == {"out"}
             assert names(out) == {"one", "two", "reconciliation.json"}
             break
-        with PartitionsOutput(str(out), []) as output:
+        with LocalPartitions(str(out), []) as output:
             output.commit({"second": True})
         assert names(tmp_path) == {"out"}
         assert names(out) == {"reconciliation.json"}
@@ -348,7 +348,7 @@ def test_a_forged_journal_moves_nothing(tmp_path: Path) -> None:
     (job / "replaced").mkdir()
     (job / "whole" / "mark").touch()
     (job / "publishing").write_text(json.dumps(["../victim", "mark"]))
-    with PartitionsOutput(str(out), []) as output:
+    with LocalPartitions(str(out), []) as output:
         output.commit({})
     assert victim.read_text() == "theirs"
     assert names(out) == {"reconciliation.json"}
@@ -363,6 +363,6 @@ def test_a_file_system_that_cannot_sync_directories(tmp_path: Path, monkeypatch:
         fsync(descriptor)
 
     monkeypatch.setattr("os.fsync", files_only)
-    with PartitionsOutput(str(tmp_path / "out"), []) as output:
+    with LocalPartitions(str(tmp_path / "out"), []) as output:
         output.commit({})
     assert names(tmp_path) == {"out"}

@@ -91,6 +91,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "is_directory": lambda: c.is_directory(one.path),
         "is_stored": lambda: c.is_stored("s3://bucket"),
         "list_directory": lambda: c.list_directory(one.path),
+        "add_encryption_key": lambda: c.add_encryption_key("no key", None),
         "mount_store": lambda: c.mount_store("panics://bucket", object()),
         "unreadable_directory": lambda: c.unreadable_directory("topic-0", "no such directory"),
         "begin_partition": lambda: c.begin_partition(one.new / "topic-1"),
@@ -122,6 +123,8 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "request_record_sets": lambda: c.request_record_sets(b"\0"),
         "response_record_sets": lambda: c.response_record_sets(b"\0", 1, 4),
         "parse_message_indexes": lambda: c.parse_message_indexes(b"\0"),
+        "decode_record": lambda: c.decode_record("__consumer_offsets", b"\0\1\0\0\0\0\0\0\0\0", None),
+        "decode_data": lambda: c.decode_data("ConsumerProtocolAssignment", b"\0\0\0\0\0\0\0\0\0\0"),
         "parse_schema_framing": lambda: c.parse_schema_framing(b"\0\0\0\0\1"),
         "partition_metadata": lambda: c.partition_metadata("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"),
         "plan_compaction": lambda: c.plan_compaction(one.plan, one.listing, now=0),
@@ -214,6 +217,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
         return Path(tempfile.mkdtemp(dir=one.new))
 
     return {
+        "CommittedOffsets": (lambda: c.CommittedOffsets(), {"replay": (batch(),)}),
         "AbortedFilter": (lambda: c.AbortedFilter([]), {"admit": (batch(),)}),
         "AiokafkaDefaultRecord": (lambda: d.AiokafkaDefaultRecord(0, 1, 0, b"k", b"v", header), {}),
         "AiokafkaDefaultRecordBatch": (lambda: d.AiokafkaDefaultRecordBatch(V2), {}),

@@ -20,7 +20,7 @@ from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from conftest import Cli
 from fastavro.utils import generate_many
-from magicbyte import commands
+from magicbyte import RecordsBuilder, commands
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.typed import TypedColumns
 from magicbyte.schemas import decode
@@ -430,6 +430,34 @@ def test_ingest_writes_typed_tables(logs: Path, tmp_path: Path) -> None:
     assert {row["_schema_id"] for row in rows} == {None, 1, 4}
     assert sum(row["value"] is None for row in rows) == sum(row["_schema_id"] is None for row in rows) == 2
     assert rows[2]["value"] == {"id": 1999506, "name": "näme-2", "price": 2.5, "tags": ["a2", "b"]}
+
+
+def test_a_partition_whose_schema_changed_five_times_is_one_table(tmp_path: Path) -> None:
+    fields = [field("id", "int")]
+    builder = RecordsBuilder()
+    (tmp_path / "schemas").mkdir()
+    versions = [fields, [field("id", "long")]]
+    for number in range(4):
+        versions.append([*versions[-1], field(f"f{number}", ["null", "string"], default=None)])
+    for number, version in enumerate(versions):
+        schema = record(*version)
+        row = {one["name"]: f"v{number}" for one in version} | {"id": number}
+        builder.append(number, 0, None, framed(number + 1, avro(schema, row)))
+        for name in (f"{number + 1}", "orders-value"):
+            (tmp_path / "schemas" / f"{name}.avsc").write_text(json.dumps(schema))
+    partition = tmp_path / "orders-0"
+    partition.mkdir()
+    (partition / f"{0:020}.log").write_bytes(builder.build())
+    typed = TypedColumns(str(tmp_path / "schemas"), value_format="avro")
+    report = commands.ingest(partition, tmp_path / "out", typed=typed)
+    assert (report["balanced"], report["total"]["rows"], report["total"]["invalid_values"]) == (True, 6, 0)
+    (file,) = (tmp_path / "out" / "records").glob("*.parquet")
+    table = pq.read_table(file).sort_by("offset")
+    assert [one.name for one in table.schema.field("value").type] == ["id", "f0", "f1", "f2", "f3"]
+    assert table.column("_schema_id").to_pylist() == [1, 2, 3, 4, 5, 6]
+    rows = table.column("value").to_pylist()
+    assert [row["id"] for row in rows] == list(range(6))
+    assert [sum(one is not None for one in row.values()) for row in rows] == [1, 1, 2, 3, 4, 5]
 
 
 def test_ingest_without_a_schema_is_refused(logs: Path, tmp_path: Path) -> None:

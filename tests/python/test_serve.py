@@ -330,3 +330,37 @@ def test_bytes_after_a_request_are_ignored(server: Server) -> None:
     with Connection(server) as client:
         client.send(frame + b"\0\0\0")
         assert len(message.decode_response(client.receive(), 3, 13).body["topics"]) > 40
+
+
+def test_fetch_sessions(server: Server, topic_id: str) -> None:
+    """After the first answer, only what is new; positions are those of the session."""
+
+    def partition(offset: int) -> dict[str, Any]:
+        asked = {"partition": 0, "fetchOffset": offset, "partitionMaxBytes": 1 << 20}
+        return {"topicId": topic_id, "partitions": [asked]}
+
+    with Connection(server) as client:
+
+        def fetch(session: int, epoch: int, *topics: dict[str, Any], **others: Any) -> dict[str, Any]:
+            where = {"sessionId": session, "sessionEpoch": epoch}
+            return client.ask(1, 13, maxWaitMs=0, minBytes=1, topics=list(topics), **where, **others)
+
+        def told(answer: dict[str, Any]) -> list[int]:
+            found = [one for topic in answer["responses"] for one in topic["partitions"]]
+            return [len(one["records"] or b"") for one in found]
+
+        first = fetch(0, 0, partition(0))
+        session = first["sessionId"]
+        assert session > 0
+        assert told(first) != [0]
+        end = first["responses"][0]["partitions"][0]["highWatermark"]
+        assert told(fetch(session, 1)) == told(first), "not moved: the same records"
+        assert told(fetch(session, 2, partition(end))) == []
+        assert told(fetch(session, 3)) == []
+        assert told(fetch(session, 4, partition(0))) == told(first)
+        forgotten = [{"topicId": topic_id, "partitions": [0]}]
+        assert told(fetch(session, 5, forgottenTopicsData=forgotten)) == []
+        assert fetch(session, 5)["errorCode"] == 71
+        assert fetch(session + 1, 1)["errorCode"] == 70
+        assert fetch(session, -1, partition(0))["sessionId"] == 0
+        assert fetch(session, 6)["errorCode"] == 70

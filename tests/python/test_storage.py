@@ -197,7 +197,7 @@ def test_what_is_refused(tmp_path: Path, cli: Cli) -> None:
         cli(*command, code=2)
         assert "local paths only" in cli.error
     cli("verify", "--storage-option", "region=x", tmp_path, code=2)
-    assert "needs a SRC that is a URL" in cli.error
+    assert "needs a SRC or TABLE that is a URL" in cli.error
     cli("verify", "--storage-option", "hunter2", "s3://b/x", code=2)
     assert "hunter2" not in cli.error
     cli("verify", "sftp://bob:hunter2@host/logs", code=2)

@@ -48,7 +48,9 @@ class Tiers:
                 if int(log.stem) < local_start:
                     file.unlink()
             if int(log.stem) < remote_end:
-                (self.remote / f"{stem}.leader_epoch_checkpoint").write_text("0\n1\n0 0\n")
+                epochs = [f"{epoch} {epoch * 100}\n" for epoch in range(int(log.stem) // 100 + 1)]
+                checkpoint = f"0\n{len(epochs)}\n{''.join(epochs)}"
+                (self.remote / f"{stem}.leader_epoch_checkpoint").write_text(checkpoint)
 
     def total(self, cli: Cli, *arguments: Any, code: int = 0) -> dict[str, Any]:
         report = cli.json("verify", *arguments, self.logs, self.store, code=code)
@@ -214,3 +216,62 @@ def test_the_brokers_log_is_printed(tmp_path: Path, cli: Cli) -> None:
     assert '"type":"REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD"' in lines[-2]
     assert f'"id":"{SEGMENT_IDS[1]}"' in lines[-2]
     assert '"remotePartitionDeleteState":0' in lines[-1]
+
+
+def segment_metadata(segment: str, start: int, end: int, epochs: dict[int, int]) -> bytes:
+    """A RemoteLogSegmentMetadataRecord of a copy that is finished."""
+    identity = partition(TOPIC_ID) + uuid(segment) + b"\0"
+    numbers = start.to_bytes(8) + end.to_bytes(8) + (1).to_bytes(4) + bytes(16)
+    pairs = b"".join(epoch.to_bytes(4) + offset.to_bytes(8) + b"\0" for epoch, offset in epochs.items())
+    return b"\1\0\0" + identity + numbers + uvarint(len(epochs) + 1) + pairs + bytes(4) + b"\0\1\0"
+
+
+DIVERGED_ID = "--------------------_A"
+
+
+class UncleanElection(Tiers):
+    """The leader of epoch 0 had copied offsets 100 to 169. That of epoch 1 began at offset 100."""
+
+    def __init__(self, root: Path, checkpoint: str | None = "0\n1\n0 0\n") -> None:
+        super().__init__(root, 200, 250)
+        self.log = self.remote / f"{100:020}-{DIVERGED_ID}.log"
+        builder = magicbyte.RecordsBuilder()
+        for offset in range(100, 170):
+            builder.append(offset, 1_700_000_000_000, b"key", b"lost")
+        self.log.write_bytes(builder.build())
+        if checkpoint is not None:
+            self.log.with_suffix(".leader_epoch_checkpoint").write_text(checkpoint)
+
+    def check(self, *sources: Path, records: int = RECORDS) -> None:
+        (log,) = magicbyte.Log(sources, PartitionChoice(topics=("orders",)))
+        assert [record.value for record in log.records()] == [b"%d" % offset for offset in range(records)]
+        assert [one["file"] for one in log.ignored if one["reason"] == "diverged"] == [self.log.name]
+
+
+def test_epochs_beside_the_segments(tmp_path: Path) -> None:
+    tiers = UncleanElection(tmp_path)
+    tiers.check(tiers.logs, tiers.store)
+    # The last leader copied the lineage with its last segment.
+    tiers.check(tiers.store, records=250)
+
+
+def test_epochs_in_the_brokers_log(tmp_path: Path) -> None:
+    """Those are asked first: nothing else is there."""
+    tiers = UncleanElection(tmp_path, checkpoint=None)
+    metadata_log(tiers.logs, segment_metadata(DIVERGED_ID, 100, 169, {0: 100}))
+    tiers.check(tiers.logs, tiers.store)
+
+
+@pytest.mark.parametrize("checkpoint", [None, "0\n?", "0\n0\n"])
+def test_a_segment_of_which_nothing_is_known(checkpoint: str | None, tmp_path: Path, cli: Cli) -> None:
+    """Of two segments with the same offsets, the first one is read."""
+    tiers = UncleanElection(tmp_path, checkpoint)
+    report = cli.json("verify", "--topic", "orders", tiers.logs, tiers.store, code=1)
+    assert report["total"]["rows"] == RECORDS
+    assert "overlapping_segment" in {one["kind"] for one in report["problems"]}
+
+
+def test_no_lineage(tmp_path: Path, cli: Cli) -> None:
+    tiers = UncleanElection(tmp_path)
+    (tiers.local / "leader-epoch-checkpoint").unlink()
+    assert cli.json("verify", tiers.logs, tiers.store, code=1)["total"]["rows"] == RECORDS

@@ -15,6 +15,8 @@ from conftest import KAFKA, Cli
 from magicbyte.internal_topics.cluster import ClusterState
 from magicbyte.internal_topics.groups import GroupsState
 
+Batch = magicbyte.RecordBatch | magicbyte.LegacyBatch
+
 
 def copied(fixture: str, name: str, to: Path) -> Path:
     shutil.copytree(KAFKA / fixture, to / name)
@@ -98,23 +100,90 @@ def commit_value(offset: int) -> bytes:
     return b"\0\3" + offset.to_bytes(8, "big") + b"\xff" * 4 + string("") + (7).to_bytes(8, "big")
 
 
+def offsets_batch(offset: int, key: bytes, value: bytes | None, producer: int = -1) -> Batch:
+    """A batch of a commit; of a transaction if it has a producer."""
+    transactional = {"is_transactional": True, "producer_epoch": 0, "base_sequence": 0}
+    builder = magicbyte.RecordsBuilder(producer_id=producer, **(transactional if producer >= 0 else {}))
+    builder.append(offset, 1, key, value)
+    (batch,) = magicbyte.read_batches(builder.build())
+    return batch
+
+
+def marker(offset: int, producer: int, *, committed: bool) -> Batch:
+    builder = magicbyte.RecordsBuilder(
+        producer_id=producer, producer_epoch=0, is_transactional=True, is_control=True
+    )
+    builder.append(offset, 1, bytes([0, 0, 0, committed]), bytes(6))
+    (batch,) = magicbyte.read_batches(builder.build())
+    return batch
+
+
 def test_transactions_count_when_committed() -> None:
     state = GroupsState()
-    state.replay(0, commit_key(0), commit_value(10), None)
-    state.replay(1, commit_key(0), commit_value(20), 5)
-    state.replay(2, commit_key(1), commit_value(21), 5)
-    state.replay(3, commit_key(1), commit_value(30), 6)
-    assert [one.offset for one in state.commits] == [10]
+
+    def replay(*batches: Batch) -> list[tuple[int, int]]:
+        for batch in batches:
+            assert list(state.replay(batch)) == []
+        return [(one.partition, one.offset) for one in state.commits]
+
+    found = replay(
+        offsets_batch(0, commit_key(0), commit_value(10)),
+        offsets_batch(1, commit_key(0), commit_value(20), 5),
+        offsets_batch(2, commit_key(1), commit_value(21), 5),
+        offsets_batch(3, commit_key(1), commit_value(30), 6),
+    )
+    assert found == [(0, 10)]
     assert state.pending == 3
-    state.replay(4, commit_key(0), commit_value(11), None)
-    state.end_transaction(6, committed=False)
-    state.end_transaction(5, committed=True)
+    found = replay(
+        offsets_batch(4, commit_key(0), commit_value(11)),
+        marker(5, 6, committed=False),
+        marker(6, 5, committed=True),
+    )
     # The commit outside of the transaction is later in the log.
-    assert [(one.partition, one.offset) for one in state.commits] == [(0, 11), (1, 21)]
-    state.replay(5, commit_key(1), commit_value(40), 7)
-    state.replay(6, commit_key(1), None, None)
-    state.end_transaction(7, committed=True)
-    assert [(one.partition, one.offset) for one in state.commits] == [(0, 11)]
+    assert found == [(0, 11), (1, 21)]
+    found = replay(
+        offsets_batch(7, commit_key(1), commit_value(40), 7),
+        offsets_batch(8, commit_key(1), None),
+        marker(9, 7, committed=True),
+    )
+    assert found == [(0, 11)]
+    assert state.pending == 0
+
+
+def test_keys_that_name_the_same_place() -> None:
+    """Kafka ignores what follows a key, and the commits of both types of keys are the same."""
+    state = GroupsState()
+    legacy = b"\0\0" + commit_key()[2:]
+    old_value = b"\0\0" + (12).to_bytes(8, "big") + string("") + (7).to_bytes(8, "big")
+    for offset, key, value in (
+        (0, commit_key(), commit_value(10)),
+        (1, commit_key() + b"more", commit_value(11)),
+        (2, legacy, old_value),
+    ):
+        assert list(state.replay(offsets_batch(offset, key, value))) == []
+        (commit,) = state.commits
+        assert (commit.offset, commit.record_offset) == (10 + offset, offset)
+    assert commit.leader_epoch is None
+    assert list(state.replay(offsets_batch(3, commit_key() + b"!", None))) == []
+    assert state.commits == []
+
+
+@pytest.mark.parametrize("size", range(len(commit_key())))
+def test_a_key_that_is_cut(size: int) -> None:
+    state = GroupsState()
+    ((offset, error),) = state.replay(offsets_batch(4, commit_key()[:size], commit_value(1)))
+    assert (offset, error.position is not None) == (4, True)
+    assert state.commits == []
+
+
+def test_a_value_that_is_cut() -> None:
+    state = GroupsState()
+    for size in range(len(commit_value(1))):
+        ((_, error),) = state.replay(offsets_batch(4, commit_key(), commit_value(1)[:size]))
+        assert size < 2 or "OffsetCommitValue version 3" in str(error)
+    ((_, error),) = state.replay(offsets_batch(4, commit_key(), b"\0\5" + commit_value(1)[2:]))
+    assert "OffsetCommitValue version 5 is not known: expected 0 to 4" in str(error)
+    assert state.commits == []
 
 
 def test_lag(tmp_path: Path, cli: Cli) -> None:

@@ -175,6 +175,59 @@ def test_responses_in_pieces_of_any_size() -> None:
     assert expected.endswith(other + response)
 
 
+MOVED: list[tuple[str, int, dict[str, Any]]] = [
+    ("Produce", 10, {"responses": [{"name": "t", "partitionResponses": [{"index": 0, "errorCode": 6}]}]}),
+    ("Produce", 13, {"responses": [{"topicId": "A" * 22, "partitionResponses": [{"errorCode": 6}]}]}),
+    ("Fetch", 16, {"responses": [{"partitions": [{"errorCode": 6, "records": b"x" * 1000}]}]}),
+    ("Fetch", 17, {"responses": []}),
+    ("ShareFetch", 1, {"responses": []}),
+    ("ShareAcknowledge", 1, {"responses": []}),
+]
+
+
+def redirected(api: str, version: int, body: dict[str, Any]) -> tuple[bytes, bytes]:
+    """A response, and what the client gets."""
+    frame = encode_response(api, version, body, header={"correlationId": 7})
+    redirect = Redirect(lambda host, port: ("near", port + 1))
+    redirect.request(request(api, version, {}))
+    changed = redirect.response(sized(frame))
+    assert changed[:4] == struct.pack(">i", len(changed) - 4)
+    return frame, changed[4:]
+
+
+@pytest.mark.parametrize(("api", "version", "body"), MOVED)
+def test_leaders_that_have_moved(api: str, version: int, body: dict[str, Any]) -> None:
+    """A response with an error names the broker to ask instead (KIP-951)."""
+    nodes = [{"nodeId": 2, "host": "far", "port": 9092, "rack": "r"}, {"nodeId": 3, "host": "f", "port": 1}]
+    frame, changed = redirected(api, version, body | {"nodeEndpoints": nodes})
+    expected = decode_response(frame, api, version).body
+    for node in expected["nodeEndpoints"]:
+        node["host"], node["port"] = "near", node["port"] + 1
+    assert decode_response(changed, api, version).body == expected
+    # Without such an error, it is the broker's.
+    frame, changed = redirected(api, version, body)
+    assert changed == frame
+
+
+@pytest.mark.parametrize(("api", "version"), [("Produce", 9), ("Fetch", 15), ("Fetch", 4)])
+def test_versions_that_name_no_leaders(api: str, version: int) -> None:
+    frame, changed = redirected(api, version, {"responses": []})
+    assert changed == frame
+
+
+def test_requests_that_get_no_response() -> None:
+    """As with acks=0."""
+    redirect = Redirect(lambda host, port: ("near", port + 1))
+    for number in range(3000):
+        redirect.request(sized(struct.pack(">hhih", 0, 12, number, -1) + bytes(7)))
+    header = {"correlationId": 3000, "clientId": "me"}
+    redirect.request(sized(encode_request("Metadata", 12, {"topics": []}, header=header)))
+    body = {"brokers": [{"nodeId": 1, "host": "far", "port": 9092}], "topics": []}
+    frame = encode_response("Metadata", 12, body, header={"correlationId": 3000})
+    (broker,) = decode_response(redirect.response(sized(frame))[4:], "Metadata", 12).body["brokers"]
+    assert (broker["host"], broker["port"]) == ("near", 9093)
+
+
 def test_limits(broker: tuple[str, int], tmp_path: Path) -> None:
     with WireRecorder(str(tmp_path / "small"), ANY, broker, max_bytes=300, max_connections=1) as recorder:
         with socket.create_connection(recorder.address, 5) as first:
