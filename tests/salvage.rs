@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use damage::{Chance, Log, Scratch, record};
 use handmade::{V2, message};
 use magicbyte::Decompressor;
+use magicbyte::log::steps::{SurveyInParts, survey_segment};
 use magicbyte::log::{
     ByteRange, DamageMode, PartitionLog, PartitionReconciliation, PlanOptions, Problem, ReadOptions,
 };
@@ -595,4 +596,55 @@ fn frequent_damage_costs_linear_time() {
         let kept = whole.offsets.iter().skip(1).step_by(2).map(|o| o.end - o.start).sum::<i64>();
         assert_eq!(sums.rows as i64, kept, "{name}");
     }
+}
+
+/// Parts of a survey are its beginning, and the account does not depend on where chunks are cut, whatever is damaged.
+#[test]
+fn parts_of_a_survey_and_chunks_of_any_size() {
+    let scratch = Scratch::new("parts");
+    let mut parts = 0;
+    for seed in 0..30 {
+        let mut chance = Chance(seed);
+        let mut log = Log::of_plain((seed % 3) as u8, 1200, 16 << 10, &mut chance);
+        let borders = survey_segment(&scratch.write(&log.bytes).listing().segments[0]).unwrap().borders;
+        for n in 0..chance.below(12) {
+            let mut place = log.places[chance.below(log.places.len())].clone();
+            if n == 0 {
+                // Where a chunk could have begun.
+                let border = borders[chance.below(borders.len())].position as usize;
+                place = log.places.iter().find(|one| one.start == border).unwrap().clone();
+            }
+            let end = match chance.below(3) {
+                0 => place.start + chance.below(30),
+                1 => place.end + chance.below(60 << 10),
+                _ => place.end,
+            };
+            let end = end.min(log.bytes.len());
+            match chance.below(2) {
+                0 => log.bytes[place.start..end].fill(0),
+                _ => log.bytes[place.start..end].fill_with(|| chance.below(256) as u8),
+            }
+        }
+        let opened = scratch.write(&log.bytes);
+        let segment = &opened.listing().segments[0];
+        let whole = survey_segment(segment).unwrap();
+        let mut given = 0;
+        for part in SurveyInParts::begin(segment, 1).unwrap() {
+            let part = part.unwrap();
+            if part.is_part {
+                assert!(part.borders.len() > given && whole.borders.starts_with(&part.borders), "{seed}");
+                assert_eq!(part.first_offset, whole.first_offset, "{seed}");
+                (given, parts) = (part.borders.len(), parts + 1);
+            } else {
+                assert_eq!(part, whole, "{seed}");
+            }
+        }
+        let account = |chunk_bytes| {
+            let mut found = opened.verify(PlanOptions { chunk_bytes, ..PlanOptions::default() }).unwrap();
+            found.segments.clear();
+            found
+        };
+        assert_eq!(account(1), account(u64::MAX), "{seed}");
+    }
+    assert!(parts > 60, "{parts}");
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use common::partitions;
-use magicbyte::log::steps::{ChunkReader, plan_partition, survey_segment, survey_to_decode};
+use magicbyte::log::steps::{ChunkReader, SurveyInParts, plan_partition, survey_segment};
 use magicbyte::log::{Fetch, PartitionLog, PartitionReconciliation, PlanOptions, Store, StoredFile, mount};
 use magicbyte::{Compression, RecordsBuilder};
 
@@ -166,7 +166,7 @@ fn what_is_decoded_next_is_fetched_once() {
         let log = PartitionLog::open(format!("next://logs/{name}").as_ref()).unwrap();
         files.take();
         let (listing, options) = (log.listing(), PlanOptions::default());
-        let survey = survey_to_decode(&listing.segments[0]).unwrap();
+        let survey = SurveyInParts::begin(&listing.segments[0], 1).unwrap().last().unwrap().unwrap();
         let (bytes, fetches) = files.take();
         assert!(bytes <= written && fetches <= written / (4 << 20) + 1, "{name}: {bytes} in {fetches}");
         // As close together as those of a local file.

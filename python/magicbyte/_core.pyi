@@ -128,6 +128,7 @@ from magicbyte._stubs.state import (
 from magicbyte._stubs.steps import (
     ChunkDecoder,
     StoredFile,
+    SurveyInParts,
     add_encryption_key,
     is_directory,
     is_partition,
@@ -195,6 +196,7 @@ __all__ = [
     "SchemaEncoder",
     "ServerCore",
     "StoredFile",
+    "SurveyInParts",
     "VerificationGuard",
     "WireReader",
     "_Batch",

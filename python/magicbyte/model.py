@@ -218,6 +218,8 @@ class Survey(TypedDict):
     """Sidecars that cannot be read, have a broken format or point past the end of the segment."""
     unreadable: str | None
     """Why the file could not be read to its end, if it could not."""
+    is_part: bool
+    """Whether this is what `SurveyInParts` knows of the bytes before the last border: offsets and borders."""
 
 
 # --- plan ----------------------------------------------------------------------------------------

@@ -31,6 +31,6 @@ pub use crate::log::read::accounting::reconcile;
 pub use crate::log::read::chunk_reader::{BatchCounts, ChunkReader};
 pub use crate::log::read::plan::{Plan, PlanSegment, plan_partition};
 pub use crate::log::read::seek::offset_for_timestamp;
-pub use crate::log::read::survey::{Border, Survey, survey_segment, survey_to_decode};
+pub use crate::log::read::survey::{Border, Survey, SurveyInParts, survey_segment};
 pub use crate::log::read::trim::trim_chunk;
 pub use crate::log::write::rewriter::{RewriteOptions, Rewritten, rewrite_chunks};

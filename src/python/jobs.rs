@@ -19,6 +19,7 @@ use crate::log::listing;
 use crate::log::listing::Listing;
 use crate::log::names;
 use crate::log::read::options::{DamageMode, PlanOptions};
+use crate::log::read::survey::SurveyInParts;
 use crate::log::read::{accounting, plan, seek, survey, trim};
 use crate::python::arrow::{PyArrowBatch, parse_columns};
 use crate::python::errors::{io_to_py, log_to_py};
@@ -69,13 +70,38 @@ pub(super) fn is_segment_file(name: OsString) -> bool {
 
 #[doc = docs::steps!(survey_segment)]
 #[pyfunction]
-#[pyo3(signature = (segment, *, to_decode = false))]
-pub(super) fn survey_segment(py: Python<'_>, segment: &str, to_decode: bool) -> PyResult<String> {
+pub(super) fn survey_segment(py: Python<'_>, segment: &str) -> PyResult<String> {
     let segment = parse(segment)?;
-    let survey = py.detach(|| {
-        if to_decode { survey::survey_to_decode(&segment) } else { survey::survey_segment(&segment) }
-    });
+    let survey = py.detach(|| survey::survey_segment(&segment));
     to_json(&survey.map_err(|e| log_to_py(py, &e))?)
+}
+
+#[doc = docs::steps!(SurveyInParts)]
+#[pyclass(frozen, name = "SurveyInParts", module = "magicbyte._core")]
+pub(super) struct PySurveyInParts(Locked<SurveyInParts>);
+
+#[pymethods]
+impl PySurveyInParts {
+    #[new]
+    fn new(py: Python<'_>, segment: &str, part_bytes: u64) -> PyResult<Self> {
+        let segment = parse(segment)?;
+        let parts = py.detach(|| SurveyInParts::begin(&segment, part_bytes));
+        Ok(Self(Locked::new(parts.map_err(|e| log_to_py(py, &e))?)))
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<(u64, bool, String)>> {
+        let Some(survey) = self.0.with(py, Iterator::next) else { return Ok(None) };
+        let survey = survey.map_err(|e| log_to_py(py, &e))?;
+        let end = match survey.borders.last() {
+            Some(border) if survey.is_part => border.position,
+            _ => survey.segment.size,
+        };
+        Ok(Some((end, !survey.is_part, to_json(&survey)?)))
+    }
 }
 
 #[doc = docs::steps!(plan_partition)]

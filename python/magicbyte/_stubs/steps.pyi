@@ -23,15 +23,22 @@ def is_segment_file(name: str) -> bool:
     """Whether a name is that of a segment: twenty digits and `.log`, `.log.zst` or `.log.gz`; in tiered
     storage, with an ID after the digits."""
 
-def survey_segment(segment: str, *, to_decode: bool = False) -> str:
-    """Scans the batch headers of a Segment: a Survey.
+def survey_segment(segment: str) -> str:
+    """Scans the batch headers of a Segment: a Survey."""
 
-    Args:
-        segment: the Segment.
-        to_decode: it is decoded next, in this process and as a whole. Of a store, all of it is then fetched,
-            ahead of the scan, and kept for the decoding.
+@final
+class SurveyInParts:
+    """The Survey of a Segment that is decoded next, in this process and as a whole.
 
+    Iterates over what is certain so far, each time `part_bytes` more were scanned, and last over all of it:
+    where it ends (a position in the segment), whether it is all, and the Survey. Parts are for plans that are
+    `read_uncommitted`. Of a store, all of the segment is fetched, ahead of the scan, and kept for the
+    decoding.
     """
+
+    def __new__(cls, segment: str, part_bytes: int) -> Self: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> tuple[int, bool, str]: ...
 
 def segment_history(segment: str) -> str:
     """Scans the batch headers of a Segment for its survey and its part of the partition's history."""

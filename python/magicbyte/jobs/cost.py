@@ -15,7 +15,7 @@ from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.decode_partitions import SMALL_TASK, decode_partitions
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
-from magicbyte.jobs.plan import Task
+from magicbyte.jobs.plan import DecodeTask
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.lab import ChunkCost, CostReport
 from magicbyte.model import Problem
@@ -48,7 +48,7 @@ class DirectoryCost(TypedDict):
     balanced: bool
 
 
-def _cost_task(task: Task, max_decompressed_bytes: int) -> list[str]:
+def _cost_task(task: DecodeTask, max_decompressed_bytes: int) -> list[str]:
     return [_core.chunk_cost(chunk, max_decompressed_bytes=max_decompressed_bytes) for chunk in task.chunks]
 
 

@@ -17,7 +17,7 @@ from types import TracebackType
 import pyarrow as pa
 
 from magicbyte.jobs.parquet import CODECS, DataFile, ParquetFile, file_name, json_column
-from magicbyte.jobs.plan import Task
+from magicbyte.jobs.plan import DecodeTask
 from magicbyte.jobs.reading import ReadOptions, Rows, read_chunk, table_schema
 
 __all__ = ["Decoded", "WriteOptions", "chunks_by_topic", "decode_task", "file_schema"]
@@ -56,7 +56,7 @@ def file_schema(table: str, options: ReadOptions) -> pa.Schema:
     return schema
 
 
-def decode_task(task: Task, options: WriteOptions) -> Decoded:
+def decode_task(task: DecodeTask, options: WriteOptions) -> Decoded:
     """Decodes the chunks of a task and writes their rows as Parquet, one file per topic and table.
 
     Rows are written as they arrive: memory stays below one row group per table, whatever the task's size.
@@ -75,12 +75,11 @@ def decode_task(task: Task, options: WriteOptions) -> Decoded:
     return Decoded(tuple(results), tuple(files))
 
 
-def chunks_by_topic(task: Task) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-    """The topics of a task's chunks, each with its chunks and their partitions."""
-    places = [json.loads(chunk) for chunk in task.chunks]
-    with_chunks = zip(places, task.chunks, strict=True)
+def chunks_by_topic(task: DecodeTask) -> Iterator[tuple[str, Iterator[tuple[int, str]]]]:
+    """The topics of a task's chunks, each with its chunks and their partitions, to be iterated first."""
+    with_chunks = ((json.loads(chunk), chunk) for chunk in task.chunks)
     for topic, chunks in groupby(with_chunks, lambda one: one[0]["topic"]):
-        yield topic, [(place["partition"], chunk) for place, chunk in chunks]
+        yield topic, ((place["partition"], chunk) for place, chunk in chunks)
 
 
 class _TopicFiles:

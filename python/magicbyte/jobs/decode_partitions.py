@@ -6,21 +6,18 @@ threads of this process decode what has been surveyed while the rest is fetched.
 
 from __future__ import annotations
 
-import json
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from magicbyte import _core
 from magicbyte.enums import IsolationLevel
+from magicbyte.jobs.arriving_tasks import ArrivingTasks
 from magicbyte.jobs.engines import Engine, LocalEngine
 from magicbyte.jobs.plan import (
     MIB,
     Bounds,
+    DecodeTask,
     Planned,
-    Task,
     all_offsets,
     count_of,
     plan_partitions,
@@ -28,10 +25,10 @@ from magicbyte.jobs.plan import (
     target_bytes,
     task_name,
     tasks_of,
-    tasks_of_size,
 )
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
-from magicbyte.model import Chunk, PartitionListing, Segment
+from magicbyte.jobs.surveys_ahead import PART_BYTES, Surveyed, SurveysAhead
+from magicbyte.model import Chunk, PartitionListing, PlanSegment
 from magicbyte.storage.paths import is_url
 
 __all__ = ["SMALL_TASK", "decode_partitions"]
@@ -41,18 +38,11 @@ SMALL_TASK = 16 * MIB
 
 R = TypeVar("R")
 
-_AHEAD_BYTES = 32 * MIB
-"""How far the survey is ahead of the decoding: not so far that what is fetched always needs new space."""
-_MOST_AHEAD_BYTES = 2048 * MIB
-"""How far it is ahead while the decoding waits for it, so that no thread is idle: no further than ranges of a
-store are kept (`src/log/storage/range_cache.rs`)."""
 _CHUNK_BYTES = 8 * MIB
-_PART_BYTES = 256 * MIB
-"""How much of a partition is surveyed before its plan is looked at."""
 
 
 def decode_partitions(
-    function: Callable[[Task], R],
+    function: Callable[[DecodeTask], R],
     listings: Sequence[PartitionListing],
     engine: Engine,
     *,
@@ -100,7 +90,7 @@ def decode_partitions(
 
 
 def _decode_arriving(
-    function: Callable[[Task], R],
+    function: Callable[[DecodeTask], R],
     listings: Sequence[PartitionListing],
     engine: LocalEngine,
     verb: str,
@@ -111,52 +101,16 @@ def _decode_arriving(
     segments = [segment for listing in listings for segment in listing["segments"]]
     size = sum(segment["size"] for segment in segments)
     # One more than threads that decode: while a segment begins or ends, the others are fetched.
-    threads = engine.parallelism + 1
-    with ThreadPoolExecutor(threads, thread_name_prefix="magicbyte-survey") as pool:
-        surveys = _survey_ahead(segments, pool, threads)
-        tasks = tasks_of_size(planner.chunks(listings, surveys), task_bytes)
-        try:
-            return engine.map_arriving(
-                function,
-                ((task, task.size) for task in tasks),
-                name=f"magicbyte {verb}: {count_of(len(segments), 'segment')}, {format_bytes(size)}",
-                size=size,
-                progress=progress,
-            )
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-
-
-def _survey(segment: Segment) -> str:
-    return _core.survey_segment(json.dumps(segment), to_decode=True)
-
-
-def _survey_ahead(segments: Sequence[Segment], pool: ThreadPoolExecutor, threads: int) -> Iterator[str]:
-    """The surveys of the segments, in order; the pool's threads make those of the next ones meanwhile."""
-    rest = deque(segments)
-    under_way: deque[tuple[int, Future[str]]] = deque()
-    ahead = 0
-
-    def begin() -> None:
-        nonlocal ahead
-        segment = rest.popleft()
-        under_way.append((segment["size"], pool.submit(_survey, segment)))
-        ahead += segment["size"]
-
-    while rest or under_way:
-        while rest and ahead < _AHEAD_BYTES:
-            begin()
-        size, first = under_way[0]
-        while not first.done():
-            running = [survey for _, survey in under_way if not survey.done()]
-            if rest and len(running) < threads and ahead + rest[0]["size"] <= _MOST_AHEAD_BYTES:
-                begin()
-            else:
-                wait(running, return_when=FIRST_COMPLETED)
-        under_way.popleft()
-        yield first.result()
-        ahead -= size
+    with SurveysAhead(segments, engine.parallelism + 1) as surveys:
+        return engine.map_arriving(
+            function,
+            ArrivingTasks(planner.chunks(listings, iter(surveys)), task_bytes),
+            name=f"magicbyte {verb}: {count_of(len(segments), 'segment')}, {format_bytes(size)}",
+            size=size,
+            size_of=lambda task: task.size,
+            stop=surveys.stop,
+            progress=progress,
+        )
 
 
 @dataclass(frozen=True)
@@ -168,34 +122,31 @@ class _Planner:
     chunk_bytes: int
     plans: list[Planned] = field(default_factory=list)
 
-    def chunks(self, listings: Sequence[PartitionListing], surveys: Iterator[str]) -> Iterator[Chunk]:
+    def chunks(self, listings: Sequence[PartitionListing], surveys: Iterator[Surveyed]) -> Iterator[Chunk]:
         """The chunks of all plans, in order."""
         for listing in listings:
             yield from self._chunks_of(listing, surveys)
 
-    def _chunks_of(self, listing: PartitionListing, surveys: Iterator[str]) -> Iterator[Chunk]:
+    def _chunks_of(self, listing: PartitionListing, surveys: Iterator[Surveyed]) -> Iterator[Chunk]:
         found: list[str] = []
-        given, surveyed = 0, 0
-        for segment in listing["segments"]:
-            found.append(next(surveys))
-            surveyed += segment["size"]
+        growing = _GrowingPlan(listing, self)
+        given, new_bytes = 0, 0
+        while len(found) < len(listing["segments"]):
+            surveyed = next(surveys)
+            new_bytes += surveyed.size
             # A transaction may be aborted in any later segment.
-            if surveyed >= _PART_BYTES and self.isolation_level == "read_uncommitted":
-                final = self._final_chunks(listing, found)
-                yield from final[given:]
-                given, surveyed = len(final), 0
-        planned = self._plan(listing, found)
+            if new_bytes >= PART_BYTES and self.isolation_level == "read_uncommitted":
+                chunks = growing.new_chunks([*found, surveyed.text])
+                yield from chunks
+                given, new_bytes = given + len(chunks), 0
+            if surveyed.is_whole:
+                found.append(surveyed.text)
+        planned = self.plan(listing, found)
         self.plans.append(planned)
         yield from planned.plan["chunks"][given:]
 
-    def _final_chunks(self, listing: PartitionListing, surveys: Sequence[str]) -> list[Chunk]:
-        """The first chunks of a plan, given its first surveys. How a segment ends, the next one tells."""
-        begun: PartitionListing = {**listing, "segments": listing["segments"][: len(surveys)]}
-        plan = self._plan(begun, surveys).plan
-        last = plan["segments"][-1]["path"]
-        return [chunk for chunk in plan["chunks"] if chunk["path"] != last]
-
-    def _plan(self, listing: PartitionListing, surveys: Sequence[str]) -> Planned:
+    def plan(self, listing: PartitionListing, surveys: Sequence[str]) -> Planned:
+        """Plans a partition."""
         return plan_within(
             listing,
             surveys,
@@ -203,3 +154,44 @@ class _Planner:
             bounds=self.bounds,
             chunk_bytes=self.chunk_bytes,
         )
+
+
+class _GrowingPlan:
+    """The plan of a partition while its segments are surveyed, one after the other."""
+
+    def __init__(self, listing: PartitionListing, planner: _Planner) -> None:
+        self._listing = listing
+        self._planner = planner
+        self._first = 0
+        """The first segment that is still planned. Of those before it, all chunks are given."""
+        self._given = 0
+        """How many chunks of the others are given."""
+
+    def new_chunks(self, surveys: Sequence[str]) -> list[Chunk]:
+        """The next chunks that are final, given the first surveys, of which the last may be a part."""
+        segments = self._listing["segments"][self._first : len(surveys)]
+        begun: PartitionListing = {**self._listing, "segments": segments, "ignored": [], "problems": []}
+        plan = self._planner.plan(begun, surveys[self._first :]).plan
+        if not plan["segments"]:
+            return []
+        # How a segment ends, the next one tells.
+        last = plan["segments"][-1]
+        end = last["path"], last["size"]
+        final = [chunk for chunk in plan["chunks"] if (chunk["path"], chunk["end"]) != end]
+        new = final[self._given :]
+        self._given = len(final)
+        self._forget([one["path"] for one in plan["segments"] if _has_offsets(one)], final)
+        return new
+
+    def _forget(self, known: Sequence[str], final: Sequence[Chunk]) -> None:
+        """Plans no more what does not matter for the last segment: all before the one that it continues."""
+        segments = self._listing["segments"]
+        while len(known) > 1 and segments[self._first]["path"] != known[-2]:
+            path = segments[self._first]["path"]
+            self._given -= sum(chunk["path"] == path for chunk in final)
+            self._first += 1
+
+
+def _has_offsets(segment: PlanSegment) -> bool:
+    """Whether the next segment continues the offsets of this one."""
+    return segment["last_offset"] is not None and not segment["is_checkpoint"]

@@ -60,11 +60,18 @@ class Engine(Protocol):
         """
 
 
+def _available_cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on Linux
+        return os.cpu_count() or 1
+
+
 class LocalEngine:
     """Threads of this process: the core releases the GIL while it decodes."""
 
     def __init__(self, threads: int | None = None) -> None:
-        self._threads = threads or os.cpu_count() or 1
+        self._threads = threads or _available_cores()
 
     @property
     def parallelism(self) -> int:
@@ -81,24 +88,43 @@ class LocalEngine:
         progress: Progress = NO_PROGRESS,
     ) -> list[R]:
         """See `Engine.map`."""
-        arriving = zip(items, sizes, strict=True)
-        return self.map_arriving(function, arriving, name=name, size=sum(sizes), progress=progress)
+        return self.map_arriving(
+            lambda number: function(items[number]),
+            range(len(items)),
+            name=name,
+            size=sum(sizes),
+            size_of=sizes.__getitem__,
+            ahead=1,
+            progress=progress,
+        )
 
     def map_arriving(
         self,
         function: Callable[[T], R],
-        items: Iterable[tuple[T, int]],
+        items: Iterable[T],
         *,
         name: str,
         size: int,
+        size_of: Callable[[T], int],
+        ahead: int = 0,
+        stop: Callable[[], None] | None = None,
         progress: Progress = NO_PROGRESS,
     ) -> list[R]:
-        """As `map`, with items that are made while the tasks run, each with its bytes; `size` is their sum.
+        """As `map`, with items that are made while the tasks run.
 
-        The next item is taken when there is a thread for it, or will be soon.
+        Args:
+            function: what a task does.
+            items: an item for each task.
+            name: describes the tasks.
+            size: the bytes of all items.
+            size_of: the bytes of an item whose task has ended.
+            ahead: how many items are taken before there is a thread for them.
+            stop: called at a failure, so that tasks that wait for others do not wait any longer.
+            progress: where to report progress.
+
         """
         results: list[Future[R]] = []
-        running: dict[Future[R], int] = {}
+        running: dict[Future[R], T] = {}
         finished = 0
 
         def finish() -> None:
@@ -106,7 +132,7 @@ class LocalEngine:
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 future.result()
-                finished += running.pop(future)
+                finished += size_of(running.pop(future))
                 step.done(finished)
 
         with (
@@ -114,16 +140,18 @@ class LocalEngine:
             ThreadPoolExecutor(self._threads, thread_name_prefix="magicbyte") as pool,
         ):
             try:
-                for item, item_size in items:
+                for item in items:
                     future = pool.submit(function, item)
                     results.append(future)
-                    running[future] = item_size
-                    if len(running) > self._threads:
+                    running[future] = item
+                    while len(running) >= self._threads + ahead:
                         finish()
                 while running:
                     finish()
             except BaseException:
-                pool.shutdown(cancel_futures=True)
+                pool.shutdown(wait=False, cancel_futures=True)
+                if stop:
+                    stop()
                 raise
         return [future.result() for future in results]
 

@@ -10,8 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import tee
-from typing import cast
+from typing import Protocol, cast
 
 from magicbyte import _core
 from magicbyte.enums import IsolationLevel
@@ -23,6 +22,7 @@ __all__ = [
     "LARGEST_TARGET",
     "MIB",
     "Bounds",
+    "DecodeTask",
     "Planned",
     "Range",
     "Surveyor",
@@ -32,12 +32,12 @@ __all__ = [
     "plan_partitions",
     "plan_surveyed",
     "plan_within",
+    "size_of_chunk",
     "survey",
     "target_bytes",
     "task_name",
     "tasks_of",
     "tasks_of_chunks",
-    "tasks_of_size",
 ]
 
 MIB = 1 << 20
@@ -76,13 +76,24 @@ def all_offsets(_planned: Planned) -> Range:
     return None, None
 
 
+class DecodeTask(Protocol):
+    """What one decode task reads."""
+
+    @property
+    def number(self) -> int:
+        """Its place among all tasks."""
+
+    @property
+    def chunks(self) -> Iterable[str]:
+        """JSON texts, as `ChunkDecoder` takes them, ordered by partition and offset. To be iterated once."""
+
+
 @dataclass(frozen=True)
 class Task:
-    """The chunks that one decode task reads, ordered by partition and offset."""
+    """A `DecodeTask` whose chunks are all known."""
 
     number: int
     chunks: tuple[str, ...]
-    """JSON texts, as `ChunkDecoder` takes them."""
     size: int
     """Bytes of all chunks."""
 
@@ -209,18 +220,16 @@ def tasks_of_chunks(
     chunks: Sequence[Chunk], parallelism: int, tasks: int | None = None, most: int = LARGEST_TARGET
 ) -> list[Task]:
     """Groups neighbouring chunks into tasks of similar size; see `target_bytes`."""
-    size = sum(map(_size_of, chunks))
-    return list(tasks_of_size(chunks, target_bytes(size, parallelism, tasks, most)))
+    sizes = [size_of_chunk(chunk) for chunk in chunks]
+    target = target_bytes(sum(sizes), parallelism, tasks, most)
+    return [
+        Task(number, tuple(json.dumps(chunk) for chunk in group), sum(map(size_of_chunk, group)))
+        for number, group in enumerate(group_by_size(chunks, sizes, target))
+    ]
 
 
-def tasks_of_size(chunks: Iterable[Chunk], target: int) -> Iterator[Task]:
-    """Groups neighbouring chunks into tasks of up to `target` bytes, as the chunks come."""
-    chunks, same = tee(chunks)
-    for number, group in enumerate(group_by_size(chunks, map(_size_of, same), target)):
-        yield Task(number, tuple(json.dumps(chunk) for chunk in group), sum(map(_size_of, group)))
-
-
-def _size_of(chunk: Chunk) -> int:
+def size_of_chunk(chunk: Chunk) -> int:
+    """Its bytes."""
     return chunk["end"] - chunk["start"]
 
 

@@ -19,7 +19,7 @@ from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.decode_partitions import SMALL_TASK, decode_partitions
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
-from magicbyte.jobs.plan import Task
+from magicbyte.jobs.plan import DecodeTask
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.reading import ReadOptions, check_column_limit, read_chunk
 from magicbyte.model import PartitionReconciliation
@@ -147,7 +147,7 @@ def _added(tables: Iterable[pa.Table], by: Sequence[str] = _KIND) -> pa.Table:
     return sums.rename_columns([name.removesuffix("_sum") for name in sums.column_names])
 
 
-def _count_task(task: Task, options: ReadOptions) -> list[_Counts]:
+def _count_task(task: DecodeTask, options: ReadOptions) -> list[_Counts]:
     """Returns one result for each partition that the task has chunks of."""
     return [
         _count_chunks(directory, chunks, options) for directory, chunks in groupby(task.chunks, _directory_of)

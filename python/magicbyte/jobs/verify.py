@@ -16,7 +16,7 @@ from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.lake.sums import RecordSums
 from magicbyte.jobs.log_dirs import LogDirReport, log_dir_reports
 from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
-from magicbyte.jobs.plan import Task, all_offsets
+from magicbyte.jobs.plan import DecodeTask, all_offsets
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.reading import ReadOptions, Rows, check_column_limit, decoded_problems, read_chunk
 from magicbyte.model import PartitionListing, PartitionReconciliation, Problem
@@ -54,7 +54,7 @@ class _Checked:
     """Of the records, if there are columns."""
 
 
-def _check_task(task: Task, options: ReadOptions) -> _Checked:
+def _check_task(task: DecodeTask, options: ReadOptions) -> _Checked:
     results: list[str] = []
     problems: list[Problem] = []
     left_out = 0

@@ -70,7 +70,8 @@ pub struct Plan {
     pub leader_epochs: LeaderEpochs,
 }
 
-/// Joins the surveys of a directory's segments, given in any order, into a plan.
+/// Joins the surveys of a directory's segments, given in any order, into a plan. Of a segment with a part of its survey
+/// only, the plan has the chunks before the part's last border.
 ///
 /// # Errors
 /// [`LogError::Usage`] if a listed segment has no survey.
@@ -258,6 +259,10 @@ impl Plan {
             (survey.first_offset, survey.last_offset, segment.is_checkpoint)
         {
             if let Some(next) = self.next_offset.filter(|&next| first < next) {
+                if survey.is_part {
+                    // Whether it adds anything, all of its offsets tell.
+                    return None;
+                }
                 let contained = last < next;
                 let message = format!(
                     "the segment has offsets {first}..={last}, but those before it already reach {}: {}",
@@ -277,9 +282,9 @@ impl Plan {
             }
             self.first_offset.get_or_insert(first);
             self.next_offset = Some(last.saturating_add(1));
-            if last < segment.base_offset {
+            if first < segment.base_offset {
                 let message = format!(
-                    "the file is named for base offset {}, but its offsets end at {last}",
+                    "the file is named for base offset {}, but its offsets begin at {first}",
                     segment.base_offset
                 );
                 self.problems.push(segment.problem(&segment.file, WRONG_BASE_OFFSET, message));
@@ -338,6 +343,9 @@ impl Plan {
         while start < segment.size {
             let next =
                 borders.by_ref().find(|border| border.position >= start.saturating_add(options.chunk_bytes));
+            if next.is_none() && survey.is_part {
+                break;
+            }
             let end = next.map_or(segment.size, |border| border.position);
             let next_expected = next.map_or(i64::MAX, |border| border.expected_offset);
             // A requested range skips whole chunks outside it; all others are read, so that every byte is

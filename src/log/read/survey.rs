@@ -95,19 +95,39 @@ pub struct Survey {
     pub problems: Vec<Problem>,
     /// Why the file could not be read to its end, if so.
     pub unreadable: Option<String>,
+    /// Whether this is a part of the survey ([`SurveyInParts`]): what is known of the bytes before the last border.
+    pub is_part: bool,
 }
 
 impl Survey {
-    /// Where the segment's offsets begin: at the offset in its name, or at the first offset inside if all are
+    fn new(segment: &Segment) -> Self {
+        Self {
+            segment: segment.clone(),
+            batches: 0,
+            first_offset: None,
+            last_offset: None,
+            gaps: 0,
+            max_timestamp: -1,
+            chain_end: 0,
+            sound_end: 0,
+            borders: Vec::new(),
+            transactions: Vec::new(),
+            transactional: Vec::new(),
+            leader_epochs: LeaderEpochs::default(),
+            transaction_index: Vec::new(),
+            emptied: false,
+            problems: Vec::new(),
+            unreadable: None,
+            is_part: false,
+        }
+    }
+
+    /// Where the segment's offsets begin: at the offset in its name, or at the first offset inside if that is
     /// lower (a renamed file). The offsets of a KRaft snapshot begin at 0.
     #[must_use]
     pub fn base_offset(&self) -> i64 {
         let named = self.segment.base_offset;
-        match (self.segment.is_checkpoint, self.last_offset) {
-            (true, _) => 0,
-            (false, Some(last)) if last < named => self.first_offset.unwrap_or(named).min(last),
-            _ => named,
-        }
+        if self.segment.is_checkpoint { 0 } else { self.first_offset.map_or(named, |first| first.min(named)) }
     }
 
     fn add_problem(&mut self, ending: &str, kind: &str, message: String) {
@@ -187,7 +207,7 @@ impl Survey {
 }
 
 /// Receives the batches of a survey's scan.
-pub(crate) trait HeaderVisitor {
+pub(crate) trait HeaderVisitor: Send {
     /// Receives the header of the log's next batch and, for a control batch, its first record if that can be
     /// read.
     fn visit(&mut self, batch: &Batch<'_>, size: usize, control: Option<&Control>);
@@ -201,73 +221,61 @@ pub fn survey_segment(segment: &Segment) -> LogResult<Survey> {
     survey_with(segment, None)
 }
 
-/// Like [`survey_segment`], for a segment that is decoded next, from its first to its last byte: of a store, all of it is fetched,
-/// ahead of the scan, and kept for the decoding.
-///
-/// # Errors
-/// Those of [`survey_segment`].
-pub fn survey_to_decode(segment: &Segment) -> LogResult<Survey> {
-    survey(segment, None, true)
-}
-
 /// Like [`survey_segment`], with a visitor that receives each batch once it is certain to be part of the log.
 pub(crate) fn survey_with(segment: &Segment, visitor: Option<&mut dyn HeaderVisitor>) -> LogResult<Survey> {
-    survey(segment, visitor, false)
+    let mut scan = Scan::begin(segment, visitor, false)?;
+    while scan.step()? {}
+    scan.end()
 }
 
-fn survey(
-    segment: &Segment,
-    visitor: Option<&mut dyn HeaderVisitor>,
-    is_decoded_next: bool,
-) -> LogResult<Survey> {
-    let path = Path::new(&segment.path);
-    let io = |error| LogError::io(path, error);
-    let base = if segment.is_checkpoint { 0 } else { segment.base_offset };
-    let blocks = Blocks::open(path, segment.size, segment.version.as_deref(), BLOCK).map_err(io)?;
-    let is_fetched = is_decoded_next && blocks.fetch_for_the_next();
-    let mut scan = Scan {
-        visitor,
-        borders_apart: if blocks.is_remote() && !is_fetched { REMOTE_BORDERS } else { DEFAULT_CHUNK_BYTES },
-        blocks,
-        position: 0,
-        limits: Limits {
-            expected: i64::MIN,
-            max_offset: largest_offset(segment, base),
-            max_batch_size: DEFAULT_MAX_DECOMPRESSED_BYTES,
-        },
-        salvage: Salvage::new(0, segment.size),
-        resolved: 0,
-        transactions: Transactions::default(),
-        since_border: HashSet::new(),
-        decompressor: Decompressor::new(),
-        recent: VecDeque::with_capacity(LAST_BATCHES),
-        survey: Survey {
-            segment: segment.clone(),
-            batches: 0,
-            first_offset: None,
-            last_offset: None,
-            gaps: 0,
-            max_timestamp: -1,
-            chain_end: 0,
-            sound_end: 0,
-            borders: Vec::new(),
-            transactions: Vec::new(),
-            transactional: Vec::new(),
-            leader_epochs: LeaderEpochs::default(),
-            transaction_index: Vec::new(),
-            emptied: false,
-            problems: Vec::new(),
-            unreadable: None,
-        },
-    };
-    while scan.step().map_err(io)? {}
-    scan.find_last_offset().map_err(io)?;
-    while let Some(recent) = scan.recent.pop_front() {
-        scan.pass_on(&recent);
+/// The survey of a segment that is decoded next, from its first to its last byte, while the survey goes on: of a store, all of
+/// it is fetched, ahead of the scan, and kept for the decoding.
+///
+/// An iterator over what is certain so far, each time a part of the segment was scanned, and last the survey of all of it. Parts
+/// have offsets and borders only, enough for a plan that is `read_uncommitted`. Ends at the first error, one of those of
+/// [`survey_segment`].
+pub struct SurveyInParts {
+    /// None at the end.
+    scan: Option<Scan<'static>>,
+    /// At least this many bytes, from one part to the next.
+    part_bytes: u64,
+    /// Where the last part ended.
+    given: u64,
+}
+
+impl SurveyInParts {
+    /// Opens a segment; a part is at least `part_bytes` longer than the one before.
+    ///
+    /// # Errors
+    /// Those of [`survey_segment`].
+    pub fn begin(segment: &Segment, part_bytes: u64) -> LogResult<Self> {
+        Ok(Self { scan: Some(Scan::begin(segment, None, true)?), part_bytes, given: 0 })
     }
-    scan.survey.check_sidecars()?;
-    scan.survey.unreadable = scan.blocks.failure().map(ToString::to_string);
-    Ok(scan.survey)
+}
+
+impl Iterator for SurveyInParts {
+    type Item = LogResult<Survey>;
+
+    fn next(&mut self) -> Option<LogResult<Survey>> {
+        let mut scan = self.scan.take()?;
+        loop {
+            match scan.step() {
+                Ok(true) => {}
+                Ok(false) => return Some(scan.end()),
+                Err(error) => return Some(Err(error)),
+            }
+            if let Some((end, part)) = scan.part(self.given.saturating_add(self.part_bytes)) {
+                (self.given, self.scan) = (end, Some(scan));
+                return Some(Ok(part));
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for SurveyInParts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SurveyInParts").field("given", &self.given).finish_non_exhaustive()
+    }
 }
 
 struct Scan<'a> {
@@ -329,9 +337,77 @@ struct Recent {
     transactional: usize,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    fn begin(
+        segment: &Segment,
+        visitor: Option<&'a mut dyn HeaderVisitor>,
+        is_decoded_next: bool,
+    ) -> LogResult<Self> {
+        let path = Path::new(&segment.path);
+        let base = if segment.is_checkpoint { 0 } else { segment.base_offset };
+        let blocks = Blocks::open(path, segment.size, segment.version.as_deref(), BLOCK)
+            .map_err(|error| LogError::io(path, error))?;
+        let is_fetched = is_decoded_next && blocks.fetch_for_the_next();
+        Ok(Self {
+            visitor,
+            borders_apart: if blocks.is_remote() && !is_fetched {
+                REMOTE_BORDERS
+            } else {
+                DEFAULT_CHUNK_BYTES
+            },
+            blocks,
+            position: 0,
+            limits: Limits {
+                expected: i64::MIN,
+                max_offset: largest_offset(segment, base),
+                max_batch_size: DEFAULT_MAX_DECOMPRESSED_BYTES,
+            },
+            salvage: Salvage::new(0, segment.size),
+            resolved: 0,
+            transactions: Transactions::default(),
+            since_border: HashSet::new(),
+            decompressor: Decompressor::new(),
+            recent: VecDeque::with_capacity(LAST_BATCHES),
+            survey: Survey::new(segment),
+        })
+    }
+
     /// Processes the next header; false at the end of the log.
-    fn step(&mut self) -> io::Result<bool> {
+    fn step(&mut self) -> LogResult<bool> {
+        self.next_header().map_err(|error| self.failed(error))
+    }
+
+    /// The survey, after the last step.
+    fn end(mut self) -> LogResult<Survey> {
+        self.find_last_offset().map_err(|error| self.failed(error))?;
+        while let Some(recent) = self.recent.pop_front() {
+            self.pass_on(&recent);
+        }
+        self.survey.check_sidecars()?;
+        self.survey.unreadable = self.blocks.failure().map(ToString::to_string);
+        Ok(self.survey)
+    }
+
+    fn failed(&self, error: io::Error) -> LogError {
+        LogError::io(Path::new(&self.survey.segment.path), error)
+    }
+
+    /// What no damage to come can take back, if that reaches `from`, and where it ends.
+    fn part(&self, from: u64) -> Option<(u64, Survey)> {
+        let recent = self.recent.front()?;
+        let borders = &self.survey.borders[..recent.borders];
+        let last = borders.last().filter(|border| border.position >= from)?;
+        let part = Survey {
+            first_offset: recent.first_offset,
+            last_offset: Some(last.expected_offset - 1),
+            borders: borders.to_vec(),
+            is_part: true,
+            ..Survey::new(&self.survey.segment)
+        };
+        Some((last.position, part))
+    }
+
+    fn next_header(&mut self) -> io::Result<bool> {
         let position = self.position;
         if position >= self.blocks.size() {
             return Ok(false);
@@ -518,7 +594,10 @@ impl Scan<'_> {
                 break;
             }
         }
-        if let Some(before) = self.recent.back() {
+        // Right before it: what was lost of offsets in between belongs to the damage there.
+        if let Some(before) =
+            self.recent.back().filter(|before| before.position + before.size as u64 == position)
+        {
             let expected_offset = before.last_offset.saturating_add(1);
             self.survey.borders.push(Border { position, expected_offset });
             self.since_border.clear();

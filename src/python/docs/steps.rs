@@ -18,12 +18,15 @@ Raises OSError if it cannot be listed, or its path is not UTF-8."
 storage, with an ID after the digits."
     };
     (survey_segment) => {
-        r"Scans the batch headers of a Segment: a Survey.
+        r"Scans the batch headers of a Segment: a Survey."
+    };
+    (SurveyInParts) => {
+        r"The Survey of a Segment that is decoded next, in this process and as a whole.
 
-Args:
-    segment: the Segment.
-    to_decode: it is decoded next, in this process and as a whole. Of a store, all of it is then fetched,
-        ahead of the scan, and kept for the decoding."
+Iterates over what is certain so far, each time `part_bytes` more were scanned, and last over all of it:
+where it ends (a position in the segment), whether it is all, and the Survey. Parts are for plans that are
+`read_uncommitted`. Of a store, all of the segment is fetched, ahead of the scan, and kept for the
+decoding."
     };
     (segment_history) => {
         r"Scans the batch headers of a Segment for its survey and its part of the partition's history."

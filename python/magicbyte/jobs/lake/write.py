@@ -113,7 +113,8 @@ def _write(task: Task, options: LakeWriteOptions, finished: Callable[[LakeFile],
     problems: list[Problem] = []
     left_out = 0
     sums = RecordSums()
-    for topic, chunks in chunks_by_topic(task):
+    for topic, found in chunks_by_topic(task):
+        chunks = list(found)
         with _TopicFiles(topic, task.number, options, finished) as written:
             for done, (_, chunk) in enumerate(chunks):
                 written.roll((len(chunks) - done) / max(1, done))

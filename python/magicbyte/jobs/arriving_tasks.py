@@ -1,0 +1,85 @@
+"""Tasks that begin before all of their chunks are known, so that little has to be kept of what is fetched."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Iterator
+
+from magicbyte.jobs.plan import size_of_chunk
+from magicbyte.model import Chunk
+
+__all__ = ["ArrivingTask", "ArrivingTasks"]
+
+
+class ArrivingTask:
+    """A `DecodeTask`; what iterates over its chunks waits for them."""
+
+    def __init__(self, number: int, tasks: ArrivingTasks) -> None:
+        self.number = number
+        self.size = 0
+        """The bytes of the chunks that have arrived."""
+        self.arrived: deque[str] = deque()
+        """Those that have not been read."""
+        self.is_whole = False
+        """Whether all have arrived."""
+        self._tasks = tasks
+
+    @property
+    def chunks(self) -> Iterator[str]:
+        """See `DecodeTask`. A chunk that has not arrived is fetched, and with it all those before it."""
+        while True:
+            # In this order: the last chunk arrives before the task is whole.
+            is_whole = self.is_whole
+            if self.arrived:
+                yield self.arrived.popleft()
+            elif is_whole:
+                return
+            else:
+                self._tasks.fetch_for(self)
+
+
+class ArrivingTasks:
+    """Groups neighbouring chunks into tasks of up to `target` bytes, as the chunks come."""
+
+    def __init__(self, chunks: Iterator[Chunk], target: int) -> None:
+        self._chunks = chunks
+        self._target = target
+        self._lock = threading.Lock()
+        self._count = 0
+        self._last: ArrivingTask | None = None
+        self._begun: deque[ArrivingTask] = deque()
+        """Those with a first chunk that no thread has."""
+
+    def __iter__(self) -> Iterator[ArrivingTask]:
+        return self
+
+    def __next__(self) -> ArrivingTask:
+        with self._lock:
+            while not self._begun:
+                if not self._fetch():
+                    raise StopIteration
+            return self._begun.popleft()
+
+    def fetch_for(self, task: ArrivingTask) -> None:
+        """Waits until a chunk of the task has arrived, or the task is whole."""
+        with self._lock:
+            while not task.arrived and not task.is_whole:
+                self._fetch()
+
+    def _fetch(self) -> bool:
+        """Adds the next chunk to the last task, or to a new one. Returns False if there is none."""
+        chunk = next(self._chunks, None)
+        size = 0 if chunk is None else size_of_chunk(chunk)
+        if self._last and (chunk is None or self._last.size + size > self._target):
+            self._last.is_whole, self._last = True, None
+        if chunk is None:
+            return False
+        if self._last is None:
+            self._last = ArrivingTask(self._count, self)
+            self._count += 1
+            self._begun.append(self._last)
+        self._last.size += size
+        self._last.arrived.append(json.dumps(chunk))
+        return True
