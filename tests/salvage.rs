@@ -602,7 +602,7 @@ fn frequent_damage_costs_linear_time() {
 #[test]
 fn parts_of_a_survey_and_chunks_of_any_size() {
     let scratch = Scratch::new("parts");
-    let mut parts = 0;
+    let (mut parts, mut skipped) = (0, 0);
     for seed in 0..30 {
         let mut chance = Chance(seed);
         let mut log = Log::of_plain((seed % 3) as u8, 1200, 16 << 10, &mut chance);
@@ -645,6 +645,23 @@ fn parts_of_a_survey_and_chunks_of_any_size() {
             found
         };
         assert_eq!(account(1), account(u64::MAX), "{seed}");
+        let last = log.next_offset() as usize;
+        let start = chance.below(last);
+        let end = start + chance.below(last - start + 1);
+        let of_range = |chunk_bytes| {
+            let (start_offset, end_offset) = (Some(start as i64), Some(end as i64));
+            let options = PlanOptions { chunk_bytes, start_offset, end_offset, ..PlanOptions::default() };
+            opened.verify(options).unwrap()
+        };
+        let (found, all) = (of_range(1), of_range(u64::MAX));
+        assert!(found.balanced && all.balanced && found.rows == all.rows, "{seed}");
+        assert_eq!(
+            found.good_bytes + found.quarantined_bytes + found.tail_bytes + found.outside_bytes,
+            found.size
+        );
+        assert_eq!(all.outside_bytes, 0);
+        skipped += found.outside_bytes;
     }
     assert!(parts > 60, "{parts}");
+    assert!(skipped > 100 << 20, "{skipped}");
 }

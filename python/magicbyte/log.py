@@ -40,6 +40,7 @@ _COUNTS = (
     "good_bytes",
     "quarantined_bytes",
     "tail_bytes",
+    "outside_bytes",
     "announced",
     "rows",
     "control",
@@ -52,7 +53,7 @@ _COUNTS = (
 class Reconciliation:
     """The sums that prove that nothing was lost: see `magicbyte.model.PartitionReconciliation`.
 
-    `good_bytes + quarantined_bytes + tail_bytes == size`, and
+    `good_bytes + quarantined_bytes + tail_bytes + outside_bytes == size`, and
     `rows + control + aborted + outside == announced`; `balanced` if both hold for every segment.
     """
 
@@ -109,6 +110,11 @@ class Reconciliation:
     def tail_bytes(self) -> int:
         """Bytes after the last batches: zeros, or a batch that was not written completely."""
         return self.sums["tail_bytes"]
+
+    @property
+    def outside_bytes(self) -> int:
+        """Bytes that were not read, since they hold no offset of the requested range."""
+        return self.sums["outside_bytes"]
 
     @property
     def announced(self) -> int:

@@ -344,6 +344,8 @@ class SegmentReconciliation(ChunkResult):
     file: str
     size: int
     tail_bytes: int
+    outside_bytes: int
+    """Of chunks outside the requested range, which were not read."""
     missing_offsets: int
     balanced: bool
 
@@ -362,6 +364,7 @@ class PartitionReconciliation(TypedDict):
     good_bytes: int
     quarantined_bytes: int
     tail_bytes: int
+    outside_bytes: int
     announced: int
     rows: int
     control: int

@@ -52,7 +52,7 @@ class Lake:
         pairs = [one for pair in self.properties.items() for one in ("--catalog-property", "=".join(pair))]
         return ["--catalog", "c", *pairs] if self.properties else []
 
-    def ingest(self, source: Path, *, engine: Engine | None = None, **options: Any) -> IngestReport:
+    def ingest(self, source: Path | str, *, engine: Engine | None = None, **options: Any) -> IngestReport:
         return magicbyte.ingest(
             source,
             self.name,

@@ -4,39 +4,44 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import fsspec
 import magicbyte
 import pytest
+from lakes import FORMATS, Lake
 from magicbyte import RecordsBuilder, _core
 from magicbyte.jobs import decode_partitions as job
 from magicbyte.jobs import surveys_ahead
 from magicbyte.jobs.arriving_tasks import ArrivingTasks
+from magicbyte.jobs.choice import PartitionChoice
 from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.ingest import IngestOptions, ingest
 from magicbyte.jobs.partitions import list_partitions
-from magicbyte.jobs.plan import DecodeTask, plan_partitions
+from magicbyte.jobs.plan import DecodeTask, Planned, plan_partitions
 from magicbyte.jobs.ranges import EVERY_RECORD, Ranges
 from magicbyte.jobs.surveys_ahead import Stopped, Surveyed, SurveysAhead
 from magicbyte.model import PartitionListing
 
-BATCH = bytes(64 << 10)
+VALUE = bytes(64 << 10)
 LOG = [f"{offset:020d}.log" for offset in (0, 400, 800)]
 
 
-def segment(first: int, batches: int = 400) -> bytes:
+def segment(first: int, batches: int = 400, value: Callable[[int], bytes] = lambda _: VALUE) -> bytes:
     """Batches of one record, 25 MB of them: borders are 4 MiB apart."""
     data = bytearray()
     for offset in range(first, first + batches):
         builder = RecordsBuilder()
-        builder.append(offset, 1, None, BATCH)
+        builder.append(offset, 1, None, value(offset))
         data += builder.build()
     return bytes(data)
 
@@ -112,11 +117,11 @@ def test_what_is_final_while_the_survey_goes_on(logs: Path, ranges: Ranges) -> N
     """Whatever the rest of the log is, the chunks that are given first are those of the whole plan."""
     options: Any = {"isolation_level": "read_uncommitted", "bounds": ranges.bounds}
     listings = list_partitions([str(logs)])
-    early: Counter[str] = Counter()
+    early, checked = Counter[str](), list[Planned]()
     for planned in plan_partitions(listings, LocalEngine(2), chunk_bytes=1, **options):
         listing = planned.listing
-        planner = job._Planner(chunk_bytes=1, **options)
-        is_begun = True
+        planner = job._Planner(chunk_bytes=1, check=checked.append, **options)
+        is_begun, checked[:] = True, ()
 
         def surveys(listing: PartitionListing = listing) -> Iterator[Surveyed]:
             nonlocal is_begun
@@ -130,13 +135,12 @@ def test_what_is_final_while_the_survey_goes_on(logs: Path, ranges: Ranges) -> N
             given.append(chunk)
             early[listing["topic"]] += is_begun
         assert given == planned.plan["chunks"]
-        assert planner.plans == [planned]
+        assert planner.plans == checked == [planned]
     assert early["large"] > 20
 
 
 @pytest.fixture
 def stored(logs: Path) -> Iterator[str]:
-    fsspec = pytest.importorskip("fsspec")
     system = fsspec.filesystem("memory")
     system.put(f"{logs}/", "/arriving", recursive=True)
     yield "memory://arriving"
@@ -157,6 +161,53 @@ def test_a_store_gives_the_results_of_a_directory(
     assert tables["total"]["rows"] == local["total"]["rows"]
 
 
+@pytest.mark.parametrize("table_format", FORMATS)
+def test_a_table_of_a_store(
+    stored: str, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_format: str
+) -> None:
+    monkeypatch.setattr(job, "_KEPT", 3 * (128 << 20))
+    of_store, of_directory = (Lake.at(table_format, tmp_path / name) for name in ("store", "directory"))
+    report = of_store.ingest(stored, target_file_size=1 << 16)
+    other = of_directory.ingest(logs, target_file_size=1 << 16)
+    assert report["total"] == other["total"]
+    assert set(of_store.compare(logs).values()) == {"equal"}
+    assert report["commit"]
+    assert other["commit"]
+    assert [(one["topic"], one["digest"]) for one in report["commit"]["partitions"]] == [
+        (one["topic"], one["digest"]) for one in other["commit"]["partitions"]
+    ]
+    # Nothing is new.
+    assert of_store.ingest(stored)["tables"]["records"]["rows"] == 0
+
+
+def test_files_of_a_table_of_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are large enough, though it is not known from the beginning how much will come."""
+
+    def value(offset: int) -> bytes:
+        return random.Random(offset).randbytes(64 << 10)
+
+    monkeypatch.setattr("magicbyte.jobs.parquet._ROW_GROUP_BYTES", 1 << 20)
+    system = fsspec.filesystem("memory")
+    system.pipe(f"/sizes/t-0/{LOG[0]}", segment(0, 400, value))
+    system.pipe(f"/sizes/t-0/{LOG[1]}", segment(400, 100, value))
+    try:
+        lake = Lake.at("delta", tmp_path / "lake")
+        lake.ingest("memory://sizes", engine=LocalEngine(1), target_file_size=5 << 20)
+    finally:
+        system.rm("/sizes", recursive=True)
+    sizes = [path.stat().st_size / (5 << 20) for path in lake.files()]
+    assert len(sizes) > 3
+    assert 0.5 < min(sizes) <= max(sizes) < 3, sizes
+
+
+def test_a_log_that_ends_before_the_table(stored: str, logs: Path, tmp_path: Path) -> None:
+    lake = Lake.at("delta", tmp_path / "lake")
+    lake.ingest(logs, choice=PartitionChoice(("large",)))
+    fsspec.filesystem("memory").rm(f"/arriving/large-0/{LOG[-1]}")
+    with pytest.raises(RefusedError, match=r"holds large-0 up to offset 1199, but this log ends before 800"):
+        lake.ingest(stored, choice=PartitionChoice(("large",)))
+
+
 def test_a_failing_task_ends_the_survey(stored: str) -> None:
     begun = threading.Barrier(2)
 
@@ -169,7 +220,7 @@ def test_a_failing_task_ends_the_survey(stored: str) -> None:
 
     listings = list_partitions([stored])
     with pytest.raises(OSError, match="on fire"):
-        job.decode_partitions(fails, listings, LocalEngine(2), verb="test", stored_task_bytes=1)
+        job.decode_partitions(lambda: fails, listings, LocalEngine(2), verb="test", stored_task_bytes=1)
     assert not [one for one in threading.enumerate() if one.name.startswith("magicbyte-survey")]
 
 
@@ -211,7 +262,7 @@ def test_a_failing_survey_ends_the_job(stored: str, monkeypatch: pytest.MonkeyPa
     listings = list_partitions([stored])
     monkeypatch.setattr(surveys_ahead, "_core", SimpleNamespace(SurveyInParts=fails))
     with pytest.raises(OSError, match="store is gone"):
-        job.decode_partitions(reads, listings, LocalEngine(2), verb="test")
+        job.decode_partitions(lambda: reads, listings, LocalEngine(2), verb="test")
 
 
 class Store:
@@ -297,7 +348,7 @@ def test_how_far_the_survey_is_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def chunks(count: int) -> Iterator[Any]:
-    return iter({"start": 0, "end": 10, "number": number} for number in range(count))
+    return iter({"topic": "t", "start": 0, "end": 10, "number": number} for number in range(count))
 
 
 def test_tasks_of_chunks_that_arrive() -> None:
@@ -308,24 +359,26 @@ def test_tasks_of_chunks_that_arrive() -> None:
             taken.append(chunk["number"])
             yield chunk
 
-    tasks = ArrivingTasks(watched(), 25)
+    tasks = ArrivingTasks(watched(), 25, {"t": 45})
     first = next(tasks)
     reading = iter(first.chunks)
     assert json.loads(next(reading))["number"] == 0
     assert taken == [0], "nothing that is not needed yet"
+    assert (first.size_of("t"), first.size_of("u")) == (10 + 15, 0)
     # Whoever needs the second task fetches what is left of the first.
     second = next(tasks)
-    assert (taken, first.size, first.is_whole) == ([0, 1, 2], 20, True)
+    assert (taken, first.size, first.size_of("t"), first.is_whole) == ([0, 1, 2], 20, 20, True)
+    assert second.size_of("t") == 10 + 15
     assert [json.loads(one)["number"] for one in second.chunks] == [2, 3]
     assert [json.loads(one)["number"] for one in reading] == [1]
     assert [[json.loads(one)["number"] for one in task.chunks] for task in tasks] == [[4]]
     assert second.size == 20
-    assert [task.number for task in ArrivingTasks(chunks(5), 25)] == [0, 1, 2]
-    assert list(ArrivingTasks(chunks(0), 25)) == []
+    assert [task.number for task in ArrivingTasks(chunks(5), 25, {})] == [0, 1, 2]
+    assert list(ArrivingTasks(chunks(0), 25, {})) == []
 
 
 def test_tasks_that_many_threads_read() -> None:
-    tasks = ArrivingTasks(chunks(1000), 75)
+    tasks = ArrivingTasks(chunks(1000), 75, {})
 
     def read(task: DecodeTask) -> list[int]:
         return [json.loads(one)["number"] for one in task.chunks]

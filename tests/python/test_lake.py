@@ -91,6 +91,26 @@ def test_a_table_holds_what_kafka_read(lake: Lake, kafka: Path) -> None:
     }
 
 
+def test_a_large_segment_that_grows(lake: Lake, tmp_path: Path) -> None:
+    """So large that most of it is not read again: chunks of it end before the table does."""
+    (tmp_path / "logs" / "t-0").mkdir(parents=True)
+    data, value = bytearray(), bytes(64 << 10)
+    for offset in range(600):
+        builder = RecordsBuilder()
+        builder.append(offset, 1, None, value)
+        data += builder.build()
+    rows = []
+    for share in (0.3, 0.7, 0.9, 1):
+        (tmp_path / "logs" / "t-0" / f"{0:020d}.log").write_bytes(data[: round(share * len(data))])
+        report = lake.ingest(tmp_path / "logs", batch_metadata=True)
+        total = report["total"]
+        assert total["good_bytes"] + total["tail_bytes"] + total["outside_bytes"] == total["size"]
+        rows.append(report["tables"]["records"]["rows"])
+        assert lake.compare(tmp_path / "logs") == {("t", 0): "equal"}
+    assert (rows, sum(rows)) == ([180, 240, 120, 60], 600)
+    assert total["outside_bytes"] > 20 << 20
+
+
 def test_a_growing_log_ingested_ten_times(lake: Lake, tmp_path: Path) -> None:
     log = GrowingLog(tmp_path / "logs", GROWN)
     dice = random.Random(seed := random.randrange(1 << 30))

@@ -49,12 +49,13 @@ _COLUMNS = {
     "control": "control",
     "outside": "outside",
     "tail_bytes": "tail",
+    "outside_bytes": "bytes outside",
     "missing_offsets": "missing offsets",
 }
 """By importance: a narrow terminal shows the first ones."""
 _ALWAYS = ("rows", "size", "good_batches", "segments")
 """Columns that are shown even if they are 0 in all rows."""
-_BYTES = {"size", "quarantined_bytes", "tail_bytes"}
+_BYTES = {"size", "quarantined_bytes", "tail_bytes", "outside_bytes"}
 _SORTS: dict[str, Callable[[_Sums], Any]] = {
     "problems": lambda one: (-one["problems"], one["balanced"]),
     "name": lambda one: 0,
@@ -122,9 +123,10 @@ def print_overview(
     _print_rows(by, [*shown, {"name": "total", **total}], total)
     print_left_out(by, len(rows) - len(shown))
     print_line()
-    parts = total["good_bytes"], total["quarantined_bytes"], total["tail_bytes"]
+    outside = f" + {total['outside_bytes']:,} outside the range" if total["outside_bytes"] else ""
     print_line(
-        f"bytes    {total['size']:,} = {parts[0]:,} good + {parts[1]:,} quarantined + {parts[2]:,} tail"
+        f"bytes    {total['size']:,} = {total['good_bytes']:,} good + {total['quarantined_bytes']:,} quarantined"
+        f" + {total['tail_bytes']:,} tail{outside}"
     )
     print_line(
         f"records  {total['announced']:,} = {total['rows']:,} rows + {total['control']:,} control"
@@ -203,6 +205,7 @@ _PIPE_ORDER = (
     "outside",
     "quarantined_bytes",
     "tail_bytes",
+    "outside_bytes",
     "missing_offsets",
     "lost_offsets",
     "problems",

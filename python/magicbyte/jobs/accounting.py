@@ -57,6 +57,7 @@ class Totals(TypedDict):
     good_bytes: int
     quarantined_bytes: int
     tail_bytes: int
+    outside_bytes: int
     announced: int
     rows: int
     control: int
@@ -117,6 +118,7 @@ def total_of(partitions: Sequence[PartitionReconciliation]) -> Totals:
         good_bytes=sum(one["good_bytes"] for one in partitions),
         quarantined_bytes=sum(one["quarantined_bytes"] for one in partitions),
         tail_bytes=sum(one["tail_bytes"] for one in partitions),
+        outside_bytes=sum(one["outside_bytes"] for one in partitions),
         announced=sum(one["announced"] for one in partitions),
         rows=sum(one["rows"] for one in partitions),
         control=sum(one["control"] for one in partitions),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import deque
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
 
 from magicbyte.jobs.plan import size_of_chunk
 from magicbyte.model import Chunk
@@ -18,13 +18,22 @@ class ArrivingTask:
 
     def __init__(self, number: int, tasks: ArrivingTasks) -> None:
         self.number = number
-        self.size = 0
-        """The bytes of the chunks that have arrived."""
+        self.sizes = Counter[str]()
+        """The bytes of the chunks that have arrived, by topic."""
         self.arrived: deque[str] = deque()
         """Those that have not been read."""
         self.is_whole = False
         """Whether all have arrived."""
         self._tasks = tasks
+
+    @property
+    def size(self) -> int:
+        """The bytes of the chunks that have arrived."""
+        return self.sizes.total()
+
+    def size_of(self, topic: str) -> int:
+        """See `DecodeTask`: an estimate until all have arrived."""
+        return self.sizes[topic] + (0 if self.is_whole else self._tasks.to_come(self, topic))
 
     @property
     def chunks(self) -> Iterator[str]:
@@ -41,11 +50,16 @@ class ArrivingTask:
 
 
 class ArrivingTasks:
-    """Groups neighbouring chunks into tasks of up to `target` bytes, as the chunks come."""
+    """Groups neighbouring chunks into tasks of up to `target` bytes, as the chunks come.
 
-    def __init__(self, chunks: Iterator[Chunk], target: int) -> None:
+    `sizes` are the bytes of each topic, about.
+    """
+
+    def __init__(self, chunks: Iterator[Chunk], target: int, sizes: Mapping[str, int]) -> None:
         self._chunks = chunks
         self._target = target
+        self._rest = Counter(sizes)
+        """The bytes of each topic that have not arrived."""
         self._lock = threading.Lock()
         self._count = 0
         self._last: ArrivingTask | None = None
@@ -68,6 +82,10 @@ class ArrivingTasks:
             while not task.arrived and not task.is_whole:
                 self._fetch()
 
+    def to_come(self, task: ArrivingTask, topic: str) -> int:
+        """How many more bytes of a topic the task will have, at most."""
+        return max(0, min(self._target - task.size, self._rest[topic]))
+
     def _fetch(self) -> bool:
         """Adds the next chunk to the last task, or to a new one. Returns False if there is none."""
         chunk = next(self._chunks, None)
@@ -80,6 +98,7 @@ class ArrivingTasks:
             self._last = ArrivingTask(self._count, self)
             self._count += 1
             self._begun.append(self._last)
-        self._last.size += size
+        self._last.sizes[chunk["topic"]] += size
+        self._rest[chunk["topic"]] -= size
         self._last.arrived.append(json.dumps(chunk))
         return True

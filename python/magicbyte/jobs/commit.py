@@ -29,7 +29,7 @@ from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.parquet import DataFile, ParquetFile
 from magicbyte.jobs.partitions import refuse_other_encodings
-from magicbyte.jobs.plan import Task
+from magicbyte.jobs.plan import DecodeTask
 from magicbyte.jobs.workspace import (
     OF_VOLUMES,
     RECONCILIATION,
@@ -62,7 +62,7 @@ _PUBLISHED = (*ALL_TABLES, RECONCILIATION, SUCCESS)
 class Decode(Protocol):
     """A task of an ingest."""
 
-    def __call__(self, task: Task, options: WriteOptions) -> Decoded:
+    def __call__(self, task: DecodeTask, options: WriteOptions) -> Decoded:
         """Decodes the chunks of the task, and writes their rows."""
 
 

@@ -68,7 +68,7 @@ def cost(
     """
     inputs = find_inputs(sources, choice)
     plans, task_results = decode_partitions(
-        partial(_cost_task, max_decompressed_bytes=max_decompressed_bytes),
+        lambda: partial(_cost_task, max_decompressed_bytes=max_decompressed_bytes),
         inputs.listings,
         engine,
         verb="cost",

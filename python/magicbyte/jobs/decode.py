@@ -19,6 +19,7 @@ import pyarrow as pa
 from magicbyte.jobs.parquet import CODECS, DataFile, ParquetFile, file_name, json_column
 from magicbyte.jobs.plan import DecodeTask
 from magicbyte.jobs.reading import ReadOptions, Rows, read_chunk, table_schema
+from magicbyte.model import Chunk
 
 __all__ = ["Decoded", "WriteOptions", "chunks_by_topic", "decode_task", "file_schema"]
 
@@ -65,21 +66,20 @@ def decode_task(task: DecodeTask, options: WriteOptions) -> Decoded:
     files: list[DataFile] = []
     for topic, chunks in chunks_by_topic(task):
         with _TopicFiles(topic, task.number, options) as tables:
-            for partition, chunk in chunks:
+            for place, chunk in chunks:
                 for item in read_chunk(chunk, options.read):
                     if isinstance(item, Rows):
-                        tables.write(item, partition)
+                        tables.write(item, place["partition"])
                     else:
                         results.append(item)
             files.extend(tables.close())
     return Decoded(tuple(results), tuple(files))
 
 
-def chunks_by_topic(task: DecodeTask) -> Iterator[tuple[str, Iterator[tuple[int, str]]]]:
-    """The topics of a task's chunks, each with its chunks and their partitions, to be iterated first."""
-    with_chunks = ((json.loads(chunk), chunk) for chunk in task.chunks)
-    for topic, chunks in groupby(with_chunks, lambda one: one[0]["topic"]):
-        yield topic, ((place["partition"], chunk) for place, chunk in chunks)
+def chunks_by_topic(task: DecodeTask) -> Iterator[tuple[str, Iterator[tuple[Chunk, str]]]]:
+    """The topics of a task's chunks, each with its chunks, parsed and as they are, to be iterated first."""
+    parsed: Iterator[tuple[Chunk, str]] = ((json.loads(chunk), chunk) for chunk in task.chunks)
+    yield from groupby(parsed, lambda one: one[0]["topic"])
 
 
 class _TopicFiles:

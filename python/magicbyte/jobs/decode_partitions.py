@@ -6,22 +6,26 @@ threads of this process decode what has been surveyed while the rest is fetched.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from magicbyte.enums import IsolationLevel
-from magicbyte.jobs.arriving_tasks import ArrivingTasks
+from magicbyte.jobs.arriving_tasks import ArrivingTask, ArrivingTasks
 from magicbyte.jobs.engines import Engine, LocalEngine
 from magicbyte.jobs.plan import (
+    LARGEST_TARGET,
     MIB,
     Bounds,
     DecodeTask,
     Planned,
+    Surveyor,
     all_offsets,
     count_of,
     plan_partitions,
     plan_within,
+    survey,
     target_bytes,
     task_name,
     tasks_of,
@@ -39,28 +43,36 @@ SMALL_TASK = 16 * MIB
 R = TypeVar("R")
 
 _CHUNK_BYTES = 8 * MIB
+_KEPT = 2048 * MIB
+"""The bytes of all tasks that are decoded at a time: no more than ranges of a store are kept."""
 
 
 def decode_partitions(
-    function: Callable[[DecodeTask], R],
+    begin: Callable[[], Callable[[DecodeTask], R]],
     listings: Sequence[PartitionListing],
     engine: Engine,
     *,
     verb: str,
+    surveyor: Surveyor = survey,
     isolation_level: IsolationLevel = "read_uncommitted",
     bounds: Bounds = all_offsets,
+    check: Callable[[Planned], None] = lambda _: None,
+    most_task_bytes: int = LARGEST_TARGET,
     stored_task_bytes: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> tuple[list[Planned], list[R]]:
     """Plans the partitions, and runs tasks over all of their chunks.
 
     Args:
-        function: what a task does.
+        begin: called before the first task, if there is one; returns what a task does.
         listings: the partitions, with the sizes of their files.
         engine: where it runs.
         verb: what the tasks are called.
+        surveyor: what surveys. Another one than `survey` does so before anything is decoded.
         isolation_level: which records are delivered.
         bounds: the requested offsets of each partition, by its name alone.
+        check: called with each plan, once it is there; may raise.
+        most_task_bytes: how much a task reads at most.
         stored_task_bytes: the most that a task reads of a store. The last ones begin when all of it has been
             fetched, so smaller ones end sooner; but those that write files should not write too small ones.
         progress: where to report progress.
@@ -69,18 +81,32 @@ def decode_partitions(
 
     """
     segments = [segment for listing in listings for segment in listing["segments"]]
-    if isinstance(engine, LocalEngine) and any(is_url(segment["path"]) for segment in segments):
+    if (
+        isinstance(engine, LocalEngine)
+        and surveyor is survey
+        and any(is_url(segment["path"]) for segment in segments)
+    ):
         size = sum(segment["size"] for segment in segments)
-        task_bytes = stored_task_bytes or target_bytes(size, engine.parallelism)
-        planner = _Planner(isolation_level, bounds, min(task_bytes, _CHUNK_BYTES))
-        results = _decode_arriving(function, listings, engine, verb, planner, task_bytes, progress)
+        task_bytes = stored_task_bytes or min(
+            target_bytes(size, engine.parallelism, most=most_task_bytes), _KEPT // (engine.parallelism + 1)
+        )
+        planner = _Planner(isolation_level, bounds, check, min(task_bytes, _CHUNK_BYTES))
+        results = _decode_arriving(begin, listings, engine, verb, planner, task_bytes, progress)
         return planner.plans, results
     plans = plan_partitions(
-        listings, engine, isolation_level=isolation_level, bounds=bounds, progress=progress
+        listings,
+        engine,
+        surveyor=surveyor,
+        isolation_level=isolation_level,
+        bounds=bounds,
+        progress=progress,
     )
-    tasks = tasks_of(plans, engine.parallelism)
+    for planned in plans:
+        check(planned)
+    if not (tasks := tasks_of(plans, engine.parallelism, most=most_task_bytes)):
+        return plans, []
     results = engine.map(
-        function,
+        begin(),
         tasks,
         name=task_name(verb, tasks),
         sizes=[task.size for task in tasks],
@@ -90,7 +116,7 @@ def decode_partitions(
 
 
 def _decode_arriving(
-    function: Callable[[DecodeTask], R],
+    begin: Callable[[], Callable[[DecodeTask], R]],
     listings: Sequence[PartitionListing],
     engine: LocalEngine,
     verb: str,
@@ -99,15 +125,24 @@ def _decode_arriving(
     progress: Progress,
 ) -> list[R]:
     segments = [segment for listing in listings for segment in listing["segments"]]
-    size = sum(segment["size"] for segment in segments)
+    sizes = Counter[str]()
+    for segment in segments:
+        sizes[segment["topic"]] += segment["size"]
+
+    def tasks() -> Iterator[tuple[Callable[[DecodeTask], R], ArrivingTask]]:
+        function = None
+        for task in ArrivingTasks(planner.chunks(listings, iter(surveys)), task_bytes, sizes):
+            function = function or begin()
+            yield function, task
+
     # One more than threads that decode: while a segment begins or ends, the others are fetched.
     with SurveysAhead(segments, engine.parallelism + 1) as surveys:
         return engine.map_arriving(
-            function,
-            ArrivingTasks(planner.chunks(listings, iter(surveys)), task_bytes),
-            name=f"magicbyte {verb}: {count_of(len(segments), 'segment')}, {format_bytes(size)}",
-            size=size,
-            size_of=lambda task: task.size,
+            lambda item: item[0](item[1]),
+            tasks(),
+            name=f"magicbyte {verb}: {count_of(len(segments), 'segment')}, {format_bytes(sizes.total())}",
+            size=sizes.total(),
+            size_of=lambda item: item[1].size,
             stop=surveys.stop,
             progress=progress,
         )
@@ -119,6 +154,7 @@ class _Planner:
 
     isolation_level: IsolationLevel
     bounds: Bounds
+    check: Callable[[Planned], None]
     chunk_bytes: int
     plans: list[Planned] = field(default_factory=list)
 
@@ -142,6 +178,7 @@ class _Planner:
             if surveyed.is_whole:
                 found.append(surveyed.text)
         planned = self.plan(listing, found)
+        self.check(planned)
         self.plans.append(planned)
         yield from planned.plan["chunks"][given:]
 

@@ -235,7 +235,7 @@ def ingest(
         bloom_filters = ("key",) if options.bloom_filter else ()
         write = WriteOptions(read, output.staging, options.codec, bloom_filters)
         plans, decoded = decode_partitions(
-            partial(output.decode, options=write),
+            lambda: partial(output.decode, options=write),
             listings,
             engine,
             verb="decode",

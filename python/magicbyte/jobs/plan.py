@@ -7,6 +7,7 @@ the surveys of a partition in offset order.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -87,6 +88,9 @@ class DecodeTask(Protocol):
     def chunks(self) -> Iterable[str]:
         """JSON texts, as `ChunkDecoder` takes them, ordered by partition and offset. To be iterated once."""
 
+    def size_of(self, topic: str) -> int:
+        """The bytes of its chunks of a topic."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -96,6 +100,18 @@ class Task:
     chunks: tuple[str, ...]
     size: int
     """Bytes of all chunks."""
+
+    def size_of(self, topic: str) -> int:
+        """See `DecodeTask`."""
+        return self._sizes[topic]
+
+    @cached_property
+    def _sizes(self) -> Counter[str]:
+        sizes = Counter[str]()
+        for text in self.chunks:
+            chunk: Chunk = json.loads(text)
+            sizes[chunk["topic"]] += size_of_chunk(chunk)
+        return sizes
 
 
 def target_bytes(size: int, parallelism: int, tasks: int | None = None, most: int = LARGEST_TARGET) -> int:

@@ -202,7 +202,7 @@ def statistics(
     inputs = find_inputs(sources, choice)
     options = ReadOptions(("timestampMillis",), True, max_decompressed_bytes)
     plans, task_results = decode_partitions(
-        partial(_count_task, options=options),
+        lambda: partial(_count_task, options=options),
         inputs.listings,
         engine,
         verb="stats",

@@ -22,7 +22,7 @@ import pyarrow as pa
 from magicbyte.jobs.commit import TablesOutput, check_replaced, foreign_file, write_empty_tables
 from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task
 from magicbyte.jobs.parquet import DataFile
-from magicbyte.jobs.plan import Task
+from magicbyte.jobs.plan import DecodeTask
 from magicbyte.jobs.stored_job import StoredJob
 from magicbyte.jobs.stored_partitions import check_uploaded, local_workspace, upload, writable
 from magicbyte.jobs.stored_uploads import REPLACED, remember_replaced
@@ -40,7 +40,7 @@ class _Uploads:
     output: Destination
     job: str
 
-    def __call__(self, task: Task, options: WriteOptions) -> Decoded:
+    def __call__(self, task: DecodeTask, options: WriteOptions) -> Decoded:
         """Runs a task in a directory of its own, and uploads its files."""
         with TemporaryDirectory(prefix="magicbyte-") as staging:
             decoded = decode_task(task, replace(options, staging=staging))

@@ -96,7 +96,7 @@ def verify(
     inputs = find_inputs(sources, choice, distinct=table is not None, assigned=True)
     log = None if table is None else _log_of(table, inputs.listings, max_decompressed_bytes)
     plans, checked = decode_partitions(
-        partial(
+        lambda: partial(
             _check_task,
             options=log.read if log else ReadOptions(max_decompressed_bytes=max_decompressed_bytes),
         ),

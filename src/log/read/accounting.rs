@@ -186,9 +186,12 @@ pub struct SegmentReconciliation {
     pub size: u64,
     /// Bytes in the tail.
     pub tail_bytes: u64,
+    /// Bytes of chunks outside the requested range, which are not read.
+    pub outside_bytes: u64,
     /// Offsets between the first and the last that no good record has.
     pub missing_offsets: u64,
-    /// Whether good batches, quarantined ranges and the tail make up the whole file, and the records add up.
+    /// Whether good batches, quarantined ranges, the tail and what is outside make up the whole file, and the
+    /// records add up.
     pub balanced: bool,
     /// All chunks of the file joined.
     #[cfg_attr(feature = "serde", serde(flatten))]
@@ -218,6 +221,8 @@ pub struct PartitionReconciliation {
     pub quarantined_bytes: u64,
     /// Bytes after the last batches.
     pub tail_bytes: u64,
+    /// Bytes of chunks outside the requested range, which are not read.
+    pub outside_bytes: u64,
     /// Records announced by good batches: the sum of the next four.
     pub announced: u64,
     /// Records delivered.
@@ -274,6 +279,10 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
     for parts in parts.values_mut() {
         parts.sort_by_key(|result| result.start);
     }
+    let mut planned_ranges: HashMap<&str, Vec<(u64, u64)>> = HashMap::new();
+    for chunk in &plan.chunks {
+        planned_ranges.entry(&chunk.path).or_default().push((chunk.start, chunk.end));
+    }
     let mut listed = LISTED;
     let segments: Vec<_> = plan
         .segments
@@ -287,18 +296,23 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
                 partition: segment.partition,
                 ..ChunkResult::default()
             };
-            let mut complete = true;
-            for part in parts.get(segment.path.as_str()).into_iter().flatten() {
-                complete &= part.start == whole.end && part.balanced();
+            let parts = &parts[segment.path.as_str()];
+            let ranges = planned_ranges.remove(segment.path.as_str()).unwrap_or_default();
+            let complete = parts.iter().all(|part| part.balanced())
+                && parts.iter().map(|part| (part.start, part.end)).eq(ranges.iter().copied());
+            for part in parts {
                 whole.join(part, listed);
             }
             listed = listed.saturating_sub(whole.quarantined.len());
+            let read: u64 = ranges.iter().map(|(start, end)| end - start).sum();
+            let outside_bytes = segment.size.saturating_sub(read);
             SegmentReconciliation {
                 file: segment.file.clone(),
                 size: segment.size,
                 tail_bytes: whole.tail_bytes(),
+                outside_bytes,
                 missing_offsets: missing(whole.first_offset, whole.last_offset, whole.announced),
-                balanced: complete && whole.end == segment.size && whole.balanced(),
+                balanced: complete && read + outside_bytes == segment.size,
                 result: whole,
             }
         })
@@ -320,6 +334,7 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
         good_bytes: sum(|s| s.result.good_bytes),
         quarantined_bytes: sum(|s| s.result.quarantined_bytes),
         tail_bytes: sum(|s| s.tail_bytes),
+        outside_bytes: sum(|s| s.outside_bytes),
         announced,
         rows: sum(|s| s.result.rows),
         control: sum(|s| s.result.control),

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::log::storage::local::{read_at, write_at};
 
-/// The most that is kept, in bytes: what is ahead of the decoding (`_MOST_AHEAD_BYTES` in `jobs/decode_partitions.py`), and the
+/// The most that is kept, in bytes: what is ahead of the decoding (`_MOST_AHEAD_BYTES` in `jobs/surveys_ahead.py`), and the
 /// tasks that are decoded.
 const CAPACITY: u64 = 2560 << 20;
 

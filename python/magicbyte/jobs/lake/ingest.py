@@ -18,6 +18,7 @@ from magicbyte.enums import PartitionBy
 from magicbyte.jobs.accounting import reconcile_partitions, total_of
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.columns import RECORDS_WITH_METADATA
+from magicbyte.jobs.decode_partitions import decode_partitions
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.ingest import (
@@ -48,16 +49,7 @@ from magicbyte.jobs.lake.table import (
 from magicbyte.jobs.lake.write import LakeWriteOptions, Written, write_task
 from magicbyte.jobs.log_dirs import log_dir_reports
 from magicbyte.jobs.partitions import find_inputs
-from magicbyte.jobs.plan import (
-    LARGEST_TARGET,
-    Planned,
-    Range,
-    Surveyor,
-    plan_partitions,
-    survey,
-    task_name,
-    tasks_of,
-)
+from magicbyte.jobs.plan import LARGEST_TARGET, DecodeTask, Planned, Range, Surveyor, survey
 from magicbyte.jobs.problems import partition_problem
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.reading import ReadOptions
@@ -145,19 +137,14 @@ def ingest_table(
         table.refresh()
         starts = table.next_offsets([(one["topic"], one["partition"]) for one in inputs.listings])
         gaps = [gap for one in inputs.listings for gap in _gap(one, starts, options)]
-        plans = plan_partitions(
-            [_from_offset(one, starts) for one in inputs.listings],
-            engine,
-            surveyor=surveyor,
-            isolation_level=options.isolation_level,
-            bounds=lambda planned: _bounds(planned, starts, options),
-            progress=progress,
-        )
-        ends = {_place(one.plan): _end(one, starts, options, table.name) for one in plans}
-        most = max(LARGEST_TARGET, _LOG_PER_FILE * options.target_file_size)
-        tasks = tasks_of(plans, engine.parallelism, most=most)
-        schema, written = pa.schema([]), list[Written]()
-        if tasks:
+        ends: dict[TopicPartition, int] = {}
+        schema = pa.schema([])
+
+        def find_end(planned: Planned) -> None:
+            ends[_place(planned.plan)] = _end(planned, starts, options, table.name)
+
+        def begin() -> Callable[[DecodeTask], Written]:
+            nonlocal schema
             _refuse_empty_columns(table, read().records_schema)
             schema = table.file_schema(read().records_schema)
             write = LakeWriteOptions(
@@ -170,13 +157,20 @@ def ingest_table(
                 ("key",) if options.bloom_filter else (),
                 options.target_file_size,
             )
-            written = engine.map(
-                partial(write_task, options=write),
-                tasks,
-                name=task_name("ingest", tasks),
-                sizes=[task.size for task in tasks],
-                progress=progress,
-            )
+            return partial(write_task, options=write)
+
+        plans, written = decode_partitions(
+            begin,
+            [_from_offset(one, starts) for one in inputs.listings],
+            engine,
+            verb="ingest",
+            surveyor=surveyor,
+            isolation_level=options.isolation_level,
+            bounds=lambda planned: _bounds(planned, starts, options),
+            check=find_end,
+            most_task_bytes=max(LARGEST_TARGET, _LOG_PER_FILE * options.target_file_size),
+            progress=progress,
+        )
         problems = [*gaps, *(problem for one in plans for problem in one.plan["problems"])]
         problems += [problem for one in written for problem in one.problems]
         left_out = sum(one.problems_left_out for one in written)

@@ -24,7 +24,7 @@ from magicbyte.jobs.lake.statistics import file_statistics
 from magicbyte.jobs.lake.sums import RecordSums
 from magicbyte.jobs.lake.table import LakeFile
 from magicbyte.jobs.parquet import ParquetFile, file_name
-from magicbyte.jobs.plan import Task
+from magicbyte.jobs.plan import DecodeTask, size_of_chunk
 from magicbyte.jobs.reading import ReadOptions, Rows, decoded_problems, read_chunk
 from magicbyte.jobs.stored_partitions import upload
 from magicbyte.model import Problem
@@ -74,7 +74,7 @@ class Written:
     problems_left_out: int
 
 
-def write_task(task: Task, options: LakeWriteOptions) -> Written:
+def write_task(task: DecodeTask, options: LakeWriteOptions) -> Written:
     """Decodes the chunks of a task and writes their rows as Parquet, in files of one topic each."""
     if not is_url(options.data):
         return _write(task, options, lambda _: None)
@@ -107,17 +107,18 @@ class _Uploads:
         self._waiting.clear()
 
 
-def _write(task: Task, options: LakeWriteOptions, finished: Callable[[LakeFile], None]) -> Written:
+def _write(task: DecodeTask, options: LakeWriteOptions, finished: Callable[[LakeFile], None]) -> Written:
     results: list[str] = []
     files: list[LakeFile] = []
     problems: list[Problem] = []
     left_out = 0
     sums = RecordSums()
-    for topic, found in chunks_by_topic(task):
-        chunks = list(found)
+    for topic, chunks in chunks_by_topic(task):
+        read = 0
         with _TopicFiles(topic, task.number, options, finished) as written:
-            for done, (_, chunk) in enumerate(chunks):
-                written.roll((len(chunks) - done) / max(1, done))
+            for place, chunk in chunks:
+                written.roll((task.size_of(topic) - read) / max(1, read))
+                read += size_of_chunk(place)
                 for item in read_chunk(chunk, options.read):
                     if not isinstance(item, Rows):
                         results.append(item)
