@@ -125,8 +125,8 @@ def print_overview(
     print_line()
     outside = f" + {total['outside_bytes']:,} outside the range" if total["outside_bytes"] else ""
     print_line(
-        f"bytes    {total['size']:,} = {total['good_bytes']:,} good + {total['quarantined_bytes']:,} quarantined"
-        f" + {total['tail_bytes']:,} tail{outside}"
+        f"bytes    {total['size']:,} = {total['good_bytes']:,} good"
+        f" + {total['quarantined_bytes']:,} quarantined + {total['tail_bytes']:,} tail{outside}"
     )
     print_line(
         f"records  {total['announced']:,} = {total['rows']:,} rows + {total['control']:,} control"
