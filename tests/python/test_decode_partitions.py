@@ -59,7 +59,7 @@ def contained(partition: Path) -> None:
 
 
 def misnamed(partition: Path) -> None:
-    (partition / LOG[1]).rename(partition / f"{790:020d}.log")
+    (partition / LOG[2]).rename(partition / f"{2000:020d}.log")
 
 
 def damaged(partition: Path) -> None:

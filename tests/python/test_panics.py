@@ -175,7 +175,7 @@ STORED = {
     "AiokafkaDefaultRecord.value", "AiokafkaLegacyRecord.offset", "AiokafkaLegacyRecord.key",
     "AiokafkaLegacyRecord.value", "AiokafkaLegacyRecordBatchBuilder.record_overhead",
     "ArrowBatch.__len__", "ArrowBatch.num_rows", "BatchLayoutCore.__iter__", "Batches.__iter__",
-    "ChunkDecoder.__iter__",
+    "ChunkDecoder.__iter__", "SurveyInParts.__iter__",
     "DefaultRecordMetadata.crc", "DefaultRecordMetadata.offset", "DefaultRecordMetadata.size",
     "DefaultRecordMetadata.timestamp",
     "KafkaPythonControlRecord.key", "KafkaPythonControlRecord.offset", "KafkaPythonControlRecord.timestamp",
@@ -247,6 +247,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
         "KeySet": (lambda: c.KeySet([b"x"]), {"find": (b"x",)}),
         "StoredFile": (lambda: c.StoredFile(one.path / f"{0:020}.log"), {"read": (0, 1)}),
         "ChunkDecoder": (lambda: c.ChunkDecoder(one.chunk, columns=["value"]), {}),
+        "SurveyInParts": (lambda: c.SurveyInParts(one.segment, 1), {}),
         "Converter": (
             converter,
             {

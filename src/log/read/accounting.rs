@@ -298,13 +298,23 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
             };
             let parts = &parts[segment.path.as_str()];
             let ranges = planned_ranges.remove(segment.path.as_str()).unwrap_or_default();
-            let complete = parts.iter().all(|part| part.balanced())
-                && parts.iter().map(|part| (part.start, part.end)).eq(ranges.iter().copied());
+            let mut complete = parts.iter().all(|part| part.balanced());
+            // A chunk may have been read in pieces; what is read beyond the chunks counts as well.
+            let mut read: Vec<(u64, u64)> = Vec::new();
             for part in parts {
+                match read.last_mut() {
+                    Some((_, end)) if part.start == *end => *end = part.end,
+                    before => {
+                        complete &= before.is_none_or(|(_, end)| part.start > *end);
+                        read.push((part.start, part.end));
+                    }
+                }
                 whole.join(part, listed);
             }
             listed = listed.saturating_sub(whole.quarantined.len());
-            let read: u64 = ranges.iter().map(|(start, end)| end - start).sum();
+            complete &=
+                ranges.iter().all(|&(start, end)| read.iter().any(|one| one.0 <= start && end <= one.1));
+            let read: u64 = read.iter().map(|(start, end)| end - start).sum();
             let outside_bytes = segment.size.saturating_sub(read);
             SegmentReconciliation {
                 file: segment.file.clone(),

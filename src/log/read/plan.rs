@@ -282,9 +282,9 @@ impl Plan {
             }
             self.first_offset.get_or_insert(first);
             self.next_offset = Some(last.saturating_add(1));
-            if first < segment.base_offset {
+            if last < segment.base_offset {
                 let message = format!(
-                    "the file is named for base offset {}, but its offsets begin at {first}",
+                    "the file is named for base offset {}, but its offsets end at {last}",
                     segment.base_offset
                 );
                 self.problems.push(segment.problem(&segment.file, WRONG_BASE_OFFSET, message));

@@ -122,12 +122,16 @@ impl Survey {
         }
     }
 
-    /// Where the segment's offsets begin: at the offset in its name, or at the first offset inside if that is
+    /// Where the segment's offsets begin: at the offset in its name, or at the first offset inside if all are
     /// lower (a renamed file). The offsets of a KRaft snapshot begin at 0.
     #[must_use]
     pub fn base_offset(&self) -> i64 {
         let named = self.segment.base_offset;
-        if self.segment.is_checkpoint { 0 } else { self.first_offset.map_or(named, |first| first.min(named)) }
+        match (self.segment.is_checkpoint, self.last_offset) {
+            (true, _) => 0,
+            (false, Some(last)) if last < named => self.first_offset.unwrap_or(named).min(last),
+            _ => named,
+        }
     }
 
     fn add_problem(&mut self, ending: &str, kind: &str, message: String) {
@@ -392,7 +396,8 @@ impl<'a> Scan<'a> {
         LogError::io(Path::new(&self.survey.segment.path), error)
     }
 
-    /// What no damage to come can take back, if that reaches `from`, and where it ends.
+    /// What no damage to come can take back, if that reaches `from`, and where it ends. None as well while the segment's
+    /// name may be wrong: all of its offsets tell where they begin.
     fn part(&self, from: u64) -> Option<(u64, Survey)> {
         let recent = self.recent.front()?;
         let borders = &self.survey.borders[..recent.borders];
@@ -404,7 +409,7 @@ impl<'a> Scan<'a> {
             is_part: true,
             ..Survey::new(&self.survey.segment)
         };
-        Some((last.position, part))
+        (last.expected_offset > self.survey.segment.base_offset).then_some((last.position, part))
     }
 
     fn next_header(&mut self) -> io::Result<bool> {

@@ -133,7 +133,12 @@ class LocalJobFiles(JobFiles):
 
 def _new_lock(directory: str) -> tuple[str, int]:
     while True:
-        os.makedirs(directory, exist_ok=True)
+        try:
+            os.makedirs(directory, exist_ok=True)
+        except FileExistsError:
+            if os.path.lexists(directory):
+                raise  # a file
+            continue  # another job has removed it meanwhile
         path = os.path.join(directory, f"{uuid.uuid4().hex[:12]}.lock")
         try:
             lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
