@@ -46,6 +46,11 @@ pub struct Chunk {
 }
 
 impl Chunk {
+    /// Whether only some of its offsets were requested.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.start_offset.is_some() || self.end_offset.is_some()
+    }
+
     /// A problem with a byte range of the chunk.
     pub(crate) fn problem(&self, range: Range<u64>, error: &Error) -> Problem {
         Problem::of_bytes(&self.topic, self.partition, &self.segment, range, error)

@@ -279,9 +279,9 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
     for parts in parts.values_mut() {
         parts.sort_by_key(|result| result.start);
     }
-    let mut planned_ranges: HashMap<&str, Vec<(u64, u64)>> = HashMap::new();
+    let mut chunks: HashMap<&str, Vec<&Chunk>> = HashMap::new();
     for chunk in &plan.chunks {
-        planned_ranges.entry(&chunk.path).or_default().push((chunk.start, chunk.end));
+        chunks.entry(&chunk.path).or_default().push(chunk);
     }
     let mut listed = LISTED;
     let segments: Vec<_> = plan
@@ -297,7 +297,7 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
                 ..ChunkResult::default()
             };
             let parts = &parts[segment.path.as_str()];
-            let ranges = planned_ranges.remove(segment.path.as_str()).unwrap_or_default();
+            let chunks = chunks.remove(segment.path.as_str()).unwrap_or_default();
             let mut complete = parts.iter().all(|part| part.balanced());
             // A chunk may have been read in pieces; what is read beyond the chunks counts as well.
             let mut read: Vec<(u64, u64)> = Vec::new();
@@ -312,8 +312,9 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
                 whole.join(part, listed);
             }
             listed = listed.saturating_sub(whole.quarantined.len());
-            complete &=
-                ranges.iter().all(|&(start, end)| read.iter().any(|one| one.0 <= start && end <= one.1));
+            complete &= chunks
+                .iter()
+                .all(|chunk| read.iter().any(|&(start, end)| start <= chunk.start && chunk.end <= end));
             let read: u64 = read.iter().map(|(start, end)| end - start).sum();
             let outside_bytes = segment.size.saturating_sub(read);
             SegmentReconciliation {
@@ -322,7 +323,10 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
                 tail_bytes: whole.tail_bytes(),
                 outside_bytes,
                 missing_offsets: missing(whole.first_offset, whole.last_offset, whole.announced),
-                balanced: complete && read + outside_bytes == segment.size,
+                // Without a request, nothing may be left out.
+                balanced: complete
+                    && read + outside_bytes == segment.size
+                    && (outside_bytes == 0 || chunks.iter().any(|chunk| chunk.is_limited())),
                 result: whole,
             }
         })
