@@ -6,6 +6,7 @@ import json
 import shutil
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,26 @@ def test_an_upload_that_vanishes(
     cli("convert", source_of_one, f"local://{tmp_path}/out", code=3)
     assert "is gone: nothing is published" in cli.error
     assert not any((tmp_path / "out").rglob("*"))
+
+
+def test_files_of_one_directory_come_and_go(tmp_path: Path) -> None:
+    """Whoever removes the last file removes the directory, in which others are about to write."""
+    output = Destination(f"local://{tmp_path}/out")
+    (tmp_path / "source").write_bytes(b"abc")
+
+    def come_and_go(thread: int) -> None:
+        for turn in range(200):
+            name = f"a/b/{thread}-{turn}"
+            if turn % 2:
+                output.put(name, b"abc")
+            else:
+                output.put_file(name, str(tmp_path / "source"))
+            assert output.read(name) == b"abc"
+            output.delete([name])
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(come_and_go, range(3)))
+    assert output.files() == {}
 
 
 def test_the_next_job_waits_for_the_end(source_of_one: Path, tmp_path: Path, cli: Cli) -> None:

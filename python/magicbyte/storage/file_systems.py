@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,8 @@ __all__ = ["FileSystem"]
 _TIMES = ("mtime", "modified", "LastModified", "last_modified", "created")
 _PART = ".part"
 """What is added to the name of a file while it is written."""
+_ATTEMPTS = 10
+"""How often a file is written whose directory others remove."""
 _TAGS = ("ETag", "etag", "e_tag", "version")
 
 
@@ -71,16 +73,15 @@ class FileSystem:
 
     def put_file(self, path: str, source: str) -> None:
         """See `WritableBackend.put_file`."""
+        target = self._path(path)
         with _with_errno(path):
-            self._system.makedirs(self._path(path).rpartition("/")[0], exist_ok=True)
-            self._system.put_file(source, self._path(path))
+            self._in_its_directory(target, lambda: self._system.put_file(source, target))
 
     def put(self, path: str, data: bytes) -> None:
         """See `WritableBackend.put`."""
         target = self._path(path)
         with _with_errno(path):
-            self._system.makedirs(target.rpartition("/")[0], exist_ok=True)
-            self._system.pipe_file(target + _PART, data)
+            self._in_its_directory(target, lambda: self._system.pipe_file(target + _PART, data))
             # Not every file system replaces a file, and HDFS does not say so.
             with suppress(Exception):
                 self._system.mv(target + _PART, target)
@@ -90,16 +91,16 @@ class FileSystem:
 
     def create(self, path: str, data: bytes) -> Any | None:
         """See `WritableBackend.create`. Where the file system cannot, two may succeed at once."""
+        target = self._path(path)
         with _with_errno(path):
-            self._system.makedirs(self._path(path).rpartition("/")[0], exist_ok=True)
             try:
-                self._system.pipe_file(self._path(path), data, mode="create")
+                self._in_its_directory(target, lambda: self._system.pipe_file(target, data, mode="create"))
             except FileExistsError:
                 return None
             except (NotImplementedError, TypeError, ValueError):
-                if self._system.exists(self._path(path)):
+                if self._system.exists(target):
                     return None
-                self._system.pipe_file(self._path(path), data)
+                self._system.pipe_file(target, data)
         return data
 
     def update(self, path: str, data: bytes, tag: Any) -> Any | None:
@@ -142,6 +143,18 @@ class FileSystem:
         for parent in sorted(above, key=len, reverse=True):
             with suppress(Exception):  # not empty, or the file system has no directories
                 self._system.rmdir(self._path(f"{directory}/{parent}"))
+
+    def _in_its_directory(self, target: str, write: Callable[[], object]) -> None:
+        """Writes a file; again if its directory, still empty, was removed: see `delete`."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                with suppress(FileExistsError):  # removed by another process while this one looks at it
+                    self._system.makedirs(target.rpartition("/")[0], exist_ok=True)
+                write()
+                return
+            except FileNotFoundError:
+                if attempt == _ATTEMPTS - 1:
+                    raise
 
     def _info(self, path: str) -> dict[str, Any]:
         with _with_errno(path):
