@@ -19,7 +19,7 @@ use crate::log::listing;
 use crate::log::listing::Listing;
 use crate::log::names;
 use crate::log::read::options::{DamageMode, PlanOptions};
-use crate::log::read::survey::SurveyInParts;
+use crate::log::read::survey_in_parts::SurveyInParts;
 use crate::log::read::{accounting, plan, seek, survey, trim};
 use crate::python::arrow::{PyArrowBatch, parse_columns};
 use crate::python::errors::{io_to_py, log_to_py};

@@ -72,7 +72,7 @@ class IngestOptions:
     """The same for values and `invalidValue`."""
     typed: TypedColumns = UNTYPED
     """Which of them are decoded by the schemas that they name. `records` then has their ids, why a row could
-    not be decoded, and its bytes in `invalidKey` or `invalidValue`."""
+    not be decoded, its bytes in `invalidKey` or `invalidValue`, and `_digest`, by which `verify` compares."""
     codec: str = CODECS[0]
     """Parquet compression, one of `parquet.CODECS`."""
     bloom_filter: bool = False
@@ -230,7 +230,7 @@ def ingest(
     decoders = column_decoders(options.typed, {listing["topic"] for listing in listings})
     for decoder in decoders:
         refuse_unwritable(decoder.schema)
-    read = read_options(options, decoders, batches=True)
+    read = read_options(options, decoders, batches=True, digests=bool(decoders))
     with tables_output(out, inputs.paths, overwrite=options.overwrite) as output:
         bloom_filters = ("key",) if options.bloom_filter else ()
         write = WriteOptions(read, output.staging, options.codec, bloom_filters)

@@ -2,10 +2,12 @@
 
 pub(crate) mod accounting;
 pub(crate) mod chunk_reader;
+pub(crate) mod header_scan;
 pub(crate) mod options;
 pub(crate) mod partition_log;
 pub(crate) mod plan;
 pub(crate) mod rescue;
 pub(crate) mod seek;
 pub(crate) mod survey;
+pub(crate) mod survey_in_parts;
 pub(crate) mod trim;

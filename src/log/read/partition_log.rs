@@ -11,10 +11,10 @@ use crate::log::listing::{Listing, Segment, list_partition};
 use crate::log::problem::{LISTED, MISSING_SEGMENT, Problem, Problems};
 use crate::log::read::accounting::{ChunkResult, PartitionReconciliation, reconcile};
 use crate::log::read::chunk_reader::{BatchCounts, ChunkReader, Disposition};
+use crate::log::read::header_scan::survey_segment;
 use crate::log::read::options::{DamageMode, PlanOptions, ReadOptions};
 use crate::log::read::plan::{Plan, plan_partition};
 use crate::log::read::seek::{first_stored_offset, offset_for_timestamp_in, position_for_offset};
-use crate::log::read::survey::survey_segment;
 use crate::log::segment::reader::SegmentBatch;
 use crate::state::isolation::IsolationLevel;
 

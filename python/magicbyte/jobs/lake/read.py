@@ -65,11 +65,6 @@ class _ParquetTables:
         self.name = path
         try:
             self._report: dict[str, Any] = json.loads(_read(path, RECONCILIATION) or b"")
-            if self._report["key_format"] or self._report["value_format"]:
-                raise RefusedError(
-                    f"{path} has typed keys or values, without the bytes that a comparison needs: only Delta "
-                    "and Iceberg tables of ingest can have both"
-                )
             self._options = TableOptions(
                 isolation_level=self._report["isolation_level"],
                 **self._report["ranges"],
@@ -77,6 +72,8 @@ class _ParquetTables:
                 key_as=self._report["key_as"],
                 value_as=self._report["value_as"],
                 partition_by="topic",
+                key_format=self._report["key_format"],
+                value_format=self._report["value_format"],
             )
             self._ends = {
                 (one["topic"], one["partition"]): _end(one, self._options)

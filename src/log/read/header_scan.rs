@@ -1,0 +1,444 @@
+//! The first step: a scan over one segment's batch headers. Nothing is decompressed except control batches
+//! and the wrappers next to a gap, and CRCs are checked only where later steps rely on them (markers, the
+//! first batches of transactions, borders). The first record of a control batch decides which marker it is
+//! (`CompletedFetch.containsAbortMarker`).
+use std::collections::{HashSet, VecDeque};
+use std::io;
+use std::path::Path;
+
+use ::bytes::Bytes;
+
+use crate::batch::Batch;
+use crate::bytes::cursor::be;
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
+use crate::frame::{Frame, HEADER_SIZE_UP_TO_MAGIC};
+use crate::log::chunk::{DEFAULT_CHUNK_BYTES, largest_offset};
+use crate::log::error::{LogError, LogResult};
+use crate::log::listing::Segment;
+use crate::log::read::survey::{Border, Survey};
+use crate::log::segment::blocks::Blocks;
+use crate::log::segment::limits::Limits;
+use crate::log::segment::salvage::Salvage;
+use crate::record::batch::RecordBatch;
+use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
+use crate::record::control::{ControlRecord, ControlType};
+use crate::state::leader_epochs::EpochEntry;
+use crate::state::transactions::{TransactionEvent, Transactions};
+
+/// Headers are small and close together, so blocks are small and batches are skipped rather than read.
+const BLOCK: usize = 64 << 10;
+/// How many of the last batches the scan can take back.
+const LAST_BATCHES: usize = 64;
+/// The distance between borders in a file that is far away, unless all of it is fetched: each costs the batches before it.
+const REMOTE_BORDERS: u64 = 64 << 20;
+/// A border requires that the CRCs of all batches in this many bytes before it hold.
+const BEFORE_BORDER: u64 = 1 << 20;
+/// Batches of more bytes are not loaded to check their CRC.
+const MAX_CHECKED: usize = 64 << 20;
+
+/// Receives the batches of a survey's scan.
+pub(crate) trait HeaderVisitor: Send {
+    /// Receives the header of the log's next batch and, for a control batch, its first record if that can be
+    /// read.
+    fn visit(&mut self, batch: &Batch<'_>, size: usize, control: Option<&Control>);
+}
+
+/// Scans the headers of a segment. After damage the scan resumes where a reader would.
+///
+/// # Errors
+/// [`LogError::Io`] if no file can be opened or memory is exhausted. Damaged bytes are skipped.
+pub fn survey_segment(segment: &Segment) -> LogResult<Survey> {
+    survey_with(segment, None)
+}
+
+/// Like [`survey_segment`], with a visitor that receives each batch once it is certain to be part of the log.
+pub(crate) fn survey_with(segment: &Segment, visitor: Option<&mut dyn HeaderVisitor>) -> LogResult<Survey> {
+    let mut scan = Scan::begin(segment, visitor, false)?;
+    while scan.step()? {}
+    scan.end()
+}
+
+/// A scan in progress.
+pub(super) struct Scan<'a> {
+    visitor: Option<&'a mut dyn HeaderVisitor>,
+    /// The distance between borders.
+    borders_apart: u64,
+    blocks: Blocks,
+    position: u64,
+    limits: Limits,
+    salvage: Salvage,
+    /// Damage before this position has been dealt with: the scan does not go back past it.
+    resolved: u64,
+    transactions: Transactions,
+    /// The producers with transactional data since the last border.
+    since_border: HashSet<i64>,
+    decompressor: Decompressor,
+    /// The last batches, each with the state of the survey before it.
+    recent: VecDeque<Recent>,
+    survey: Survey,
+}
+
+/// The first record of a control batch. Its `kind` is None in a batch that compaction emptied.
+pub(crate) struct Control {
+    pub(crate) kind: Option<ControlType>,
+    /// The coordinator epoch of a marker whose value can be read.
+    pub(crate) coordinator_epoch: Option<i32>,
+    /// In milliseconds.
+    pub(crate) timestamp: i64,
+}
+
+impl Control {
+    /// Whether the record commits or aborts; None if neither. Only the key counts, as in Kafka.
+    pub(crate) fn committed(&self) -> Option<bool> {
+        match self.kind {
+            Some(ControlType::Commit) => Some(true),
+            Some(ControlType::Abort) => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// A batch's header, and the state to restore if the batch is taken back.
+struct Recent {
+    position: u64,
+    header: Bytes,
+    /// The first record of a control batch, if it could be read.
+    control: Option<Control>,
+    size: usize,
+    last_offset: i64,
+    /// Whether the CRC holds, once checked.
+    crc_holds: Option<bool>,
+    expected: i64,
+    batches: u64,
+    first_offset: Option<i64>,
+    gaps: u64,
+    max_timestamp: i64,
+    borders: usize,
+    transactions: usize,
+    transactional: usize,
+}
+
+impl<'a> Scan<'a> {
+    pub(super) fn begin(
+        segment: &Segment,
+        visitor: Option<&'a mut dyn HeaderVisitor>,
+        is_decoded_next: bool,
+    ) -> LogResult<Self> {
+        let path = Path::new(&segment.path);
+        let base = if segment.is_checkpoint { 0 } else { segment.base_offset };
+        let blocks = Blocks::open(path, segment.size, segment.version.as_deref(), BLOCK)
+            .map_err(|error| LogError::io(path, error))?;
+        let is_fetched = is_decoded_next && blocks.fetch_for_the_next();
+        Ok(Self {
+            visitor,
+            borders_apart: if blocks.is_remote() && !is_fetched {
+                REMOTE_BORDERS
+            } else {
+                DEFAULT_CHUNK_BYTES
+            },
+            blocks,
+            position: 0,
+            limits: Limits {
+                expected: i64::MIN,
+                max_offset: largest_offset(segment, base),
+                max_batch_size: DEFAULT_MAX_DECOMPRESSED_BYTES,
+            },
+            salvage: Salvage::new(0, segment.size),
+            resolved: 0,
+            transactions: Transactions::default(),
+            since_border: HashSet::new(),
+            decompressor: Decompressor::new(),
+            recent: VecDeque::with_capacity(LAST_BATCHES),
+            survey: Survey::new(segment),
+        })
+    }
+
+    /// Processes the next header; false at the end of the log.
+    pub(super) fn step(&mut self) -> LogResult<bool> {
+        self.next_header().map_err(|error| self.failed(error))
+    }
+
+    /// The survey, after the last step.
+    pub(super) fn end(mut self) -> LogResult<Survey> {
+        self.find_last_offset().map_err(|error| self.failed(error))?;
+        while let Some(recent) = self.recent.pop_front() {
+            self.pass_on(&recent);
+        }
+        self.survey.check_sidecars()?;
+        self.survey.unreadable = self.blocks.failure().map(ToString::to_string);
+        Ok(self.survey)
+    }
+
+    fn failed(&self, error: io::Error) -> LogError {
+        LogError::io(Path::new(&self.survey.segment.path), error)
+    }
+
+    /// What no damage to come can take back, if that reaches `from`, and where it ends. None as well while the segment's
+    /// name may be wrong: all of its offsets tell where they begin.
+    pub(super) fn part(&self, from: u64) -> Option<(u64, Survey)> {
+        let recent = self.recent.front()?;
+        let borders = &self.survey.borders[..recent.borders];
+        let last = borders.last().filter(|border| border.position >= from)?;
+        let part = Survey {
+            first_offset: recent.first_offset,
+            last_offset: Some(last.expected_offset - 1),
+            borders: borders.to_vec(),
+            is_part: true,
+            ..Survey::new(&self.survey.segment)
+        };
+        (last.expected_offset > self.survey.segment.base_offset).then_some((last.position, part))
+    }
+
+    fn next_header(&mut self) -> io::Result<bool> {
+        let position = self.position;
+        if position >= self.blocks.size() {
+            return Ok(false);
+        }
+        let header = self.blocks.at(position, RECORD_BATCH_OVERHEAD)?;
+        let size = match Frame::read(&header) {
+            Ok(Frame::Whole { size }) => size,
+            Ok(Frame::Cut { needed }) => header.len() + needed as usize,
+            Err(_) => return self.recover(None),
+        };
+        let end = position + size as u64;
+        if end > self.blocks.size() || header.len() < HEADER_SIZE_UP_TO_MAGIC {
+            return self.recover(None);
+        }
+        // The batch is its header alone: its fields are readable, its records are not.
+        let Ok(batch) = Batch::from_header(&header, position) else { return self.recover(None) };
+        let (first, last) = (batch.stored_offset(), batch.last_offset());
+        if self.limits.expected == i64::MIN {
+            self.limits.expected = self.first_expected(first, end)?;
+        }
+        if self.salvage.misfit(&mut self.blocks, &self.limits, (first, last), position..end)?.is_some() {
+            if self.verified(position, size)?.is_none() || self.recent.iter().any(|r| r.crc_holds.is_none()) {
+                return self.recover(Some(end));
+            }
+            // The CRC holds but the offset is out of order: a reader skips only this batch.
+            self.position = end;
+            return Ok(true);
+        }
+        if self.survey.borders.last().map_or(0, |border| border.position) + self.borders_apart <= position {
+            self.add_border(position, size)?;
+        }
+        if self.recent.len() == LAST_BATCHES
+            && let Some(recent) = self.recent.pop_front()
+        {
+            self.pass_on(&recent);
+        }
+        self.recent.push_back(Recent {
+            position,
+            header: header.clone(),
+            control: None,
+            size,
+            last_offset: last,
+            crc_holds: None,
+            expected: self.limits.expected,
+            batches: self.survey.batches,
+            first_offset: self.survey.first_offset,
+            gaps: self.survey.gaps,
+            max_timestamp: self.survey.max_timestamp,
+            borders: self.survey.borders.len(),
+            transactions: self.survey.transactions.len(),
+            transactional: self.survey.transactional.len(),
+        });
+        self.survey.batches += 1;
+        let is_wrapper =
+            batch.magic() < 2 && batch.compression().is_ok_and(|codec| codec != Compression::None);
+        if self.survey.chain_end == position && position > 0 && !is_wrapper {
+            self.survey.gaps += first.saturating_sub(self.limits.expected) as u64;
+        }
+        self.survey.first_offset.get_or_insert(first);
+        self.survey.max_timestamp = self.survey.max_timestamp.max(batch.max_timestamp());
+        if let Batch::V2(batch) = batch {
+            self.read_state(&batch, position, size)?;
+        }
+        self.limits.expected = last.saturating_add(1);
+        self.position = end;
+        self.survey.chain_end = end;
+        Ok(true)
+    }
+
+    /// The smallest possible offset of the segment: that of its name, or a lower one if the file was renamed,
+    /// which the second batch confirms.
+    fn first_expected(&mut self, first: i64, end: u64) -> io::Result<i64> {
+        let named = if self.survey.segment.is_checkpoint { 0 } else { self.survey.segment.base_offset };
+        let next = self.blocks.at(end, HEADER_SIZE_UP_TO_MAGIC)?;
+        let second = next.get(..8).filter(|bytes| bytes.iter().any(|&byte| byte != 0));
+        let renamed = second.is_none_or(|bytes| (first..named).contains(&be!(bytes, 0, i64)));
+        Ok(if first < named && renamed { first } else { named })
+    }
+
+    /// Records gaps, leader epochs and transactions from a batch.
+    fn read_state(&mut self, batch: &RecordBatch<'_>, position: u64, size: usize) -> io::Result<()> {
+        let span = i64::from(batch.last_offset_delta()) + 1;
+        self.survey.gaps += (span - i64::from(batch.record_count())).max(0) as u64;
+        let (epoch, start_offset) = (batch.partition_leader_epoch(), batch.base_offset());
+        self.survey.leader_epochs.replay(EpochEntry { epoch, start_offset });
+        let (producer_id, offset) = (batch.producer_id(), batch.base_offset());
+        if batch.is_control() {
+            // Control batches other than markers matter only to a visitor.
+            if !batch.is_transactional() && self.visitor.is_none() {
+                return Ok(());
+            }
+            let control = self.read_control(position, size)?;
+            if let Some(committed) = control.as_ref().and_then(Control::committed)
+                && batch.is_transactional()
+            {
+                self.add_event(TransactionEvent::End { producer_id, offset, committed });
+            }
+            if let Some(recent) = self.recent.back_mut() {
+                recent.control = control;
+            }
+        } else if batch.is_transactional() {
+            if self.since_border.insert(producer_id) {
+                self.survey.transactional.push((position, producer_id));
+            }
+            if !self.transactions.is_open(producer_id) && self.verified(position, size)?.is_some() {
+                self.add_event(TransactionEvent::Begin { producer_id, offset });
+            }
+        }
+        Ok(())
+    }
+
+    fn add_event(&mut self, event: TransactionEvent) {
+        self.transactions.apply(event);
+        self.survey.transactions.push(event);
+    }
+
+    fn pass_on(&mut self, recent: &Recent) {
+        if let Some(visitor) = &mut self.visitor
+            && let Ok(batch) = Batch::from_header(&recent.header, recent.position)
+        {
+            visitor.visit(&batch, recent.size, recent.control.as_ref());
+        }
+    }
+
+    /// The headers lead nowhere or offsets go back, so the bytes here or one of the last batches are bad.
+    /// Resumes where a reader would, and takes back what came from the headers in between.
+    fn recover(&mut self, declared_end: Option<u64>) -> io::Result<bool> {
+        for index in 0..self.recent.len() {
+            let (position, size) = (self.recent[index].position, self.recent[index].size);
+            if position < self.resolved || self.crc_holds(index)? {
+                continue;
+            }
+            self.resolved = position + 1;
+            let limits = Limits { expected: self.recent[index].expected, ..self.limits };
+            let declared = position + size as u64;
+            let next = self.salvage.resume(&mut self.blocks, position, Some(declared), &limits)?;
+            if next != Some(declared) {
+                self.take_back(index);
+                return Ok(self.resume_at(next));
+            }
+        }
+        self.resolved = self.position + 1;
+        let next = self.salvage.resume(&mut self.blocks, self.position, declared_end, &self.limits)?;
+        Ok(self.resume_at(next))
+    }
+
+    fn resume_at(&mut self, next: Option<u64>) -> bool {
+        self.position = next.unwrap_or(self.blocks.size());
+        next.is_some()
+    }
+
+    fn take_back(&mut self, index: usize) {
+        let recent = &self.recent[index];
+        self.limits.expected = recent.expected;
+        let survey = &mut self.survey;
+        survey.batches = recent.batches;
+        survey.first_offset = recent.first_offset;
+        survey.gaps = recent.gaps;
+        survey.max_timestamp = recent.max_timestamp;
+        survey.chain_end = recent.position;
+        survey.borders.truncate(recent.borders);
+        survey.leader_epochs.truncate_from_end(recent.expected);
+        survey.transactions.truncate(recent.transactions);
+        survey.transactional.truncate(recent.transactional);
+        self.since_border.clear();
+        self.recent.truncate(index);
+        self.transactions = Transactions::default();
+        for &event in &self.survey.transactions {
+            self.transactions.apply(event);
+        }
+    }
+
+    /// A border needs intact batches on both sides: the one before it provides the offset to continue from,
+    /// and a bad batch shortly before it could extend past it.
+    fn add_border(&mut self, position: u64, size: usize) -> io::Result<()> {
+        if self.verified(position, size)?.is_none() {
+            return Ok(());
+        }
+        for index in (0..self.recent.len()).rev() {
+            if !self.crc_holds(index)? {
+                return Ok(());
+            }
+            if self.recent[index].position + BEFORE_BORDER <= position {
+                break;
+            }
+        }
+        // Right before it: what was lost of offsets in between belongs to the damage there.
+        if let Some(before) =
+            self.recent.back().filter(|before| before.position + before.size as u64 == position)
+        {
+            let expected_offset = before.last_offset.saturating_add(1);
+            self.survey.borders.push(Border { position, expected_offset });
+            self.since_border.clear();
+        }
+        Ok(())
+    }
+
+    fn crc_holds(&mut self, index: usize) -> io::Result<bool> {
+        let recent = &self.recent[index];
+        if let Some(crc_holds) = recent.crc_holds {
+            return Ok(crc_holds);
+        }
+        let crc_holds = self.verified(recent.position, recent.size)?.is_some();
+        self.recent[index].crc_holds = Some(crc_holds);
+        Ok(crc_holds)
+    }
+
+    /// The batch's bytes if its CRC holds.
+    fn verified(&mut self, position: u64, size: usize) -> io::Result<Option<Bytes>> {
+        if size > MAX_CHECKED || self.salvage.refuses(&mut self.blocks, position, size)?.is_some() {
+            return Ok(None);
+        }
+        let data = self.blocks.at(position, size)?;
+        let crc_holds = Batch::from_frame(&data, position).is_ok_and(|batch| batch.verify().is_ok());
+        if !crc_holds {
+            self.salvage.spend(size);
+        }
+        Ok(crc_holds.then_some(data))
+    }
+
+    /// The first record of the control batch; None if the batch is damaged.
+    fn read_control(&mut self, position: u64, size: usize) -> io::Result<Option<Control>> {
+        let Some(data) = self.verified(position, size)? else { return Ok(None) };
+        let first_record = |decompressor: &mut Decompressor| {
+            let batch = Batch::from_frame(&data, position)?;
+            // Only the first record counts, as in Kafka; compaction can leave a batch with none.
+            let Some(record) = batch.records(decompressor)?.next().transpose()? else {
+                return Ok(Control { kind: None, coordinator_epoch: None, timestamp: -1 });
+            };
+            let kind = record.key().map(ControlType::parse).transpose()?;
+            let coordinator_epoch = match ControlRecord::parse(record.key(), record.value()) {
+                Ok(ControlRecord::EndTransaction { coordinator_epoch, .. }) => Some(coordinator_epoch),
+                _ => None,
+            };
+            crate::error::Result::Ok(Control { kind, coordinator_epoch, timestamp: record.timestamp() })
+        };
+        Ok(first_record(&mut self.decompressor).ok())
+    }
+
+    fn find_last_offset(&mut self) -> io::Result<()> {
+        for index in (0..self.recent.len()).rev() {
+            if self.crc_holds(index)? {
+                let recent = &self.recent[index];
+                self.survey.last_offset = Some(recent.last_offset);
+                self.survey.sound_end = recent.position + recent.size as u64;
+                break;
+            }
+        }
+        Ok(())
+    }
+}
