@@ -20,7 +20,7 @@ use crate::log::listing::Listing;
 use crate::log::names;
 use crate::log::read::options::{DamageMode, PlanOptions};
 use crate::log::read::survey_in_parts::SurveyInParts;
-use crate::log::read::{accounting, plan, seek, survey, trim};
+use crate::log::read::{accounting, header_scan, plan, seek, trim};
 use crate::python::arrow::{PyArrowBatch, parse_columns};
 use crate::python::errors::{io_to_py, log_to_py};
 use crate::python::locked::Locked;
@@ -72,7 +72,7 @@ pub(super) fn is_segment_file(name: OsString) -> bool {
 #[pyfunction]
 pub(super) fn survey_segment(py: Python<'_>, segment: &str) -> PyResult<String> {
     let segment = parse(segment)?;
-    let survey = py.detach(|| survey::survey_segment(&segment));
+    let survey = py.detach(|| header_scan::survey_segment(&segment));
     to_json(&survey.map_err(|e| log_to_py(py, &e))?)
 }
 
