@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.partitions("v2_none", "v2_zstd", "v
 
 JOB = """
 import os, signal, sys, time
+from functools import partial
 from pathlib import Path
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
@@ -49,7 +50,7 @@ def disturbed(task, options):
 
 
 # As small as these partitions are, one task would do for all.
-steps.tasks_of = lambda plans, parallelism, tasks_of=steps.tasks_of: tasks_of(plans, parallelism, 6)
+steps.tasks_of = partial(steps.tasks_of, tasks=6)
 LocalTables.decode = staticmethod(disturbed)
 builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
 builder = builder.config("spark.executorEnv.PYTHONPATH", os.pathsep.join(sys.path))
