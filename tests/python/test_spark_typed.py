@@ -9,9 +9,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import magicbyte
 import pytest
 from conftest import KAFKA
 from magicbyte import RecordsBuilder
+from magicbyte.jobs.engines import SparkEngine
+from magicbyte.jobs.typed import TypedColumns
 from magicbyte.spark.options import OptionError, parse_table
 from proto_files import file_of, schema_of
 
@@ -152,6 +155,29 @@ def test_protobuf_and_json(spark: SparkSession, tmp_path: Path) -> None:
     given |= {"valueFormat": "json", "readerSchema": schema}
     rows = [row.value and row.value.asDict(recursive=True) for row in read(spark, clicks, **given).collect()]
     assert rows == [{"a": {"b": [1, None]}}, None, None]
+
+
+@pytest.mark.spark
+def test_json_that_its_schema_does_not_allow(spark: SparkSession, tmp_path: Path) -> None:
+    values = [framed(7, b'{"id": 5}'), framed(7, b'{"id": -1}'), framed(7, b'{"id": 7}')]
+    path = write(tmp_path / "logs" / "orders-0", values)
+    (tmp_path / "schemas").mkdir()
+    for name in ("7.json", "orders-value.json"):
+        (tmp_path / "schemas" / name).write_text('{"properties": {"id": {"type": "integer", "minimum": 0}}}')
+    given = {"valueFormat": "json", "schemaRegistry": str(tmp_path / "schemas")}
+    assert read(spark, path, **given).where("_error IS NULL").count() == 3
+    frame = read(spark, path, **given, validate="true").orderBy("offset")
+    rows = frame.select("value.id", "_error", "invalidValue").collect()
+    assert [row.id for row in rows] == [5, None, 7]
+    assert rows[1]._error == "/id: -1 is less than the minimum of 0 (rule /properties/id/minimum)"
+    assert [row.invalidValue and bytes(row.invalidValue) for row in rows] == [None, values[1], None]
+    report = magicbyte.ingest(
+        tmp_path / "logs",
+        tmp_path / "out",
+        engine=SparkEngine(spark),
+        typed=TypedColumns(str(tmp_path / "schemas"), value_format="json", validate=True),
+    )
+    assert (report["total"]["rows"], report["total"]["invalid_values"]) == (3, 1)
 
 
 @pytest.mark.spark
