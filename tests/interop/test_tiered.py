@@ -63,20 +63,26 @@ class Tiered:
         node.start()
         try:
             node.create_topics({"tiered": TOPIC})
+            self.local = node.logs / "tiered-0"
             produce(node.bootstrap, range(RECORDS // 2))
+            self._wait_for_copies()
             node.stop()  # begins another leader epoch
             node.start()
             produce(node.bootstrap, range(RECORDS // 2, RECORDS))
-            self.local = node.logs / "tiered-0"
-            deadline = time.monotonic() + 60
-            while len(list(self.local.glob("*.log"))) > 1 and time.monotonic() < deadline:
-                time.sleep(0.1)
+            self._wait_for_copies()
             self.read = {
                 level: node.read("tiered", level) for level in ("read_uncommitted", "read_committed")
             }
         finally:
             node.kill()
         (self.remote,) = self.store.glob("*/tiered-0-*")
+
+    def _wait_for_copies(self) -> None:
+        """Waits until only the active segment is not remote. A copy that is interrupted would stay, too."""
+        deadline = time.monotonic() + 60
+        while len(list(self.local.glob("*.log"))) > 1:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
