@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import confluent_kafka
@@ -43,15 +44,22 @@ def produce(bootstrap: str, records: range) -> None:
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": bootstrap, "transactional.id": "tiered", "compression.type": "lz4"}
     )
-    producer.init_transactions()
+    repeated(producer.init_transactions)
     for start in records[::50]:
         producer.begin_transaction()
         for number in range(start, start + 50):
             producer.produce("tiered", key=b"%d" % (number % 7), value=b"%d " % number * 20, timestamp=number)
-        if start // 50 % 3 == 0:
-            producer.abort_transaction()
-        else:
-            producer.commit_transaction()
+        repeated(producer.abort_transaction if start // 50 % 3 == 0 else producer.commit_transaction)
+
+
+def repeated(call: Callable[[], None]) -> None:
+    """Makes a call of a transaction until a broker that has just started is ready for it."""
+    while True:
+        try:
+            return call()
+        except confluent_kafka.KafkaException as error:
+            if not error.args[0].retriable():
+                raise
 
 
 class Tiered:
