@@ -133,6 +133,7 @@ def ingest(
     key_as: PayloadType = "binary",
     value_as: PayloadType = "binary",
     typed: TypedColumns = UNTYPED,
+    digest: bool = False,
     codec: str = "zstd",
     bloom_filter: bool = False,
     overwrite: bool = False,
@@ -164,6 +165,8 @@ def ingest(
         key_as: what keys are read as; with text, `records` has the column `invalidKey`.
         value_as: the same for values and `invalidValue`.
         typed: which of them are decoded by the schemas that they name.
+        digest: whether `records` then has `_digest`, by which `verify` compares it with the log: for typed
+            keys or values, which take longer then. Delta and Iceberg tables always have it.
         codec: the compression of the files: zstd, snappy, gzip, lz4 or none.
         bloom_filter: whether to write bloom filters of the keys, for readers that look for single keys.
         overwrite: whether to replace an earlier output, once the job is done.
@@ -186,6 +189,7 @@ def ingest(
         key_as=key_as,
         value_as=value_as,
         typed=typed,
+        digest=digest,
         codec=codec,
         bloom_filter=bloom_filter,
         max_decompressed_bytes=max_decompressed_bytes,

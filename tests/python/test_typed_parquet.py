@@ -26,7 +26,7 @@ def log(tmp_path: Path) -> TypedLog:
 def ingest(log: TypedLog, out: Path, *, engine: Engine | None = None, **options: Any) -> pa.Table:
     """The rows that were written."""
     engine = engine or LocalEngine(2)
-    magicbyte.ingest(log.root, out, **{"typed": log.typed, "engine": engine, **options})
+    magicbyte.ingest(log.root, out, **{"typed": log.typed, "digest": True, "engine": engine, **options})
     return pq.read_table(out / "records")
 
 
@@ -84,8 +84,23 @@ def test_types_that_only_plain_outputs_have(log: TypedLog, tmp_path: Path) -> No
 def test_keys_and_values_of_a_real_serializer(tmp_path: Path) -> None:
     shutil.copytree(KAFKA / "sr_avro", tmp_path / "logs" / "orders-0")
     typed = TypedColumns(str(KAFKA / "schemas_topic"), key_format="avro", value_format="avro")
-    magicbyte.ingest(tmp_path / "logs", tmp_path / "out", typed=typed)
+    magicbyte.ingest(tmp_path / "logs", tmp_path / "out", typed=typed, digest=True)
     assert compare(tmp_path / "logs", tmp_path / "out") == {"equal"}
+
+
+def test_without_digests_there_is_nothing_to_compare(log: TypedLog, tmp_path: Path, cli: Cli) -> None:
+    log.append(FIVE[0], values(0))
+    typed = ("--value-format", "avro", "--schema-registry", log.registry)
+    cli("ingest", *typed, log.root, tmp_path / "plain")
+    assert "_digest" not in pq.read_schema(next((tmp_path / "plain" / "records").iterdir())).names
+    cli("verify", log.root, "--table", tmp_path / "plain", code=2)
+    assert "without the column _digest, by which they are compared: ingest them with --digest" in cli.error
+    cli("ingest", "--digest", *typed, log.root, tmp_path / "out")
+    cli("verify", log.root, "--table", tmp_path / "out")
+    # Without typed columns, the bytes are there.
+    cli("ingest", "--digest", log.root, tmp_path / "bytes")
+    assert "_digest" not in pq.read_schema(next((tmp_path / "bytes" / "records").iterdir())).names
+    cli("verify", log.root, "--table", tmp_path / "bytes")
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())

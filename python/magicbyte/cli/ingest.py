@@ -77,6 +77,12 @@ def _payload(name: str) -> Callable[[F], F]:
     help="Write bloom filters of the keys: readers that look for a key skip most other row groups.",
 )
 @click.option(
+    "--digest",
+    is_flag=True,
+    help="Write the column _digest, by which verify --table compares typed keys and values with the log."
+    " Delta and Iceberg tables always have it.",
+)
+@click.option(
     "--format",
     "table_format",
     type=click.Choice(["parquet", "delta", "iceberg"]),
@@ -125,6 +131,7 @@ def ingest(
     overwrite: bool,
     parquet_compression: str,
     bloom_filter: bool,
+    digest: bool,
     table_format: TableFormat,
     partition_by: PartitionBy,
     target_file_size: int | None,
@@ -199,6 +206,7 @@ def ingest(
         typed=typed,
         codec=parquet_compression,
         bloom_filter=bloom_filter,
+        digest=digest,
         max_decompressed_bytes=max_decompressed_bytes,
         overwrite=overwrite,
         target_file_size=TARGET_FILE_SIZE if target_file_size is None else target_file_size,

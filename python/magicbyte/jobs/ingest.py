@@ -72,7 +72,10 @@ class IngestOptions:
     """The same for values and `invalidValue`."""
     typed: TypedColumns = UNTYPED
     """Which of them are decoded by the schemas that they name. `records` then has their ids, why a row could
-    not be decoded, its bytes in `invalidKey` or `invalidValue`, and `_digest`, by which `verify` compares."""
+    not be decoded, and its bytes in `invalidKey` or `invalidValue`."""
+    digest: bool = False
+    """Whether `records` has `_digest`, by which `verify` compares typed keys or values with the log. Delta
+    and Iceberg tables always have it; what is not typed is compared without."""
     codec: str = CODECS[0]
     """Parquet compression, one of `parquet.CODECS`."""
     bloom_filter: bool = False
@@ -230,7 +233,7 @@ def ingest(
     decoders = column_decoders(options.typed, {listing["topic"] for listing in listings})
     for decoder in decoders:
         refuse_unwritable(decoder.schema)
-    read = read_options(options, decoders, batches=True, digests=bool(decoders))
+    read = read_options(options, decoders, batches=True, digests=options.digest and bool(decoders))
     with tables_output(out, inputs.paths, overwrite=options.overwrite) as output:
         bloom_filters = ("key",) if options.bloom_filter else ()
         write = WriteOptions(read, output.staging, options.codec, bloom_filters)

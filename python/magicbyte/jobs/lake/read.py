@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from magicbyte.jobs.columns import DIGEST_COLUMN
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.lake.delta import DeltaTable, is_delta
 from magicbyte.jobs.lake.iceberg import IcebergTable
@@ -81,6 +82,16 @@ class _ParquetTables:
             }
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise RefusedError(f"{path}: {RECONCILIATION} is not that of an ingest: {error}") from error
+        with library_errors(path):
+            records, system = os.path.join(path, "records"), None
+            if is_url(path):
+                system, records = Destination(records).file_system()
+            self._records = ds.dataset(records, filesystem=system, format="parquet")
+        if self._options.is_typed and DIGEST_COLUMN not in self._records.schema.names:
+            raise RefusedError(
+                f"{path} has typed keys or values without the column {DIGEST_COLUMN}, by which they are "
+                "compared: ingest them with --digest"
+            )
 
     @property
     def options(self) -> TableOptions:
@@ -91,10 +102,7 @@ class _ParquetTables:
 
     def rows(self, columns: Sequence[str] = DIGESTED) -> Iterator[pa.RecordBatch]:
         with library_errors(self.name):
-            records, system = os.path.join(self.name, "records"), None
-            if is_url(self.name):
-                system, records = Destination(records).file_system()
-            yield from dataset_rows(ds.dataset(records, filesystem=system, format="parquet"), columns)
+            yield from dataset_rows(self._records, columns)
 
 
 def _read(directory: str, name: str) -> bytes | None:
