@@ -75,7 +75,7 @@ class Client:
     def close(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(20)
+        self._process.wait(60)
 
 
 class Tools:
@@ -109,7 +109,7 @@ class Tools:
     def close(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(20)
+        self._process.wait(60)
 
 
 class Broker:
@@ -279,7 +279,7 @@ auto.create.topics.enable=false
         subprocess.run([*command, str(properties)], check=True, capture_output=True)
         self.start()
         self.client.ask("create", *(f"{topic} {TOPIC}" for topic in self.topics))
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not all((self.logs / f"{topic}-0" / "partition.metadata").exists() for topic in self.topics):
             assert time.monotonic() < deadline, "the topics' directories did not appear"
             time.sleep(0.05)

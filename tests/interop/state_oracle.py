@@ -54,4 +54,4 @@ class StateOracle:
     def close(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(20)
+        self._process.wait(60)

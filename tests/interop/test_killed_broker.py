@@ -44,7 +44,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
         node.create_topics(POLICIES)
         client = RawClient(node.port)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while any(client.fetch(name, 0, 1, committed=False)["code"] for name in POLICIES):
             assert time.monotonic() < deadline, "the topics have no leader"
         for name in POLICIES.keys() - {"transactions"}:

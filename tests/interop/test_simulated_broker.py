@@ -39,7 +39,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawClient]:
     try:
         node.create_topics({name: topic_words(config) for name, config in CONFIGS.items()})
         raw = RawClient(node.port)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while any(raw.fetch(name, 0, 1, committed=False)["code"] for name in CONFIGS):
             assert time.monotonic() < deadline, "the topics have no leader"
         yield raw

@@ -256,7 +256,7 @@ def doubling(leaf: str) -> str:
 
 
 def test_many_paths_to_a_difference() -> None:
-    start = time.monotonic()
+    start = time.process_time()
     found = avro_incompatibilities(parse_avro(doubling("int")), parse_avro(doubling("string")))
     assert 0 < len(found) <= 100
     definitions = {f"d{one}": {"allOf": [{"$ref": f"#/definitions/d{one - 1}"}] * 2} for one in range(1, 41)}
@@ -267,15 +267,15 @@ def test_many_paths_to_a_difference() -> None:
         for one in ("integer", "string")
     ]
     assert incompatibilities(*schemas)
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_a_pattern_that_backtracks() -> None:
     schema = {"type": "object", "patternProperties": {"(a+)+$": {"type": "string"}}}
     more = schema | {"properties": {"a" * 60 + "b": {"type": "integer"}}}
-    start = time.monotonic()
+    start = time.process_time()
     incompatibilities(parse_json_schema(json.dumps(schema)), parse_json_schema(json.dumps(more)))
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2
 
 
 # --- lint and the commands ------------------------------------------------------------------------

@@ -544,7 +544,7 @@ def test_a_finalizer_that_wants_the_builder() -> None:
     in_threads(lambda: (let_go(), builder.build())[0], count=2)
     gc.collect()
     builder.build()
-    assert finalized.wait(10)
+    assert finalized.wait(60)
 
 
 def workload() -> None:

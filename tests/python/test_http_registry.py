@@ -116,7 +116,7 @@ def test_no_complete_answer(server: Server, answer: Callable[[Handler], None]) -
     start = time.monotonic()
     with pytest.raises(RegistryError, match=r"GET http://.*/subjects: no complete answer within 0\.4 s"):
         registry(server, timeout=0.4, retries=9).subjects()
-    assert time.monotonic() - start < 1.5
+    assert time.monotonic() - start < 3  # ten attempts would take 4
 
 
 @pytest.mark.parametrize("answer", [hang, lambda handler: handler.json({"message": "down"}, 500)])
@@ -199,7 +199,7 @@ def test_a_long_pause_is_not_waited_for(server: Server) -> None:
     start = time.monotonic()
     with pytest.raises(RegistryError, match="status 503"):
         registry(server, retries=5, timeout=5).subjects()
-    assert time.monotonic() - start < 1
+    assert time.monotonic() - start < 4
 
 
 # --- credentials ----------------------------------------------------------------------------------

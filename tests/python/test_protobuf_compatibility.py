@@ -133,10 +133,10 @@ def test_many_paths_to_a_difference() -> None:
         )
         for one in (1, 2)
     )
-    start = time.monotonic()
+    start = time.process_time()
     (verdict,) = check(registry_of(old, *used), "s", new)
     assert 0 < len(verdict.incompatibilities) <= 100
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_command(tmp_path: Path, cli: Cli) -> None:

@@ -370,12 +370,12 @@ def test_many_records_that_delete_take_no_longer_than_others() -> None:
     for number in range(1, count + 1):
         registry.put(SubjectVersion("a", number + count, number, text))
         registry.put(SubjectVersion(f"s{number}", 1, number, text, deleted=True))
-    started = time.monotonic()
+    started = time.process_time()
     for _ in range(count):
         registry.delete("a", count)
         registry.clear(":.c:")
         registry.clear("a")
-    assert time.monotonic() - started < 10  # seconds; each over all versions would take minutes
+    assert time.process_time() - started < 10  # seconds; each over all versions would take minutes
     assert len(registry.versions("a")) == count
     registry.delete("a", 2 * count)
     registry.clear("")

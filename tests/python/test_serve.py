@@ -233,7 +233,7 @@ def test_garbage_on_many_connections(server: Server) -> None:
         list(pool.map(send, inputs))
     with Connection(server) as client:
         assert client.ask(API_VERSIONS, 0)["errorCode"] == 0
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while server.connections:
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -247,7 +247,7 @@ def test_a_slow_client_stalls_nobody(server: Server) -> None:
         waiting.send(message.encode_request(FETCH, 12, frame, header={"correlationId": 1, "clientId": ""}))
         begun = time.monotonic()
         assert quick.ask(3, 12, topics=None)["topics"]
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 20
 
 
 def test_too_many_connections(tmp_path: Path) -> None:
@@ -299,9 +299,9 @@ def test_the_command_ends_cleanly(tmp_path: Path) -> None:
         described = json.loads(process.stdout.readline())
         assert described["partitions"] == [{"topic": "orders", "partition": 0}]
         port = int(described["bootstrap_servers"].rpartition(":")[2])
-        with socket.create_connection(("127.0.0.1", port), timeout=10):
+        with socket.create_connection(("127.0.0.1", port), timeout=60):
             process.send_signal(signal.SIGINT)
-            assert process.wait(10) == 130
+            assert process.wait(60) == 130
         assert process.stderr is not None
         assert process.stderr.read() == "magicbyte: interrupted\n"
     assert sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*")) == before

@@ -49,7 +49,7 @@ def answer(connection: socket.socket) -> bytes:
 
 
 def ask(address: tuple[str, int], api: str, version: int, body: dict[str, Any]) -> dict[str, Any]:
-    with socket.create_connection(address, 5) as connection:
+    with socket.create_connection(address, 60) as connection:
         connection.sendall(request(api, version, body))
         return decode_response(answer(connection), api, version).body
 
@@ -263,11 +263,11 @@ def test_the_command_ends_cleanly(broker: tuple[str, int], tmp_path: Path) -> No
         assert process.stdout is not None
         line = process.stdout.readline()
         address = parse_address(line.split(" at ")[1].split()[0])
-        with socket.create_connection(address, 5) as connection:
+        with socket.create_connection(address, 60) as connection:
             connection.sendall(request("Metadata", 12, {"topics": None}))
             answer(connection)
             process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 0
+            assert process.wait(60) == 0
         assert process.stdout.readline() == f"1 connections, {out.stat().st_size:,} bytes\n"
     (one,) = Exchanges([out])
     assert one.response is not None
