@@ -192,6 +192,8 @@ class Environment:
             out = str(self._home / f"{command}.out")
             code = EXIT_CODES.get(command, 0)
             self._run(command, *(one.format(out=out, **places) for one in arguments), code=code)
+        if self._extra == "cli":
+            self._run("verify", "s3://bucket/logs", code=2, says="pip install 'magicbyte[cloud]'")
         # rich prints tables and bars only to a terminal.
         program = [self._program, "explain", str(SAMPLES)]
         self._complete([sys.executable, "-c", TERMINAL, *program], EXIT_CODES["explain"], "transactions")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import shutil
+import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +15,9 @@ from typing import Any
 import magicbyte
 import pyarrow as pa
 import pytest
-from conftest import Cli
+from conftest import KAFKA, Cli
 from magicbyte import Log, PartitionLog, mount_storage
+from magicbyte.storage.backend import MissingPackageError
 from magicbyte.storage.mounts import mounted
 from magicbyte.storage.options import StorageOptions
 from web_server import web_server
@@ -167,6 +170,43 @@ def test_a_web_server_without_ranges(web: Any, cli: Cli) -> None:
     web.ranges = False
     cli("verify", f"http://127.0.0.1:{web.server_port}/logs", code=3)
     assert "does not answer with ranges" in cli.error
+
+
+@pytest.mark.parametrize(
+    ("missing", "url", "says"),
+    [
+        ("obstore", "s3://bucket", "s3:// needs obstore: pip install 'magicbyte[cloud]'"),
+        ("fsspec", "sftp://host", "sftp:// needs fsspec: pip install 'magicbyte[cloud]'"),
+        ("requests", "webhdfs://host:9870", 'webHDFS access requires "requests" to be installed'),
+        ("hdfs_native", "hdfs://host:9000", "hdfs_native"),
+    ],
+)
+def test_a_package_that_is_missing(missing: str, url: str, says: str) -> None:
+    program = f"import sys; sys.modules[{missing!r}] = None; from magicbyte.cli import main; sys.exit(main())"
+    for command in (["verify", f"{url}/logs"], ["convert", str(KAFKA), f"{url}/out"]):
+        done = subprocess.run([sys.executable, "-c", program, *command], capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (2, "")
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("magicbyte: ")
+        assert says in line
+
+
+def test_hdfs_without_any_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    from magicbyte.storage.file_systems import FileSystem
+
+    def search(url: str) -> None:
+        raise OSError(f"Unable to load libjvm for {url}\ndlopen(/a) failed\ndlopen(/b) failed")
+
+    # As pyarrow says it, where neither hdfs-native nor Hadoop is installed.
+    monkeypatch.setattr(fsspec.core, "url_to_fs", search)
+    with pytest.raises(MissingPackageError) as failed:
+        FileSystem("hdfs://host", StorageOptions())
+    assert str(failed.value) == (
+        "hdfs://host needs the package hdfs-native, or libhdfs: Unable to load libjvm for hdfs://host/"
+    )
+    with pytest.raises(OSError, match="dlopen"):
+        FileSystem("sftp://host", StorageOptions())
 
 
 def test_fsspec(logs: Path, tmp_path: Path, cli: Cli) -> None:

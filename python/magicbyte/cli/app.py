@@ -39,6 +39,7 @@ from magicbyte.cli.verify import verify
 from magicbyte.cli.wire import wire
 from magicbyte.errors import Error
 from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.storage.backend import MissingPackageError
 
 __all__ = ["app", "run"]
 
@@ -141,7 +142,7 @@ def _run(arguments: list[str]) -> int:
         return _interrupted()
     except ReaderGoneError:
         return CLEAN
-    except RefusedError as error:
+    except (RefusedError, MissingPackageError) as error:
         print_problem(f"magicbyte: {error}")
         return USAGE
     except (JobError, Error, OSError) as error:

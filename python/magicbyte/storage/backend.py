@@ -6,7 +6,14 @@ import errno
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-__all__ = ["Backend", "Entry", "TransientError", "WritableBackend", "changed_error"]
+__all__ = [
+    "Backend",
+    "Entry",
+    "MissingPackageError",
+    "TransientError",
+    "WritableBackend",
+    "changed_error",
+]
 
 
 class Entry(NamedTuple):
@@ -22,6 +29,10 @@ class Entry(NamedTuple):
 
 class TransientError(OSError):
     """A failure that may pass: the request is repeated."""
+
+
+class MissingPackageError(ModuleNotFoundError):
+    """What reaches a store is not installed; the message says what that is."""
 
 
 class Backend(Protocol):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from magicbyte.storage.backend import Backend, MissingPackageError
+
 if TYPE_CHECKING:
-    from magicbyte.storage.backend import Backend
     from magicbyte.storage.options import StorageOptions
 
 __all__ = ["backend_of"]
@@ -18,7 +19,7 @@ def backend_of(url: str, options: StorageOptions) -> Backend:
     """What reaches the store at `url`: obstore for object stores and web servers, fsspec for everything else.
 
     Raises:
-        ModuleNotFoundError: the library is missing.
+        MissingPackageError: the library is missing.
         ValueError: an option is not one of the store's, or nothing reads such URLs.
 
     """
@@ -37,7 +38,7 @@ def backend_of(url: str, options: StorageOptions) -> Backend:
         return FileSystem(url, options)
     except ModuleNotFoundError as error:
         if error.name in ("obstore", "fsspec"):
-            raise ModuleNotFoundError(
-                f"{scheme}:// needs {error.name}: pip install 'magicbyte[cloud]'", name=error.name
+            raise MissingPackageError(
+                f"{scheme}:// needs {error.name}: pip install 'magicbyte[cloud]'"
             ) from None
         raise

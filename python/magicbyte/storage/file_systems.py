@@ -10,7 +10,7 @@ from typing import Any
 
 import fsspec
 
-from magicbyte.storage.backend import Entry, changed_error
+from magicbyte.storage.backend import Entry, MissingPackageError, changed_error
 from magicbyte.storage.options import StorageOptions
 
 __all__ = ["FileSystem"]
@@ -18,6 +18,7 @@ __all__ = ["FileSystem"]
 _TIMES = ("mtime", "modified", "LastModified", "last_modified", "created")
 _PART = ".part"
 """What is added to the name of a file while it is written."""
+_OF_HADOOP = ("hdfs://", "viewfs://")
 _ATTEMPTS = 10
 """How often a file is written whose directory others remove."""
 _TAGS = ("ETag", "etag", "e_tag", "version")
@@ -31,7 +32,13 @@ class FileSystem:
         try:
             self._system, top = fsspec.core.url_to_fs(url + "/", **options)
         except ImportError as error:  # of the package that reaches it
-            raise ModuleNotFoundError(str(error)) from None
+            raise MissingPackageError(f"{url}: {error}") from None
+        except OSError as error:
+            if not url.startswith(_OF_HADOOP):
+                raise
+            # pyarrow names every place where it has looked for libhdfs.
+            why = str(error).partition("\n")[0]
+            raise MissingPackageError(f"{url} needs the package hdfs-native, or libhdfs: {why}") from None
         self._top = str(top).rstrip("/")
 
     def tree(self, directory: str) -> dict[str, list[Entry]] | None:
