@@ -66,7 +66,8 @@ pub struct Survey {
     pub problems: Vec<Problem>,
     /// Why the file could not be read to its end, if so.
     pub unreadable: Option<String>,
-    /// Whether this is a part of the survey ([`SurveyInParts`]): what is known of the bytes before the last border.
+    /// Whether this is a part of the survey ([`SurveyInParts`](crate::log::steps::SurveyInParts)): what is known
+    /// of the bytes before the last border.
     pub is_part: bool,
 }
 

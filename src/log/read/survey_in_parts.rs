@@ -10,7 +10,7 @@ use crate::log::read::survey::Survey;
 ///
 /// An iterator over what is certain so far, each time a part of the segment was scanned, and last the survey of all of it. Parts
 /// have offsets and borders only, enough for a plan that is `read_uncommitted`. Ends at the first error, one of those of
-/// [`survey_segment`].
+/// [`survey_segment`](crate::log::steps::survey_segment).
 pub struct SurveyInParts {
     /// None at the end.
     scan: Option<Scan<'static>>,
@@ -24,7 +24,7 @@ impl SurveyInParts {
     /// Opens a segment; a part is at least `part_bytes` longer than the one before.
     ///
     /// # Errors
-    /// Those of [`survey_segment`].
+    /// Those of [`survey_segment`](crate::log::steps::survey_segment).
     pub fn begin(segment: &Segment, part_bytes: u64) -> LogResult<Self> {
         Ok(Self { scan: Some(Scan::begin(segment, None, true)?), part_bytes, given: 0 })
     }
