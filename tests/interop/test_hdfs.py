@@ -1,4 +1,7 @@
-"""Logs in HDFS, through WebHDFS and by Hadoop's protocol: the same account as of the directory, and what is written there reads back."""
+"""Logs in HDFS, through WebHDFS and by Hadoop's protocol.
+
+They have the same account as the directory, and what is written there reads back.
+"""
 
 from __future__ import annotations
 

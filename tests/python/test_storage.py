@@ -17,7 +17,6 @@ import pyarrow as pa
 import pytest
 from conftest import KAFKA, Cli
 from magicbyte import Log, PartitionLog, mount_storage
-from magicbyte.storage.backend import MissingPackageError
 from magicbyte.storage.mounts import mounted
 from magicbyte.storage.options import StorageOptions
 from web_server import web_server
@@ -172,41 +171,41 @@ def test_a_web_server_without_ranges(web: Any, cli: Cli) -> None:
     assert "does not answer with ranges" in cli.error
 
 
+def refusal(prepare: str, *command: str) -> str:
+    """What the command line says, in one line, in a process that is prepared by a statement."""
+    program = f"import sys; {prepare}; from magicbyte.cli import main; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", program, *command], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("magicbyte: ")
+    return line
+
+
 @pytest.mark.parametrize(
     ("missing", "url", "says"),
     [
         ("obstore", "s3://bucket", "s3:// needs obstore: pip install 'magicbyte[cloud]'"),
         ("fsspec", "sftp://host", "sftp:// needs fsspec: pip install 'magicbyte[cloud]'"),
         ("requests", "webhdfs://host:9870", 'webHDFS access requires "requests" to be installed'),
-        ("hdfs_native", "hdfs://host:9000", "hdfs_native"),
     ],
 )
 def test_a_package_that_is_missing(missing: str, url: str, says: str) -> None:
-    program = f"import sys; sys.modules[{missing!r}] = None; from magicbyte.cli import main; sys.exit(main())"
     for command in (["verify", f"{url}/logs"], ["convert", str(KAFKA), f"{url}/out"]):
-        done = subprocess.run([sys.executable, "-c", program, *command], capture_output=True, text=True)
-        assert (done.returncode, done.stdout) == (2, "")
-        (line,) = done.stderr.splitlines()
-        assert line.startswith("magicbyte: ")
-        assert says in line
+        assert says in refusal(f"sys.modules[{missing!r}] = None", *command)
 
 
-def test_hdfs_without_any_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    fsspec = pytest.importorskip("fsspec")
-    from magicbyte.storage.file_systems import FileSystem
+def test_hdfs_without_any_library() -> None:
+    # Without hdfs-native this is what fsspec has for hdfs://.
+    by_pyarrow = "fsspec.implementations.arrow.HadoopFileSystem"
+    prepare = f"import fsspec; fsspec.register_implementation('hdfs', {by_pyarrow!r}, clobber=True)"
+    line = refusal(prepare, "verify", "hdfs://host:9000/logs")
+    assert "hdfs://host:9000 needs the package hdfs-native, or libhdfs: Unable to load lib" in line
+    assert "dlopen" not in line
 
-    def search(url: str) -> None:
-        raise OSError(f"Unable to load libjvm for {url}\ndlopen(/a) failed\ndlopen(/b) failed")
 
-    # As pyarrow says it, where neither hdfs-native nor Hadoop is installed.
-    monkeypatch.setattr(fsspec.core, "url_to_fs", search)
-    with pytest.raises(MissingPackageError) as failed:
-        FileSystem("hdfs://host", StorageOptions())
-    assert str(failed.value) == (
-        "hdfs://host needs the package hdfs-native, or libhdfs: Unable to load libjvm for hdfs://host/"
-    )
-    with pytest.raises(OSError, match="dlopen"):
-        FileSystem("sftp://host", StorageOptions())
+def test_a_host_that_does_not_answer(cli: Cli) -> None:
+    cli("verify", "ftp://127.0.0.1:9/logs", code=3)
+    assert "Connection refused" in cli.error
 
 
 def test_fsspec(logs: Path, tmp_path: Path, cli: Cli) -> None:

@@ -2,6 +2,7 @@
 //! and the wrappers next to a gap, and CRCs are checked only where later steps rely on them (markers, the
 //! first batches of transactions, borders). The first record of a control batch decides which marker it is
 //! (`CompletedFetch.containsAbortMarker`).
+
 use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::path::Path;
