@@ -11,7 +11,7 @@ from magicbyte.errors import Error
 if TYPE_CHECKING:
     from magicbyte.model import PartitionListing, Problem
 
-__all__ = ["ID_LENGTH", "topic_id_of", "unread_segments"]
+__all__ = ["ID_LENGTH", "checkpointed_epochs", "topic_id_of", "unread_segments"]
 
 ID_LENGTH = 22
 """Characters of the IDs of topics and remote segments."""
@@ -36,3 +36,12 @@ def topic_id_of(listing: PartitionListing) -> str | None:
         return _core.partition_metadata(data.decode(errors="replace"))[1]
     except (Error, OSError):
         return None
+
+
+def checkpointed_epochs(directory: str) -> list[tuple[int, int]]:
+    """The (epoch, start offset) pairs of `leader-epoch-checkpoint`; none if it is missing or unreadable."""
+    try:
+        data = _core.read_sidecar(os.path.join(directory, "leader-epoch-checkpoint"))
+        return _core.leader_epoch_checkpoint(data.decode())
+    except (Error, OSError, UnicodeDecodeError):
+        return []

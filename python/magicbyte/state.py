@@ -16,15 +16,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import NamedTuple
 
 from magicbyte import _core
 from magicbyte._core import VerificationGuard
-from magicbyte.errors import Error
-from magicbyte.listing import unread_segments
+from magicbyte.listing import checkpointed_epochs, unread_segments
 from magicbyte.model import PartitionListing, PartitionPlan, Survey
 
 __all__ = [
@@ -355,12 +354,7 @@ def leader_epochs_of(directory: str | PathLike[str]) -> tuple[LeaderEpochs, int]
         if survey["unreadable"] is not None:
             raise OSError(f"{directory}: {survey['segment']['file']} {survey['unreadable']}")
     plan: PartitionPlan = json.loads(_core.plan_partition(text, surveys))
-    epochs = LeaderEpochs()
-    try:
-        checkpoint = _core.read_sidecar(Path(directory) / "leader-epoch-checkpoint")
-        epochs = LeaderEpochs(_core.leader_epoch_checkpoint(checkpoint.decode()))
-    except (OSError, UnicodeDecodeError, Error):
-        pass
+    epochs = LeaderEpochs(checkpointed_epochs(os.fspath(directory)))
     end = plan["next_offset"] or 0
     for entry in plan["leader_epochs"]:
         latest = epochs.entries[-1][0] if epochs.entries else -1

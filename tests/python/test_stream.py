@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import KAFKA
 from digest import digest, summary
+from test_stream_lineage import AFTER, BEFORE, write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,3 +105,17 @@ def test_losses_and_damage(spark: SparkSession, source: Path, tmp_path: Path, st
         ("data_loss", 17, 103),
         ("crc_mismatch", 104, 163),
     ]
+
+
+def test_a_failover_between_two_runs(spark: SparkSession, tmp_path: Path, start: Start) -> None:
+    write(tmp_path / "logs" / "t-0", *BEFORE)
+    start().awaitTermination()
+    write(tmp_path / "logs" / "t-0", *AFTER)
+    with pytest.raises(Exception, match=r"t-0: offsets before 150 were read.*it diverges at offset 110"):
+        start().awaitTermination()
+    query = start(failOnDataLoss=False)
+    query.awaitTermination()
+    assert sum(one.numInputRows for one in query.recentProgress) == 80
+    rows = spark.read.parquet(str(tmp_path / "out")).where("value = X'31'").collect()
+    assert sorted(row.offset for row in rows) == list(range(110, 190))
+    start().awaitTermination()

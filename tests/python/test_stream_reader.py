@@ -70,6 +70,11 @@ class Stream:
         return rows
 
 
+def next_offsets(at: Offsets) -> Offsets:
+    """The offset of a stream without the lineages of its partitions."""
+    return {topic: partitions for topic, partitions in at.items() if topic != "/lineage"}
+
+
 def numbers(rows: list[tuple[Any, ...]]) -> list[int]:
     """The offsets of rows, in their order."""
     return [row[1] for row in rows]
@@ -163,13 +168,14 @@ def test_an_open_transaction_holds_the_stream_back(tmp_path: Path) -> None:
         later.unlink()
     markers = (KAFKA / "v2_txn" / f"{7:020d}.log").read_bytes()
     stream = Stream(tmp_path, isolationLevel="read_committed")
-    assert stream.next(stream.at) == stream.at == {"t": {"0": 0}}
+    assert stream.next(stream.at) == stream.at
+    assert next_offsets(stream.at) == {"t": {"0": 0}}
     (partition / f"{7:020d}.log").write_bytes(markers[:78])  # the first of two transactions ends
     stream.trigger()
-    assert stream.at == {"t": {"0": 3}}
+    assert next_offsets(stream.at) == {"t": {"0": 3}}
     (partition / f"{7:020d}.log").write_bytes(markers[:156])
     stream.trigger()
-    assert stream.at == {"t": {"0": 9}}
+    assert next_offsets(stream.at) == {"t": {"0": 9}}
 
 
 def test_a_restart_goes_on(tmp_path: Path) -> None:
@@ -224,7 +230,8 @@ def test_max_bytes(tmp_path: Path) -> None:
         sizes.append(len(stream.trigger()))
     assert sum(sizes) == 3 * 40_000
     assert len(sizes) == 3
-    assert Stream(tmp_path).reader.latestOffset({}, ReadAllAvailable()) == {"t": {"0": 120_000}}
+    latest = Stream(tmp_path).reader.latestOffset({}, ReadAllAvailable())
+    assert next_offsets(latest) == {"t": {"0": 120_000}}
 
 
 def test_min_offsets(tmp_path: Path) -> None:
@@ -304,7 +311,7 @@ def test_a_partition_that_went_away(tmp_path: Path) -> None:
         stream.trigger()
     stream = Stream(tmp_path, {"t": {"0": 300, "1": 50}}, failOnDataLoss="false")
     assert numbers(stream.trigger()) == list(range(300, 346))
-    assert stream.at == {"t": {"0": 346, "1": 50}}
+    assert next_offsets(stream.at) == {"t": {"0": 346, "1": 50}}
 
 
 def test_a_segment_missing_in_the_middle(tmp_path: Path) -> None:
@@ -393,7 +400,7 @@ def test_where_a_stream_starts(tmp_path: Path) -> None:
     assert start(startingTimestamp=time) <= 40
     given = {"path": str(tmp_path)}
     reader = MagicbyteStreamReader(parse_stream_options(given), ("offset",))
-    assert reader.initialOffset() == {"t": {"0": 346}}
+    assert next_offsets(reader.initialOffset()) == {"t": {"0": 346}}
     with pytest.raises(ValueError, match="must name exactly the partitions"):
         start(startingOffsets='{"u":{"0":123}}')
 

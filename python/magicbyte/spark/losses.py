@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from magicbyte.jobs.failure import JobError
+from magicbyte.jobs.lineage import Divergence
 from magicbyte.jobs.problems import partition_problem
 from magicbyte.jobs.reading import record_batch_of, table_schema
 from magicbyte.model import Problem
@@ -38,6 +39,20 @@ class Losses:
         self._rows.append(
             partition_problem(
                 topic, number, "data_loss", message, first_lost_offset=first, last_lost_offset=last
+            )
+        )
+
+    def report_divergence(self, partition: TopicPartition, first: int, last: int, found: Divergence) -> None:
+        """Reports that records from `first` to `last` (inclusive) were read, and that the log, which diverges
+        from what was read, may have others there.
+        """
+        topic, number = partition
+        message = f"magicbyte: {topic}-{number}: {found.message}"
+        self._refuse(message, f"continues at offset {found.offset} of the log")
+        self._warn(message)
+        self._rows.append(
+            partition_problem(
+                topic, number, "log_diverged", message, first_lost_offset=first, last_lost_offset=last
             )
         )
 
@@ -75,6 +90,6 @@ class Losses:
             self._logged.add(message)
             _LOGGER.warning("%s", message)
 
-    def _refuse(self, message: str) -> None:
+    def _refuse(self, message: str, otherwise: str = "continues without them") -> None:
         if self._fail:
-            raise JobError(f"{message} (failOnDataLoss=false continues without them)")
+            raise JobError(f"{message} (failOnDataLoss=false {otherwise})")

@@ -1,8 +1,7 @@
 """The stream reader, which follows growing partition directories.
 
-An offset of the stream is a JSON object as in Spark's Kafka source, `{"topicA":{"0":23}}`: the next offset
-to read in each partition. Bytes after the last whole batch do not count yet, as a broker may be writing
-them; nor, with `read_committed`, do records from the first open transaction on.
+Bytes after the last whole batch do not count yet, as a broker may be writing them; nor, with
+`read_committed`, do records from the first open transaction on.
 """
 
 from __future__ import annotations
@@ -24,20 +23,16 @@ from pyspark.sql.streaming.datasource import (
 
 from magicbyte import _core
 from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.lineage import UNKNOWN, divergence
 from magicbyte.jobs.plan import Task, tasks_of_chunks
 from magicbyte.jobs.reading import Rows, decoded_problems, read_chunk
 from magicbyte.model import Chunk, Problem
 from magicbyte.spark.limits import chunks_between, limit_bytes, limit_offsets
 from magicbyte.spark.losses import Losses
-from magicbyte.spark.offsets import (
-    TopicPartition,
-    check_named,
-    offsets_from_json,
-    offsets_to_json,
-    resolve_start,
-)
+from magicbyte.spark.offsets import TopicPartition, check_named, resolve_start
 from magicbyte.spark.options import StreamOptions
 from magicbyte.spark.paths import expand_paths
+from magicbyte.spark.positions import Position, StreamOffset, positions_from_json, positions_to_json
 from magicbyte.spark.reader import read_options
 from magicbyte.spark.typed import Decoders, decoders_of
 from magicbyte.spark.watch import Log, Watch
@@ -45,8 +40,6 @@ from magicbyte.spark.watch import Log, Watch
 __all__ = ["MagicbyteStreamReader"]
 
 _LOGGER = logging.getLogger("magicbyte.stream")
-
-Offsets = dict[str, dict[str, int]]
 
 
 class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -61,21 +54,22 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         self._decoders = decoders_of(columns, decoders)
         self._watch = Watch(options.read)
         self._logged: set[str] = set()
-        self._initial: Offsets | None = None
+        self._initial: StreamOffset | None = None
         self._target: dict[TopicPartition, int] | None = None
-        self._latest: Offsets | None = None
+        self._latest: StreamOffset | None = None
         self._last_trigger = float("-inf")
 
-    def initialOffset(self) -> Offsets:
+    def initialOffset(self) -> StreamOffset:
         """Where the options start the query; Spark only asks if there is no checkpoint."""
         logs = self._look()
         starting = self._options.read.starting
         check_named(starting, logs)
-        offsets = {}
+        positions = {}
         for partition, log in logs.items():
             offset = resolve_start(starting, log.whole)
-            offsets[partition] = log.start_offset if offset is None else offset
-        self._initial = offsets_to_json(offsets)
+            offset = log.lineage.start_offset if offset is None else offset
+            positions[partition] = Position(offset, log.lineage.before(offset))
+        self._initial = positions_to_json(positions)
         return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -84,7 +78,7 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             return ReadMaxBytes(self._options.max_bytes)
         return ReadMaxRows(self._options.max_offsets or (1 << 63) - 1)
 
-    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
+    def latestOffset(self, start: StreamOffset, limit: ReadLimit) -> StreamOffset:
         """Where the next micro-batch ends: `start` itself if it must wait."""
         unlimited = isinstance(limit, ReadAllAvailable)
         if start == self._initial and not unlimited:
@@ -93,10 +87,10 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             self._initial = None
             return start
         logs = self._look()
-        starts = offsets_from_json(start)
+        starts = positions_from_json(start)
         begin = self._begin(starts.keys() | logs.keys(), starts, logs, self._losses())
         end = {partition: self._end(partition, offset, logs) for partition, offset in begin.items()}
-        self._latest = offsets_to_json(end)
+        self._latest = _stream_offset(end, starts, logs)
         if not unlimited:
             if self._must_wait(sum(end.values()) - sum(begin.values())):
                 return start
@@ -105,7 +99,7 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             if self._options.max_bytes is not None:
                 end = limit_bytes(logs, begin, end, self._options.max_bytes)
         self._last_trigger = time.monotonic()
-        return offsets_to_json(end)
+        return _stream_offset(end, starts, logs)
 
     def _look(self) -> dict[TopicPartition, Log]:
         logs = self._watch.look()
@@ -118,22 +112,30 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
     @staticmethod
     def _begin(
         partitions: Iterable[TopicPartition],
-        start: Mapping[TopicPartition, int],
+        starts: Mapping[TopicPartition, Position],
         logs: Mapping[TopicPartition, Log],
         losses: Losses,
     ) -> dict[TopicPartition, int]:
-        """Where to continue: at the requested offsets, or after lost ones. New partitions begin at 0."""
+        """Where to continue: at the requested offsets, after lost ones, or where the log has diverged from
+        what was read. New partitions begin at 0.
+        """
         begin = {}
         for partition in partitions:
-            offset = start.get(partition, 0)
-            log = logs.get(partition)
+            start = starts.get(partition, Position())
+            offset, log = start.offset, logs.get(partition)
             if log is None:
                 losses.report(partition, offset, None, "the partition's directory is gone")
-            elif offset > log.high_offset:
-                losses.report(partition, log.high_offset, offset - 1, "the log ends before them")
-            elif offset < log.start_offset:
-                losses.report(partition, offset, log.start_offset - 1, "the log begins after them")
-                offset = log.start_offset
+                begin[partition] = offset
+                continue
+            if (found := divergence(start.lineage, offset, log.lineage)) is not None:
+                losses.report_divergence(partition, found.offset, offset - 1, found)
+                offset = found.offset
+            if offset > log.lineage.end_offset:
+                losses.report(partition, log.lineage.end_offset, offset - 1, "the log ends before them")
+            elif offset < log.lineage.start_offset:
+                first = log.lineage.start_offset
+                losses.report(partition, offset, first - 1, "the log begins after them")
+                offset = first
             begin[partition] = offset
         return begin
 
@@ -156,28 +158,32 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         """Makes the current ends of the logs the ends of the query."""
         self._target = {partition: log.end_offset for partition, log in self._look().items()}
 
-    def reportLatestOffset(self) -> Offsets | None:
+    def reportLatestOffset(self) -> StreamOffset | None:
         """The ends of the logs at the last trigger, regardless of limits."""
         return self._latest
 
-    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
+    def partitions(self, start: StreamOffset, end: StreamOffset) -> Sequence[InputPartition]:
         """Plans a micro-batch, possibly again after a restart: the same offsets give the same rows."""
         self._initial = None
         logs = self._look()
-        ends = offsets_from_json(end)
-        starts = offsets_from_json(start)
-        partitions = sorted(
-            partition for partition, until in ends.items() if starts.get(partition, 0) < until
-        )
+        starts, ends = positions_from_json(start), positions_from_json(end)
+        partitions = sorted(name for name, end in ends.items() if starts.get(name, Position()) != end)
         losses = self._losses()
         begin = self._begin(partitions, starts, logs, losses)
         chunks: list[Chunk] = []
         for partition in partitions:
             if partition not in logs:
                 continue
-            log, until = logs[partition], ends[partition]
-            if until > log.high_offset:
-                first = max(begin[partition], log.high_offset)
+            log, until = logs[partition], ends[partition].offset
+            if (found := divergence(ends[partition].lineage, until, log.lineage)) is not None:
+                # The log has diverged since the micro-batch was planned. The next one continues there.
+                first = max(found.offset, starts.get(partition, Position()).offset)
+                losses.report_divergence(partition, first, until - 1, found)
+                until = found.offset
+            if until <= begin[partition]:
+                continue
+            if until > log.lineage.end_offset:
+                first = max(begin[partition], log.lineage.end_offset)
                 losses.report(partition, first, until - 1, "the log ends before them")
             losses.report_missing_segments(partition, log.whole.plan["problems"], begin[partition], until)
             chunks += chunks_between(log, begin[partition], until)
@@ -222,3 +228,23 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
                 len(problems),
                 first["message"],
             )
+
+
+def _stream_offset(
+    offsets: Mapping[TopicPartition, int],
+    starts: Mapping[TopicPartition, Position],
+    logs: Mapping[TopicPartition, Log],
+) -> StreamOffset:
+    """The offset of the stream with these next offsets.
+
+    A start that did not move stays as it is: to Spark, any change is new data.
+    """
+    positions = {}
+    for partition, offset in offsets.items():
+        log, start = logs.get(partition), starts.get(partition)
+        lineage = start.lineage if start is not None and start.offset == offset else UNKNOWN
+        if log is not None:
+            diverged = divergence(lineage, offset, log.lineage) is not None
+            lineage = (UNKNOWN if diverged else lineage).or_else(log.lineage.before(offset))
+        positions[partition] = Position(offset, lineage)
+    return positions_to_json(positions)

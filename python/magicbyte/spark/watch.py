@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.kept_surveys import KeptSurveys, SegmentState, segment_state
+from magicbyte.jobs.lineage import LogLineage, epochs_of
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Planned, Range, plan_surveyed
-from magicbyte.listing import unread_segments
+from magicbyte.listing import checkpointed_epochs, topic_id_of, unread_segments
 from magicbyte.model import PartitionListing, Problem, Survey
 from magicbyte.spark.offsets import TopicPartition, log_end
 from magicbyte.spark.options import Options
@@ -31,13 +32,11 @@ class Log:
 
     whole: Planned
     """The plan for all of it, with one chunk for each segment."""
-    start_offset: int
-    """The first offset that retention has left."""
+    lineage: LogLineage
+    """From the first offset that retention has left to the last one, undecided transactions included."""
     end_offset: int
     """The end (exclusive) of what can be read: whole batches, and with `read_committed` only decided
     transactions."""
-    high_offset: int
-    """The offset after the last one in the log, undecided transactions included."""
     unreadable: Mapping[str, str]
     """The paths of segments that cannot be read, with the reason."""
 
@@ -105,7 +104,13 @@ class Watch:
             starts.append(whole.plan["first_offset"])
         parsed: list[Survey] = [json.loads(text) for text in surveys]
         unreadable = {one["segment"]["path"]: one["unreadable"] or "" for one in parsed if one["unreadable"]}
-        return Log(whole, min(starts, default=0), end, end if high is None else high, unreadable)
+        lineage = LogLineage(
+            topic_id_of(listing),
+            epochs_of(whole.plan, checkpointed_epochs(listing["path"])),
+            min(starts, default=0),
+            end if high is None else high,
+        )
+        return Log(whole, lineage, end, unreadable)
 
 
 def _description(problem: Problem) -> str:

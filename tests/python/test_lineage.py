@@ -1,0 +1,134 @@
+"""What a log continues: topics and leader epochs, by Kafka's rule for followers."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, cast
+
+import pytest
+from magicbyte.jobs.lineage import UNKNOWN, Lineage, LogLineage, divergence, epochs_of
+from magicbyte.model import PartitionPlan
+
+OLD, NEW = "cThDCR9PQGKsbgjMRDDf3w", "u1mzpqQaRLOROuWi4MCVBw"
+
+
+def log(*epochs: tuple[int, int], end: int, start: int = 0, topic_id: str | None = OLD) -> LogLineage:
+    return LogLineage(topic_id, epochs, start, end)
+
+
+@pytest.mark.parametrize(
+    ("before", "read", "after", "expected"),
+    [
+        # The same log, longer, shorter, and without its first segments.
+        (log((0, 0), end=100), 100, log((0, 0), end=200), None),
+        (log((0, 0), end=100), 100, log((0, 0), (1, 100), end=200), None),
+        (log((0, 0), (1, 50), end=100), 100, log((0, 0), (1, 50), end=60), None),
+        (log((0, 0), (1, 50), end=100), 100, log((0, 0), end=50), None),
+        (log((0, 0), (1, 50), end=100), 100, log((2, 150), start=150, end=200), None),
+        (log((0, 0), (1, 50), end=100), 100, log((1, 80), (2, 120), start=80, end=200), None),
+        (log((0, 0), (1, 50), end=100), 100, log(start=100, end=100), None),
+        # Only a part of it was read.
+        (log((0, 0), (1, 50), end=100), 40, log((0, 0), (2, 50), end=90), None),
+        (log((0, 0), (1, 50), end=100), 50, log((0, 0), (2, 50), end=90), None),
+        (log((0, 0), (1, 50), end=100), 51, log((0, 0), (2, 50), end=90), 50),
+        # A new leader goes on within what was read.
+        (log((0, 0), end=150), 150, log((0, 0), (1, 110), end=190), 110),
+        (log((0, 0), end=150), 150, log((0, 0), (1, 110), end=120), 110),
+        (log((0, 0), end=150), 150, log((0, 0), (1, 110), (4, 160), end=190), 110),
+        # The leader that wrote the last records is not in the log.
+        (log((0, 0), (2, 100), end=150), 150, log((0, 0), (3, 80), end=190), 80),
+        (log((0, 0), (2, 100), end=150), 150, log((0, 0), (1, 100), (3, 180), end=190), 100),
+        (log((0, 0), (2, 100), end=150), 150, log((0, 0), (3, 180), end=190), 100),
+        # The log has only older leaders, and is longer than what they had written.
+        (log((0, 0), (2, 100), end=150), 150, log((0, 0), end=120), 100),
+        (log((0, 0), (2, 100), end=150), 150, log((0, 0), end=100), None),
+        # Where the log begins, another leader had gone on.
+        (log((0, 0), (1, 50), end=100), 100, log((3, 70), start=70, end=90), 70),
+        # Another topic.
+        (log((0, 0), end=100), 100, log((0, 0), end=150, topic_id=NEW), 0),
+        (log((0, 0), end=100), 100, log((0, 0), end=50, topic_id=NEW), 0),
+        (log((0, 0), end=100), 100, log(end=0, topic_id=NEW), 0),
+        (log((0, 0), end=100), 100, log((0, 120), start=120, end=150, topic_id=NEW), 120),
+        (log((0, 0), end=100), 0, log((0, 0), end=150, topic_id=NEW), None),
+        # What is unknown proves nothing.
+        (log((0, 0), end=100, topic_id=None), 100, log((0, 0), end=150, topic_id=NEW), None),
+        (log((0, 0), end=100), 100, log((0, 0), end=150, topic_id=None), None),
+        (log(end=100), 100, log((0, 0), (1, 50), end=150), None),
+        (log((0, 0), end=100), 100, log(end=150), None),
+    ],
+)
+def test_divergence(before: LogLineage, read: int, after: LogLineage, expected: int | None) -> None:
+    found = divergence(before.before(read), read, after)
+    assert (None if found is None else found.offset) == expected
+    if found is not None:
+        assert f"it diverges at offset {expected}" in found.message
+
+
+def test_the_lineage_of_an_offset() -> None:
+    known = log((0, 0), (3, 50), (4, 80), end=90)
+    assert known.before(0) == Lineage(OLD)
+    assert known.before(1) == known.before(50) == Lineage(OLD, 0, 0)
+    assert known.before(51) == Lineage(OLD, 3, 50)
+    assert known.before(90) == Lineage(OLD, 4, 80)
+    assert known.before(91) == Lineage(OLD)
+    assert log((3, 50), start=50, end=90).before(50) == Lineage(OLD)
+    assert UNKNOWN.or_else(Lineage(OLD, 3, 50)) == Lineage(OLD, 3, 50)
+    assert Lineage(None, 2, 40).or_else(Lineage(OLD, 3, 50)) == Lineage(OLD, 2, 40)
+    assert Lineage(NEW).or_else(Lineage(OLD, 3, 50)) == Lineage(NEW, 3, 50)
+
+
+def test_leaders_that_write_and_lose() -> None:
+    """Two replicas take turns as leaders; what a follower of the log may keep is known record by record."""
+    chance = random.Random(7)
+    for _ in range(300):
+        replicas: list[list[int]] = [[], []]
+        for epoch in range(5):
+            leader = chance.randrange(2)
+            follower = replicas[1 - leader]
+            shared = next(
+                (at for at, pair in enumerate(zip(*replicas, strict=False)) if pair[0] != pair[1]),
+                min(map(len, replicas)),
+            )
+            del follower[shared:]  # as a follower truncates; the leader does not
+            follower += replicas[leader][shared:]
+            replicas[leader] += [epoch] * chance.randrange(6)
+            if chance.random() < 0.4:
+                follower[:] = replicas[leader]
+        (before, after) = (lineage_of(one) for one in replicas)
+        read = chance.randint(0, len(replicas[0]))
+        same = next(
+            (at for at, pair in enumerate(zip(*replicas, strict=False)) if pair[0] != pair[1]),
+            min(map(len, replicas)),
+        )
+        found = divergence(before.before(read), read, after)
+        if same >= min(read, len(replicas[1])):
+            assert found is None
+        else:
+            assert found is not None
+            assert found.offset == same
+
+
+def lineage_of(epochs: list[int]) -> LogLineage:
+    starts = [(epoch, at) for at, epoch in enumerate(epochs) if at == 0 or epochs[at - 1] != epoch]
+    return LogLineage(OLD, tuple(starts), 0, len(epochs))
+
+
+@pytest.mark.parametrize(
+    ("batches", "checkpoint", "expected"),
+    [
+        ([(0, 0), (2, 50)], [], [(0, 0), (2, 50)]),
+        # Compaction left no batch of epoch 1, and none of the first ones of epoch 2.
+        ([(0, 0), (2, 50)], [(0, 0), (1, 20), (2, 40)], [(0, 0), (1, 20), (2, 40)]),
+        ([], [(0, 0), (1, 20)], [(0, 0), (1, 20)]),
+        # A checkpoint that is newer than the segments, or of another log.
+        ([(0, 0), (2, 50)], [(3, 100)], [(0, 0), (2, 50)]),
+        ([(0, 0), (2, 50)], [(1, 60), (3, 40), (0, 10), (2, 70)], [(0, 0), (2, 50)]),
+        ([(5, 30)], [(0, 0), (1, 20), (5, 30), (6, 60)], [(0, 0), (1, 20), (5, 30), (6, 60)]),
+    ],
+)
+def test_epochs_of_batches_and_checkpoint(
+    batches: list[tuple[int, int]], checkpoint: list[tuple[int, int]], expected: list[tuple[int, int]]
+) -> None:
+    epochs = [{"epoch": epoch, "start_offset": start} for epoch, start in batches]
+    plan = cast(PartitionPlan, {"leader_epochs": epochs, "next_offset": 100} | dict[str, Any]())
+    assert epochs_of(plan, checkpoint) == tuple(expected)
