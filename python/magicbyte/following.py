@@ -33,6 +33,7 @@ def ingest_stream(
     catalog_properties: Mapping[str, str] | None = None,
     choice: PartitionChoice = EVERYTHING,
     engine: Engine | None = None,
+    above_high_watermark: bool = False,
     stop: threading.Event | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[IngestReport]:
@@ -52,6 +53,8 @@ def ingest_stream(
         catalog_properties: of the catalog.
         choice: see the module.
         engine: where the tasks run.
+        above_high_watermark: do not wait until records are below the high watermark that a broker has in
+            `replication-offset-checkpoint`: a failover may replace them.
         stop: once this is set, the stream ends.
         progress: where to report progress.
 
@@ -74,4 +77,5 @@ def ingest_stream(
         choice=choice,
         interval=interval,
         stop=stop,
+        above_high_watermark=above_high_watermark,
     )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from magicbyte.jobs.ingest import CommitReport, IngestReport, TableSum
     from magicbyte.model import Problem
 
-__all__ = ["print_commit", "print_invalid", "print_stream"]
+__all__ = ["print_above", "print_commit", "print_invalid", "print_stream"]
 
 
 def print_commit(commit: CommitReport, sums: TableSum) -> None:
@@ -47,6 +47,15 @@ def print_invalid(report: IngestReport) -> None:
     for count, names in ((total["unframed_keys"], "keys"), (total["unframed_values"], "values")):
         if count:
             print_line(f"{count:,} {names} name no schema")
+
+
+def print_above(report: IngestReport) -> None:
+    """Prints how many rows may not be replicated."""
+    if rows := sum(one["rows"] for one in report["above_high_watermark"]):
+        print_line(
+            f"{rows:,} rows are above the high watermark (replication-offset-checkpoint): consumers may never"
+            " have seen them, and a failover may replace them"
+        )
 
 
 def print_stream(stream: Iterator[IngestReport], *, as_json: bool) -> int:

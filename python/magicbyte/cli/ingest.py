@@ -9,7 +9,7 @@ import click
 
 from magicbyte.cli import catalogs, engines, expressions, options, overview, partition_choice
 from magicbyte.cli.catalogs import CatalogChoice
-from magicbyte.cli.commits import print_commit, print_invalid, print_stream
+from magicbyte.cli.commits import print_above, print_commit, print_invalid, print_stream
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.interrupts import stopped_by_signals
 from magicbyte.cli.overview import View
@@ -112,6 +112,11 @@ def _payload(name: str) -> Callable[[F], F]:
     metavar="SECONDS",
     help="With --follow: the time from one look at SRC to the next.",
 )
+@click.option(
+    "--above-high-watermark",
+    is_flag=True,
+    help="With --follow: do not wait until a broker has replicated records; a failover may replace them.",
+)
 @catalogs.options
 @options.max_decompressed_bytes
 @options.as_json
@@ -137,6 +142,7 @@ def ingest(
     target_file_size: int | None,
     follow: bool,
     interval: float | None,
+    above_high_watermark: bool,
     catalog: CatalogChoice,
     max_decompressed_bytes: int,
     as_json: bool,
@@ -157,7 +163,9 @@ def ingest(
     table, NAMESPACE.TABLE in a catalog. The table is created, or gets the records that it does not have yet,
     in one commit that also holds the offsets to continue at. verify --table proves that it equals the log.
     With --follow this goes on, a line for each commit, until Ctrl-C or SIGTERM ends it after a commit; it
-    fails when records are deleted before they were read.
+    fails when records are deleted before they were read. In a broker's directory, records wait until they
+    are below the high watermark (replication-offset-checkpoint); without --follow, those above it are
+    written, and counted.
 
     With --key-as and --value-as, what is not such text is NULL in key or value, and its bytes are in the
     column invalidKey or invalidValue. It is counted, and makes the exit code 1.
@@ -194,6 +202,8 @@ def ingest(
         )
     if interval is not None and not follow:
         raise click.UsageError("--interval needs --follow")
+    if above_high_watermark and not follow:
+        raise click.UsageError("--above-high-watermark needs --follow: a single run reads the whole log")
     catalog.check(needed=table_format == "iceberg")
 
     settings = IngestOptions(
@@ -233,6 +243,7 @@ def ingest(
                         choice=choice,
                         interval=interval or DEFAULT_INTERVAL_SECONDS,
                         stop=stop,
+                        above_high_watermark=above_high_watermark,
                     )
                     return print_stream(stream, as_json=as_json)
             report = ingest_table(
@@ -275,5 +286,6 @@ def _print(report: IngestReport, out: str, view: View) -> None:
             " --include-batch-metadata keeps them as timestampMillis"
         )
     print_invalid(report)
+    print_above(report)
     if report["commit"] is None:
         overview.print_next("duckdb", "-c", f"SELECT * FROM '{out}/records/*.parquet' LIMIT 10")

@@ -21,6 +21,7 @@ from magicbyte.jobs.decode import WriteOptions, file_schema
 from magicbyte.jobs.decode_partitions import decode_partitions
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.high_watermarks import AboveHighWatermark, high_watermarks, partitions_above
 from magicbyte.jobs.internal_tables import InternalTopicsReport, write_internal_tables
 from magicbyte.jobs.log_dirs import LogDirReport, log_dir_reports
 from magicbyte.jobs.outputs import tables_output
@@ -29,7 +30,7 @@ from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.plan import MIB
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.ranges import EVERY_RECORD, Ranges
-from magicbyte.jobs.reading import ReadOptions, check_column_limit, plan_problems
+from magicbyte.jobs.reading import HighWatermarks, ReadOptions, check_column_limit, plan_problems
 from magicbyte.jobs.selecting import record_filter
 from magicbyte.jobs.typed import UNTYPED, TypedColumns, column_decoders, refuse_unwritable
 from magicbyte.model import PartitionPlan, PartitionReconciliation, Problem
@@ -170,6 +171,8 @@ class IngestReport(TypedDict):
     partitions: list[PartitionReconciliation]
     skipped: list[SkippedDirectory]
     log_dirs: list[LogDirReport]
+    above_high_watermark: list[AboveHighWatermark]
+    """The partitions whose logs go on above their high watermarks, which only brokers' directories have."""
     internal_topics: InternalTopicsReport
     """About the tables `offsets` and `topics`, which are there if their topics are read."""
     files: list[ManifestRow]
@@ -190,6 +193,7 @@ def read_options(
     options: IngestOptions,
     typed: tuple[ColumnDecoder, ...] = (),
     *,
+    high_watermarks: HighWatermarks,
     batches: bool = False,
     digests: bool = False,
 ) -> ReadOptions:
@@ -205,6 +209,7 @@ def read_options(
         where=None if options.where is None else record_filter(options.where),
         typed=typed,
         digests=digests,
+        high_watermarks=high_watermarks,
     )
 
 
@@ -233,7 +238,9 @@ def ingest(
     decoders = column_decoders(options.typed, {listing["topic"] for listing in listings})
     for decoder in decoders:
         refuse_unwritable(decoder.schema)
-    read = read_options(options, decoders, batches=True, digests=options.digest and bool(decoders))
+    marks = high_watermarks(listings, required=False)
+    digests = options.digest and bool(decoders)
+    read = read_options(options, decoders, high_watermarks=marks, batches=True, digests=digests)
     with tables_output(out, inputs.paths, overwrite=options.overwrite) as output:
         bloom_filters = ("key",) if options.bloom_filter else ()
         write = WriteOptions(read, output.staging, options.codec, bloom_filters)
@@ -251,7 +258,8 @@ def ingest(
         internal = write_internal_tables(inputs, plans, engine, write, progress)
         files = output.add([*files, *internal.files])
         schemas = {**{table: file_schema(table, read) for table in TABLES}, **internal.schemas}
-        partitions = reconcile_partitions(plans, (text for one in decoded for text in one.results))
+        results = [text for one in decoded for text in one.results]
+        partitions = reconcile_partitions(plans, results)
         report = IngestReport(
             magicbyte=_core.__version__,
             format="parquet",
@@ -270,6 +278,7 @@ def ingest(
             partitions=partitions,
             skipped=inputs.skipped,
             log_dirs=log_dir_reports(inputs.log_dirs, [one.plan for one in plans], partitions),
+            above_high_watermark=partitions_above(plans, marks, results),
             internal_topics=internal.report,
             files=[_manifest_row(file) for file in files],
             commit=None,

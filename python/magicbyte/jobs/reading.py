@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from magicbyte import _core
 from magicbyte.enums import DamageMode, PayloadType, fails_fast
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from magicbyte.schemas.decoding import ColumnDecoder
 
 __all__ = [
+    "ROWS_ABOVE",
+    "HighWatermarks",
     "ReadOptions",
     "Rows",
     "check_column_limit",
@@ -33,6 +37,12 @@ __all__ = [
     "record_batch_of",
     "table_schema",
 ]
+
+
+HighWatermarks = Mapping[tuple[str, int], int]
+"""High watermarks (exclusive) by topic and partition, where they are known."""
+ROWS_ABOVE = "rows_above_high_watermark"
+"""The field of a ChunkResult that counts rows at or above the high watermark, if there are any."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,9 @@ class ReadOptions:
     digests: bool = False
     """Whether rows of `records` come with the sums of their digests. Typed ones get the column
     `_digest` too."""
+
+    high_watermarks: HighWatermarks = dataclasses.field(default_factory=dict)
+    """With the column `offset`: where rows count as `ROWS_ABOVE`, partition by partition."""
 
     @property
     def records_schema(self) -> pa.Schema:
@@ -116,6 +129,7 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
     untyped = replace(options, typed=())
     selection = where and ChunkSelection(where, chunk, untyped.records_schema.names)
     sums: Counter[str] = Counter()
+    mark = _high_watermark(chunk, options)
     decoder = _core.ChunkDecoder(
         chunk,
         columns=decoded_columns(where, options.columns) if where else options.columns,
@@ -150,20 +164,33 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
                 _refuse_invalid(chunk, batch, options)
             if digests and options.typed:
                 batch = with_digest(batch, digests)
+            if mark is not None:
+                above = pc.sum(pc.greater_equal(batch.column("offset"), mark)).as_py()
+                sums.update({ROWS_ABOVE: above or 0})
             if batch.num_rows:
                 yield Rows("records", batch, digests)
         yield from other_tables()
     yield from other_tables()
     result = selection.account(decoder.result()) if selection else decoder.result()
-    yield _with_sums(result, sums) if options.typed else result
+    yield _with_sums(result, sums) if any(sums.values()) else result
 
 
 def _with_sums(result: str, sums: Mapping[str, int]) -> str:
-    """The chunk's ChunkResult with the rows that could not become typed."""
+    """The chunk's ChunkResult with the rows that are counted here."""
     account = json.loads(result)
     for name, rows in sums.items():
-        account[name] += rows
+        account[name] = account.get(name, 0) + rows
     return json.dumps(account)
+
+
+def _high_watermark(chunk: str, options: ReadOptions) -> int | None:
+    """The high watermark of the chunk's partition, if the chunk may have rows above it."""
+    if not options.high_watermarks:
+        return None
+    place = cast(Chunk, json.loads(chunk))
+    mark = options.high_watermarks.get((place["topic"], place["partition"]))
+    ends = [one for one in (place["next_offset"], place["end_offset"]) if one is not None]
+    return None if mark is None or min(ends, default=mark + 1) <= mark else mark
 
 
 def _refuse_invalid(chunk: str, batch: pa.RecordBatch, options: ReadOptions) -> None:

@@ -120,16 +120,16 @@ def _names(partitions: Iterable[TopicPartition]) -> str:
     return ", ".join(f"{topic}-{number}" for topic, number in sorted(partitions))
 
 
-def resolve_start(edge: Edge, planned: Planned) -> int | None:
-    """The first offset to read; None for the first one of the log."""
+def resolve_start(edge: Edge, planned: Planned, end: int) -> int | None:
+    """The first offset to read; None for the first one of the log. `end` (exclusive) is where reads end."""
     partition = _topic_partition(planned)
     if edge.offsets is not None:
         requested = edge.offsets[partition]
         if requested == LATEST:
-            return log_end(planned)
+            return end
         return None if requested == EARLIEST else requested
     if edge.latest:
-        return log_end(planned)
+        return end
     time = _time(edge, partition)
     if time is None:
         return None
@@ -139,7 +139,7 @@ def resolve_start(edge: Edge, planned: Planned) -> int | None:
             f"{edge.option}: {partition[0]}-{partition[1]} has no record at or after {time}; "
             "startingOffsetsByTimestampStrategy=latest reads nothing in that case"
         )
-    return log_end(planned) if offset is None else offset
+    return end if offset is None else offset
 
 
 def resolve_end(edge: Edge, planned: Planned) -> int | None:

@@ -65,6 +65,7 @@ _KNOWN = (
     "filterPushdown",
     "maxDecompressedBytes",
     "encryptionKey",
+    "includeAboveHighWatermark",
 )
 # Options of Spark's Kafka source that concern a broker or a stream: a job that moves to files may keep them.
 # `paths` is how Spark passes on `load([...])`.
@@ -183,6 +184,8 @@ class StreamOptions:
     """How long to wait for `min_offsets`."""
     max_bytes: int | None
     """Per trigger, over all partitions, as stored in the segments; at least one chunk for each."""
+    above_high_watermark: bool
+    """Whether records are read that a broker may not have replicated."""
 
 
 def parse_table(given: Mapping[str, str]) -> TableOptions:
@@ -227,6 +230,7 @@ def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
         min_offsets=_positive("minOffsetsPerTrigger", options.get("minoffsetspertrigger")),
         max_delay_seconds=_seconds("maxTriggerDelay", options.get("maxtriggerdelay") or "15m"),
         max_bytes=_positive("maxBytesPerTrigger", options.get("maxbytespertrigger")),
+        above_high_watermark=_flag("includeAboveHighWatermark", options.get("includeabovehighwatermark")),
     )
 
 
@@ -244,6 +248,8 @@ def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Optio
 
     isolation = get("isolationLevel") or get(_KAFKA_ISOLATION) or "read_uncommitted"
     mode: DamageMode = _choice("mode", (get("mode") or "PERMISSIVE").upper(), ("PERMISSIVE", "FAILFAST"))
+    if not streaming and get("includeAboveHighWatermark") is not None:
+        raise OptionError("includeAboveHighWatermark is for streams: a batch query reads the whole log")
     try:
         starting = starting_edge(get, streaming=streaming)
         ending = ending_edge(get)

@@ -17,7 +17,7 @@ from magicbyte.jobs.reading import ReadOptions, Rows, plan_problems, read_chunk
 from magicbyte.model import PartitionListing
 from magicbyte.schemas.decoding import TYPED_COLUMNS
 from magicbyte.spark.histories import HISTORY_TABLES, history_rows
-from magicbyte.spark.offsets import check_named, resolve_end, resolve_start
+from magicbyte.spark.offsets import check_named, log_end, resolve_end, resolve_start
 from magicbyte.spark.options import Options
 from magicbyte.spark.paths import expand_paths
 from magicbyte.spark.segments import segment_rows
@@ -78,7 +78,8 @@ class MagicbyteReader(DataSourceReader):
         return chosen
 
     def _bounds(self, planned: Planned) -> Range:
-        return resolve_start(self._options.starting, planned), resolve_end(self._options.ending, planned)
+        start = resolve_start(self._options.starting, planned, log_end(planned))
+        return start, resolve_end(self._options.ending, planned)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yields Arrow batches of exactly the requested columns."""

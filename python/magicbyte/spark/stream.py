@@ -1,7 +1,8 @@
 """The stream reader, which follows growing partition directories.
 
 Bytes after the last whole batch do not count yet, as a broker may be writing them; nor, with
-`read_committed`, do records from the first open transaction on.
+`read_committed`, do records from the first open transaction on. Records above a broker's high watermark wait:
+a failover may replace them.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         self._options = options
         self._columns = columns
         self._decoders = decoders_of(columns, decoders)
-        self._watch = Watch(options.read)
+        self._watch = Watch(options.read, above_high_watermark=options.above_high_watermark)
         self._logged: set[str] = set()
         self._initial: StreamOffset | None = None
         self._target: dict[TopicPartition, int] | None = None
@@ -66,7 +67,7 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         check_named(starting, logs)
         positions = {}
         for partition, log in logs.items():
-            offset = resolve_start(starting, log.whole)
+            offset = resolve_start(starting, log.whole, log.end_offset)
             offset = log.lineage.start_offset if offset is None else offset
             positions[partition] = Position(offset, log.lineage.before(offset))
         self._initial = positions_to_json(positions)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.high_watermarks import high_watermarks, waiting_message
 from magicbyte.jobs.kept_surveys import KeptSurveys, SegmentState, segment_state
 from magicbyte.jobs.lineage import LogLineage, epochs_of
 from magicbyte.jobs.partitions import list_partitions
@@ -20,6 +22,7 @@ from magicbyte.spark.paths import expand_paths
 
 __all__ = ["Log", "Watch"]
 
+_LOGGER = logging.getLogger("magicbyte.stream")
 _CHUNK_BYTES = 4 << 20
 _WHOLE_SEGMENTS = 1 << 62
 _ATTEMPTS = 5
@@ -35,8 +38,8 @@ class Log:
     lineage: LogLineage
     """From the first offset that retention has left to the last one, undecided transactions included."""
     end_offset: int
-    """The end (exclusive) of what can be read: whole batches, and with `read_committed` only decided
-    transactions."""
+    """The end (exclusive) of what can be read: whole batches, with `read_committed` only decided
+    transactions, and unless requested nothing above the high watermark."""
     unreadable: Mapping[str, str]
     """The paths of segments that cannot be read, with the reason."""
 
@@ -55,8 +58,10 @@ class Log:
 class Watch:
     """Looks at the partitions that a stream's options select. It is pickled, so it holds plain data only."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, *, above_high_watermark: bool) -> None:
         self._options = options
+        self._above_high_watermark = above_high_watermark
+        self._warned = False
         self._surveys = KeptSurveys()
         self._logs: dict[tuple[SegmentState, ...], Log] = {}
         self.unread: list[str] = []
@@ -88,7 +93,20 @@ class Watch:
         self.unread = [f"{one['topic']}-{one['partition']}: {_description(one)}" for one in unread]
         self.unread += [f"{path}: {why}" for log in logs.values() for path, why in log.unreadable.items()]
         self._logs = {states: log for states, log in logs.items() if self._surveys.states >= {*states}}
-        return {(log.whole.plan["topic"], log.whole.plan["partition"]): log for log in logs.values()}
+        found = {(log.whole.plan["topic"], log.whole.plan["partition"]): log for log in logs.values()}
+        return found if self._above_high_watermark else self._below_high_watermarks(listings, found)
+
+    def _below_high_watermarks(
+        self, listings: Sequence[PartitionListing], logs: Mapping[TopicPartition, Log]
+    ) -> dict[TopicPartition, Log]:
+        """The same logs, each up to its high watermark, where that is known."""
+        marks = high_watermarks(listings, required=True)
+        below = {name: mark for name, mark in marks.items() if mark < logs[name].end_offset}
+        if below and not self._warned:
+            self._warned = True
+            _LOGGER.warning("%s", waiting_message(below, "includeAboveHighWatermark=true"))
+        limited = {name: replace(logs[name], end_offset=mark) for name, mark in below.items()}
+        return {**logs, **limited}
 
     def _fold(self, listing: PartitionListing, surveys: list[str]) -> Log:
         whole = plan_surveyed(

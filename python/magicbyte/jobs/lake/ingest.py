@@ -21,6 +21,7 @@ from magicbyte.jobs.columns import RECORDS_WITH_METADATA
 from magicbyte.jobs.decode_partitions import decode_partitions
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.jobs.high_watermarks import high_watermarks, partitions_above
 from magicbyte.jobs.ingest import (
     CommitReport,
     CommittedPartition,
@@ -52,7 +53,7 @@ from magicbyte.jobs.partitions import find_inputs
 from magicbyte.jobs.plan import LARGEST_TARGET, DecodeTask, Planned, Range, Surveyor, survey
 from magicbyte.jobs.problems import partition_problem
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.reading import ReadOptions
+from magicbyte.jobs.reading import HighWatermarks, ReadOptions
 from magicbyte.jobs.typed import column_decoders
 from magicbyte.jobs.workspace import check_apart
 from magicbyte.model import PartitionListing, PartitionPlan, PartitionReconciliation, Problem
@@ -87,6 +88,7 @@ def ingest_table(
     choice: PartitionChoice = EVERYTHING,
     surveyor: Surveyor = survey,
     whole: bool = False,
+    above_high_watermark: bool = True,
 ) -> IngestReport:
     """Adds the records of every partition at and below `sources` that the table does not have yet.
 
@@ -104,6 +106,8 @@ def ingest_table(
         surveyor: what surveys the segments.
         whole: for a log that is being written: its last batch may be there in part, and nothing is added if
             a file, or offsets between the files, are missing. Otherwise they are problems, as damage is.
+        above_high_watermark: add the records, too, that may not be replicated. Otherwise a broker's partition
+            ends at its high watermark.
 
     Raises:
         RefusedError: as `jobs.ingest.ingest`; if the table was made otherwise.
@@ -117,13 +121,16 @@ def ingest_table(
         raise RefusedError("a table is never overwritten: a job adds to it what is new")
     made = _table_options(options, partition_by)
     inputs = find_inputs(sources, choice, distinct=True, assigned=True)
+    marks = high_watermarks(inputs.listings, required=not above_high_watermark)
+    limits = {} if above_high_watermark else marks
 
     @cache
     def read() -> ReadOptions:
         # Only if there are records, since a registry is asked; and after the log was listed, so that it knows
         # the schemas of all of them.
         topics = {one["topic"] for one in inputs.listings}
-        found = read_options(options, column_decoders(options.typed, topics), digests=True)
+        decoders = column_decoders(options.typed, topics)
+        found = read_options(options, decoders, high_watermarks=marks, digests=True)
         refuse_types(target.name, found.records_schema)
         return found
 
@@ -141,7 +148,7 @@ def ingest_table(
         schema = pa.schema([])
 
         def find_end(planned: Planned) -> None:
-            ends[_place(planned.plan)] = _end(planned, starts, options, table.name)
+            ends[_place(planned.plan)] = _end(planned, starts, options, limits, table.name)
 
         def begin() -> Callable[[DecodeTask], Written]:
             nonlocal schema
@@ -166,7 +173,7 @@ def ingest_table(
             verb="ingest",
             surveyor=surveyor,
             isolation_level=options.isolation_level,
-            bounds=lambda planned: _bounds(planned, starts, options),
+            bounds=lambda planned: _bounds(planned, starts, options, limits),
             check=find_end,
             most_task_bytes=max(LARGEST_TARGET, _LOG_PER_FILE * options.target_file_size),
             progress=progress,
@@ -176,7 +183,8 @@ def ingest_table(
         left_out = sum(one.problems_left_out for one in written)
         sums = RecordSums()
         sums.add_all(one.sums for one in written)
-        partitions = reconcile_partitions(plans, (text for one in written for text in one.results))
+        results = [text for one in written for text in one.results]
+        partitions = reconcile_partitions(plans, results)
         if whole:
             problems = list(_without_ends(problems, partitions))
             _refuse_losses(table.name, problems, left_out, starts)
@@ -242,6 +250,7 @@ def ingest_table(
         partitions=partitions,
         skipped=inputs.skipped,
         log_dirs=log_dir_reports(inputs.log_dirs, [one.plan for one in plans], partitions),
+        above_high_watermark=partitions_above(plans, marks, results),
         internal_topics=InternalTopicsReport(pending_offsets=0, problems=[]),
         files=[
             ManifestRow(table="records", topic=one.topic, path=one.path, rows=one.rows, size=one.size)
@@ -320,12 +329,20 @@ def _gap(listing: PartitionListing, starts: Offsets, options: IngestOptions) -> 
         )
 
 
-def _bounds(planned: Planned, starts: Offsets, options: IngestOptions) -> Range:
+def _bounds(planned: Planned, starts: Offsets, options: IngestOptions, limits: HighWatermarks) -> Range:
     start = max(starts.get(_place(planned.plan), 0), options.ranges.start_offset or 0)
-    return start or None, options.ranges.end_offset
+    return start or None, _limit(planned.plan, options, limits)
 
 
-def _end(planned: Planned, starts: Offsets, options: IngestOptions, table: str) -> int:
+def _limit(plan: PartitionPlan, options: IngestOptions, limits: HighWatermarks) -> int | None:
+    """The end (exclusive) of the offsets that are added, if it is before the end of the log."""
+    ends = [end for end in (options.ranges.end_offset, limits.get(_place(plan))) if end is not None]
+    return min(ends, default=None)
+
+
+def _end(
+    planned: Planned, starts: Offsets, options: IngestOptions, limits: HighWatermarks, table: str
+) -> int:
     """The offset that the next job starts at."""
     plan = planned.plan
     topic, partition = _place(plan)
@@ -339,7 +356,8 @@ def _end(planned: Planned, starts: Offsets, options: IngestOptions, table: str) 
         )
     if options.isolation_level == "read_committed" and plan["last_stable_offset"] is not None:
         end = min(end, plan["last_stable_offset"])
-    return max(start, min(end, options.ranges.end_offset or end))
+    limit = _limit(plan, options, limits)
+    return max(start, end if limit is None else min(end, limit))
 
 
 _LOSSES = (

@@ -7,6 +7,7 @@ There is no other checkpoint than the table's own commits, so a stream may end a
 
 from __future__ import annotations
 
+import logging
 import random
 import threading
 import time
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from magicbyte.enums import PartitionBy
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine
+from magicbyte.jobs.high_watermarks import waiting_message
 from magicbyte.jobs.ingest import IngestOptions, IngestReport
 from magicbyte.jobs.kept_surveys import KeptSurveys
 from magicbyte.jobs.lake.ingest import EndsBeforeTableError, ingest_table
@@ -22,6 +24,8 @@ from magicbyte.jobs.lake.table import TableTarget, UnsettledError
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 
 __all__ = ["DEFAULT_INTERVAL_SECONDS", "ingest_stream"]
+
+_LOGGER = logging.getLogger("magicbyte.jobs")
 
 DEFAULT_INTERVAL_SECONDS = 10.0
 _ATTEMPTS = 5
@@ -41,11 +45,13 @@ def ingest_stream(
     choice: PartitionChoice = EVERYTHING,
     interval: float = DEFAULT_INTERVAL_SECONDS,
     stop: threading.Event | None = None,
+    above_high_watermark: bool = False,
 ) -> Iterator[IngestReport]:
     """Adds what is new to a table every `interval` seconds until `stop` is set; yields each commit's report.
 
     Only segments that have changed are surveyed. A look that finds nothing new commits nothing, and one that
-    meets a change of the log or another writer of the table is repeated.
+    meets a change of the log or another writer of the table is repeated. Records above a broker's high
+    watermark wait, unless `above_high_watermark`: a failover may replace them.
 
     Raises:
         RefusedError, JobError: as `ingest_table`, after several attempts if another one may help; so if
@@ -56,6 +62,7 @@ def ingest_stream(
     """
     surveys = KeptSurveys()
     failures = 0
+    warned = False
     stop = stop or threading.Event()
     while not stop.is_set():
         started = time.monotonic()
@@ -70,6 +77,7 @@ def ingest_stream(
                 choice=choice,
                 surveyor=surveys.survey,
                 whole=True,
+                above_high_watermark=above_high_watermark,
             )
         except (EndsBeforeTableError, FileNotFoundError, UnsettledError):
             # Most likely a broker has just rolled or deleted a segment, or another job has added records.
@@ -79,6 +87,11 @@ def ingest_stream(
             _pause(random.uniform(1, 2) * _PAUSE_SECONDS * 2 ** (failures - 1), stop)
             continue
         failures = 0
+        above = report["above_high_watermark"]
+        waiting = {(one["topic"], one["partition"]): one["high_watermark"] for one in above}
+        if waiting and not above_high_watermark and not warned:
+            warned = True
+            _LOGGER.warning("%s", waiting_message(waiting, "--above-high-watermark"))
         if report["commit"] is not None and report["commit"]["job"] is not None:
             yield report
         _pause(started + interval - time.monotonic(), stop)
