@@ -218,5 +218,5 @@ class TestStreams:
     def test_not_in_batch_queries(self, log: Path) -> None:
         from magicbyte.spark.options import OptionError, parse_options
 
-        with pytest.raises(OptionError, match="includeAboveHighWatermark is for streams"):
+        with pytest.raises(OptionError, match="includeAboveHighWatermark is only for streams"):
             parse_options({"path": str(log), "includeAboveHighWatermark": "true"})

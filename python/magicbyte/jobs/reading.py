@@ -72,6 +72,9 @@ class ReadOptions:
     typed: tuple[ColumnDecoder, ...] = ()
     """What makes keys or values typed columns. They are binary before, and `headers` is among the columns."""
 
+    fails_on_unknown_schema: bool = False
+    """Whether a row whose schema the registry does not have raises an error."""
+
     digests: bool = False
     """Whether rows of `records` come with the sums of their digests. Typed ones get the column
     `_digest` too."""
@@ -160,6 +163,8 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
                 batch, unframed = typed.replace(batch)
                 invalid = batch.num_rows - batch.column(INVALID_COLUMNS[typed.column]).null_count
                 sums.update({f"invalid_{typed.column}s": invalid, f"unframed_{typed.column}s": unframed})
+            if options.fails_on_unknown_schema:
+                _refuse_unknown_schema(chunk, batch, options)
             if fails_fast(options.mode):
                 _refuse_invalid(chunk, batch, options)
             if digests and options.typed:
@@ -191,6 +196,20 @@ def _high_watermark(chunk: str, options: ReadOptions) -> int | None:
     mark = options.high_watermarks.get((place["topic"], place["partition"]))
     ends = [one for one in (place["next_offset"], place["end_offset"]) if one is not None]
     return None if mark is None or min(ends, default=mark + 1) <= mark else mark
+
+
+def _refuse_unknown_schema(chunk: str, batch: pa.RecordBatch, options: ReadOptions) -> None:
+    """Raises an error for the first row whose schema is unknown."""
+    for decoder in options.typed:
+        errors = batch.column(decoder.error_column)
+        rows = [row for reason in decoder.unknown if (row := pc.index(errors, reason).as_py()) >= 0]
+        if rows:
+            row = min(rows)
+            place = cast(Chunk, json.loads(chunk))
+            raise JobError(
+                f"{place['topic']}-{place['partition']}, offset {batch.column('offset')[row]}: the schema of"
+                f" the {decoder.column} is unknown: {errors[row]}"
+            )
 
 
 def _refuse_invalid(chunk: str, batch: pa.RecordBatch, options: ReadOptions) -> None:

@@ -103,6 +103,8 @@ class ColumnDecoder:
         self._arguments = (registry, reader, format, tuple(messages), is_key, id_bytes, context, validate)
         self._registry, self._context, self._type = registry, context, SCHEMA_TYPES[format]
         self._is_key = is_key
+        self.unknown: set[str] = set()
+        """The errors of rows whose schemas the registry did not have, so far."""
         references: list[tuple[str, str]] = []
         if reader is not None:
             if reader.schema_type != self._type:
@@ -123,6 +125,15 @@ class ColumnDecoder:
             )
         except ValueError as error:
             raise InvalidSchemaError(f"the reader's schema: {error}") from None
+
+    @property
+    def registry(self) -> Registry:
+        """The registry that is asked for the schemas of rows."""
+        return self._registry
+
+    def with_registry(self, registry: Registry) -> ColumnDecoder:
+        """A decoder to the same types that asks another registry."""
+        return _again(registry, *self._arguments[1:])
 
     @property
     def column(self) -> str:
@@ -172,6 +183,7 @@ class ColumnDecoder:
             used = references_of(self._registry, schema, self._context)
             self._core.add_writer(name, schema.text, used)
         except (SchemaNotFoundError, SchemaReferenceError) as error:
+            self.unknown.add(str(error))
             self._core.refuse(name, str(error))
 
     def replace(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:

@@ -184,14 +184,7 @@ class HttpRegistry(Registry):
 
         A deleted version that is listed, but cannot be read, is named in `problems`.
         """
-        stored = StoredRegistry()
-        for subject in self.subjects(deleted=True):
-            live = self._numbers(subject)
-            for number in self._numbers(subject, deleted=True):
-                try:
-                    stored.put(self._listed(subject, number, deleted=number not in live))
-                except (SchemaNotFoundError, SchemaReferenceError) as error:
-                    stored.problems.append(f"{self.url}: {error}")
+        stored = self.all_schemas()
         scopes = ["", *(qualified("", one) for one in self.contexts() if one != DEFAULT_CONTEXT)]
         for scope in [*scopes, *stored.subjects(deleted=True)]:
             config = self._setting("config", scope)
@@ -201,6 +194,18 @@ class HttpRegistry(Registry):
                 stored.aliases[scope] = str(alias)
             if mode := self._setting("mode", scope).get("mode"):
                 stored.modes[scope] = str(mode)
+        return stored
+
+    def all_schemas(self) -> StoredRegistry:
+        """A snapshot without settings: two requests for a subject, and one or two for each new version."""
+        stored = StoredRegistry()
+        for subject in self.subjects(deleted=True):
+            live = self._numbers(subject)
+            for number in self._numbers(subject, deleted=True):
+                try:
+                    stored.put(self._listed(subject, number, deleted=number not in live))
+                except (SchemaNotFoundError, SchemaReferenceError) as error:
+                    stored.problems.append(f"{self.url}: {error}")
         return stored
 
     def _in_force(self, kind: str, subject: str) -> Any:

@@ -269,6 +269,30 @@ class StoredRegistry(Registry):
         """The registry itself."""
         return self
 
+    def since(self, earlier: StoredRegistry) -> StoredRegistry:
+        """The versions and schemas that `earlier` does not have, or has otherwise; no settings."""
+        added = StoredRegistry()
+        for one in self.all_versions():
+            if earlier._versions.get(one.subject, {}).get(one.version) != one:
+                added.put(one)
+        for (context, schema_id), schema in self._schemas.items():
+            if earlier._schemas.get((context, schema_id)) != schema:
+                added.put_schema(schema_id, schema, context)
+        return added
+
+    def joined(self, later: StoredRegistry) -> StoredRegistry:
+        """A copy with the versions and schemas of `later` as well. Raises SchemaReferenceError, as `put`."""
+        joined = StoredRegistry()
+        joined.compatibility_levels |= self.compatibility_levels
+        joined.modes |= self.modes
+        joined.aliases |= self.aliases
+        for registry in (self, later):
+            for one in registry.all_versions():
+                joined.put(one)
+            for (context, schema_id), schema in registry._schemas.items():
+                joined.put_schema(schema_id, schema, context)
+        return joined
+
     def put(self, version: SubjectVersion) -> None:
         """Adds a version, or replaces it.
 

@@ -66,6 +66,7 @@ _KNOWN = (
     "maxDecompressedBytes",
     "encryptionKey",
     "includeAboveHighWatermark",
+    "failOnUnknownSchema",
 )
 # Options of Spark's Kafka source that concern a broker or a stream: a job that moves to files may keep them.
 # `paths` is how Spark passes on `load([...])`.
@@ -186,6 +187,8 @@ class StreamOptions:
     """Per trigger, over all partitions, as stored in the segments; at least one chunk for each."""
     above_high_watermark: bool
     """Whether records are read that a broker may not have replicated."""
+    fail_on_unknown_schema: bool
+    """Whether a micro-batch fails if the registry does not have the schema of a key or value."""
 
 
 def parse_table(given: Mapping[str, str]) -> TableOptions:
@@ -231,6 +234,7 @@ def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
         max_delay_seconds=_seconds("maxTriggerDelay", options.get("maxtriggerdelay") or "15m"),
         max_bytes=_positive("maxBytesPerTrigger", options.get("maxbytespertrigger")),
         above_high_watermark=_flag("includeAboveHighWatermark", options.get("includeabovehighwatermark")),
+        fail_on_unknown_schema=_flag("failOnUnknownSchema", options.get("failonunknownschema"), "true"),
     )
 
 
@@ -248,8 +252,9 @@ def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Optio
 
     isolation = get("isolationLevel") or get(_KAFKA_ISOLATION) or "read_uncommitted"
     mode: DamageMode = _choice("mode", (get("mode") or "PERMISSIVE").upper(), ("PERMISSIVE", "FAILFAST"))
-    if not streaming and get("includeAboveHighWatermark") is not None:
-        raise OptionError("includeAboveHighWatermark is for streams: a batch query reads the whole log")
+    for name in ("includeAboveHighWatermark", "failOnUnknownSchema"):
+        if not streaming and get(name) is not None:
+            raise OptionError(f"{name} is only for streams, not for batch queries")
     try:
         starting = starting_edge(get, streaming=streaming)
         ending = ending_edge(get)

@@ -98,7 +98,9 @@ class MagicbyteReader(DataSourceReader):
                     yield item.batch.select(list(self._columns))
 
 
-def read_options(options: Options, columns: tuple[str, ...], decoders: Decoders) -> ReadOptions:
+def read_options(
+    options: Options, columns: tuple[str, ...], decoders: Decoders, *, fails_on_unknown_schema: bool = False
+) -> ReadOptions:
     """How chunks are decoded for the rows of one table."""
     table = options.table
     return ReadOptions(
@@ -115,6 +117,7 @@ def read_options(options: Options, columns: tuple[str, ...], decoders: Decoders)
         key_as=options.shape.key_as,
         value_as=options.shape.value_as,
         typed=decoders,
+        fails_on_unknown_schema=fails_on_unknown_schema,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -26,8 +27,9 @@ from magicbyte import _core
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.lineage import UNKNOWN, divergence
 from magicbyte.jobs.plan import Task, tasks_of_chunks
-from magicbyte.jobs.reading import Rows, decoded_problems, read_chunk
+from magicbyte.jobs.reading import ReadOptions, Rows, decoded_problems, read_chunk
 from magicbyte.model import Chunk, Problem
+from magicbyte.schemas.registry import StoredRegistry
 from magicbyte.spark.limits import chunks_between, limit_bytes, limit_offsets
 from magicbyte.spark.losses import Losses
 from magicbyte.spark.offsets import TopicPartition, check_named, resolve_start
@@ -35,12 +37,21 @@ from magicbyte.spark.options import StreamOptions
 from magicbyte.spark.paths import expand_paths
 from magicbyte.spark.positions import Position, StreamOffset, positions_from_json, positions_to_json
 from magicbyte.spark.reader import read_options
-from magicbyte.spark.typed import Decoders, decoders_of
+from magicbyte.spark.typed import Decoders, SchemaLookup, decoders_of, with_schemas
 from magicbyte.spark.watch import Log, Watch
 
 __all__ = ["MagicbyteStreamReader"]
 
 _LOGGER = logging.getLogger("magicbyte.stream")
+
+
+@dataclass(frozen=True)
+class StreamTask:
+    """A task of a micro-batch."""
+
+    task: Task
+    schemas: StoredRegistry | None
+    """The schemas that the registry has got since the query began."""
 
 
 class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -53,6 +64,7 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         self._options = options
         self._columns = columns
         self._decoders = decoders_of(columns, decoders)
+        self._lookup = SchemaLookup(options.read.shape.typed, self._decoders)
         self._watch = Watch(options.read, above_high_watermark=options.above_high_watermark)
         self._logged: set[str] = set()
         self._initial: StreamOffset | None = None
@@ -189,27 +201,33 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             losses.report_missing_segments(partition, log.whole.plan["problems"], begin[partition], until)
             chunks += chunks_between(log, begin[partition], until)
         tasks = tasks_of_chunks(chunks, LocalEngine().parallelism, self._options.read.min_partitions)
+        added = self._lookup.added() if tasks else None
         rows = losses.rows()
         lost = [rows] if rows.num_rows and self._options.read.table == "problems" else []
-        return [InputPartition(value) for value in (*lost, *tasks)]
+        return [InputPartition(value) for value in (*lost, *(StreamTask(task, added) for task in tasks))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yields Arrow batches of exactly the requested columns."""
         value: Any = partition.value
-        if isinstance(value, Task):
+        if isinstance(value, StreamTask):
             self._options.read.mount(expand_paths(self._options.read.paths))
-            for chunk in value.chunks:
-                yield from self._decode(chunk)
+            options = read_options(
+                self._options.read,
+                self._columns,
+                with_schemas(self._decoders, value.schemas),
+                fails_on_unknown_schema=self._options.fail_on_unknown_schema,
+            )
+            for chunk in value.task.chunks:
+                yield from self._decode(chunk, options)
         elif value is not None:
             yield value.select(list(self._columns))
 
-    def _decode(self, chunk: str) -> Iterator[pa.RecordBatch]:
+    def _decode(self, chunk: str, options: ReadOptions) -> Iterator[pa.RecordBatch]:
         trimmed = _core.trim_chunk(chunk)
         if trimmed is None:
             return
         table = self._options.read.table
         problems: list[Problem] = []
-        options = read_options(self._options.read, self._columns, self._decoders)
         for item in read_chunk(trimmed, options):
             if not isinstance(item, Rows):
                 continue

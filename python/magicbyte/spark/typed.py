@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import logging
+from typing import Any
+
 import pyarrow as pa
 
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.errors import Error
+from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.partitions import list_partitions
-from magicbyte.jobs.typed import column_decoders
+from magicbyte.jobs.schemas import open_registry
+from magicbyte.jobs.typed import TypedColumns, column_decoders
 from magicbyte.schemas.decoding import TYPED_COLUMNS, ColumnDecoder
+from magicbyte.schemas.http_registry import HttpRegistry
+from magicbyte.schemas.registry import StoredRegistry
 from magicbyte.spark.options import OptionError, Options
 from magicbyte.spark.paths import expand_paths
 
-__all__ = ["Decoders", "decoders_for", "decoders_of", "refuse_unreadable"]
+__all__ = [
+    "Decoders",
+    "SchemaLookup",
+    "decoders_for",
+    "decoders_of",
+    "refuse_unreadable",
+    "with_schemas",
+]
+
+_LOGGER = logging.getLogger("magicbyte.stream")
 
 Decoders = tuple[ColumnDecoder, ...]
 
@@ -43,6 +59,49 @@ def decoders_for(options: Options) -> Decoders:
 def decoders_of(columns: tuple[str, ...], decoders: Decoders) -> Decoders:
     """Those that make one of these columns."""
     return tuple(one for one in decoders if not {one.column, *TYPED_COLUMNS[one.column]}.isdisjoint(columns))
+
+
+class SchemaLookup:
+    """Asks the registry of a stream again, in the driver, for what came after the query began."""
+
+    def __init__(self, typed: TypedColumns, decoders: Decoders) -> None:
+        self._typed = typed
+        self._known = decoders[0].registry.snapshot() if decoders else None
+        self._live: HttpRegistry | None = None
+        """Keeps the versions that it has asked for."""
+
+    def added(self) -> StoredRegistry | None:
+        """The schemas that the decoders do not have yet; None if there are none.
+
+        Without an answer, a warning is logged: the rows may not need any.
+        """
+        if self._known is None or self._typed.schema_registry is None:
+            return None
+        try:
+            added = self._look(self._typed.schema_registry).since(self._known)
+        except (Error, OSError, JobError) as error:
+            _LOGGER.warning("the schema registry cannot be asked for new schemas: %s", error)
+            return None
+        return added if added.schemas or added.all_versions() else None
+
+    def _look(self, source: str) -> StoredRegistry:
+        if self._live is None:
+            _, registry = open_registry([source], http=self._typed.http)
+            if not isinstance(registry, HttpRegistry):
+                return registry.snapshot()
+            self._live = registry
+        return self._live.all_schemas()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_live": None}
+
+
+def with_schemas(decoders: Decoders, added: StoredRegistry | None) -> Decoders:
+    """The same decoders with what a `SchemaLookup` has added."""
+    if added is None or not decoders:
+        return decoders
+    registry = decoders[0].registry.snapshot().joined(added)
+    return tuple(decoder.with_registry(registry) for decoder in decoders)
 
 
 def refuse_unreadable(decoder: ColumnDecoder) -> None:
