@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
+import pyarrow as pa
 import pytest
 
 pytest.importorskip("pyspark")
 
 from magicbyte.jobs.columns import KAFKA_COLUMNS
 from magicbyte.spark.offsets import Edge
-from magicbyte.spark.options import OptionError, Options, Topics, parse_options
-from magicbyte.spark.paths import expand_paths
+from magicbyte.spark.options import (
+    BATCH_OPTIONS,
+    QUERY_OPTIONS,
+    STREAM_OPTIONS,
+    TRIGGER_OPTIONS,
+    OptionError,
+    Options,
+    Topics,
+    parse_options,
+)
+from magicbyte.spark.paths import absolute_paths, expand_paths
 from magicbyte.spark.schema import columns_of, spark_schema_of
+from magicbyte.spark.session_zone import instants, session_zone, with_session_zone
+from magicbyte.spark.writer import WRITE_OPTIONS
 
 
 def parse(**given: Any) -> Options:
@@ -132,15 +147,93 @@ def test_topics(given: dict[str, str], taken: set[tuple[str, int]]) -> None:
     assert {place for place in there if topics.take(*place)} == taken
 
 
-def test_paths(tmp_path: Path) -> None:
-    for name in ("a-0", "a-1", "b,c-0"):
-        (tmp_path / name).mkdir()
+def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def expanded(*paths: str) -> list[str]:
+        return expand_paths(absolute_paths(paths))
+
+    for name in ("a-0", "a-1", "b,c-0", "[d]/a-0"):
+        (tmp_path / name).mkdir(parents=True)
     a0, a1, bc = (str(tmp_path / name) for name in ("a-0", "a-1", "b,c-0"))
-    assert expand_paths([f"{a0},{a1}"]) == [a0, a1]
-    assert expand_paths([f"{tmp_path}/a-*"]) == [a0, a1]
-    assert expand_paths([bc]) == [bc]
-    assert expand_paths([f"file://{a0}", f"file:{a1}"]) == [a0, a1]
+    assert expanded(f"{a0},{a1}") == [a0, a1]
+    assert expanded(f"{tmp_path}/a-*") == [a0, a1]
+    assert expanded(bc) == [bc]
+    assert expanded(f"file://{a0}", f"file:{a1}") == [a0, a1]
     with pytest.raises(FileNotFoundError, match="no such directory"):
-        expand_paths([f"{tmp_path}/z-*"])
-    assert expand_paths(["s3a://bucket/logs,s3://b/x"]) == ["s3a://bucket/logs", "s3://b/x"]
-    assert expand_paths(["s3://bucket/a,b"]) == ["s3://bucket/a,b"]
+        expanded(f"{tmp_path}/z-*")
+    assert expanded("s3a://bucket/logs,s3://b/x") == ["s3a://bucket/logs", "s3://b/x"]
+    assert expanded("s3://bucket/a,b") == ["s3://bucket/a,b"]
+    # Relative paths are those of the driver, whatever directory an executor runs in.
+    monkeypatch.chdir(tmp_path)
+    options = parse_options({"path": "a-*,./a-0", "paths": '["b,c-0", "s3://b/x"]'})
+    monkeypatch.chdir("/")
+    assert expand_paths(options.paths) == [a0, a1, a0, bc, "s3://b/x"]
+    monkeypatch.chdir(tmp_path / "[d]")
+    assert expanded("a-*") == [str(tmp_path / "[d]/a-0")]
+    with pytest.raises(OptionError, match=r"path s3:/bucket/logs: expected s3://"):
+        parse_options({"path": "s3:/bucket/logs"})
+
+
+def test_the_guide_lists_every_option() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text()
+    _, _, table = guide.partition("| option | where | default | |\n|---|---|---|---|\n")
+    documented: dict[str, set[str]] = {}
+    for line in table.splitlines():
+        if not line.startswith("|"):
+            break
+        names, where, _ = line.strip("| ").split(" | ", 2)
+        for name in re.findall(r"`([^`]+)`", names):
+            assert name not in documented
+            documented[name] = set(where.split(", "))
+    in_code: dict[str, set[str]] = {"storage.KEY": {"batch", "stream"}}
+    for options, where in (
+        (QUERY_OPTIONS, {"batch", "stream"}),
+        (BATCH_OPTIONS, {"batch"}),
+        (TRIGGER_OPTIONS, {"stream"}),
+        (STREAM_OPTIONS, {"stream"}),
+        (WRITE_OPTIONS, {"write"}),
+    ):
+        for name in options:
+            in_code.setdefault(name, set()).update(where)
+    assert documented == in_code
+
+
+ZONES = ("America/New_York", "UTC", "Europe/Berlin", "Australia/Lord_Howe", "Asia/Kolkata")
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_times_without_a_zone(zone: str) -> None:
+    times = [
+        datetime(2024, 1, 1),
+        datetime(2024, 3, 10, 2, 30),  # there is no such time in New York
+        datetime(2024, 3, 31, 2, 0),  # nor this one in Berlin
+        datetime(2024, 10, 6, 2, 15, 0, 1),  # nor this one on Lord Howe Island
+        datetime(2024, 11, 3, 1, 30),  # New York has it twice
+        datetime(2024, 10, 27, 2, 59, 59, 999_999),
+        datetime(1, 2, 3),
+        None,
+    ]
+    # Python's rules for times that are skipped or repeated are Java's.
+    expected = [time and time.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC) for time in times]
+    assert instants(pa.array(times, pa.timestamp("us")), zone).to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    ("zone", "hours"),
+    [("Z", 0), ("GMT", 0), ("+02:00", 2), ("-08:00", -8), ("UTC+3", 3), ("GMT-0100", -1), ("+5", 5)],
+)
+def test_zones_that_are_offsets(zone: str, hours: int) -> None:
+    (instant,) = instants(pa.array([datetime(2024, 1, 2)], pa.timestamp("us")), zone).to_pylist()
+    assert (datetime(2024, 1, 2, tzinfo=UTC) - instant).total_seconds() == 3600 * hours
+
+
+def test_the_sessions_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Without a session, as without the setting, it is the machine's.
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    assert session_zone() == "Asia/Kolkata"
+    rows = pa.record_batch({"timestamp": pa.array([0], pa.timestamp("us")), "value": [b"v"]})
+    assert with_session_zone(rows).column("timestamp").cast(pa.int64()).to_pylist() == [-19_800_000_000]
+    for other in (pa.array([7]), pa.array([7], pa.timestamp("us", "America/New_York"))):
+        rows = pa.record_batch({"timestamp": other})
+        assert with_session_zone(rows) is rows
+    with pytest.raises(ValueError, match="'Mars/X' is not a time zone that this machine knows"):
+        instants(rows.column(0), "Mars/X")

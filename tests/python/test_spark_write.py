@@ -69,3 +69,20 @@ def test_what_cannot_be_written_leaves_nothing(spark: SparkSession, tmp_path: Pa
     with pytest.raises(PySparkException, match="row 1 of the partition"):
         bad.write.format("magicbyte").option("topic", "t").mode("append").save(str(out))
     assert os.listdir(out) == []
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "+02:00"])
+def test_times_without_a_zone(spark: SparkSession, tmp_path: Path, zone: str) -> None:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        frame = spark.range(1).selectExpr(
+            "'t' as topic", "'v' as value", "timestamp_ntz'2024-03-10 02:30:00.123' as timestamp"
+        )
+        cast = frame.selectExpr("unix_millis(cast(timestamp as timestamp)) as millis").first()
+        frame.coalesce(1).write.format("magicbyte").mode("append").save(str(tmp_path / "out"))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before or "UTC")
+    (record,) = magicbyte.PartitionLog(tmp_path / "out" / "t-0").records()
+    assert cast is not None
+    assert record.timestamp == cast.millis

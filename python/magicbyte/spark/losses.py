@@ -21,10 +21,12 @@ _FILE_KINDS = ("file_missing", "file_truncated", "file_unreadable")
 
 
 class Losses:
-    """The losses of one step of a stream: raised as errors, or logged and kept as rows of `problems`."""
+    """The losses of a query, or of one step of a stream: raised as errors, or logged and kept as rows of
+    `problems`.
+    """
 
     def __init__(self, *, fail: bool, logged: set[str]) -> None:
-        """`logged` outlives the step, so that a message is not logged again at every trigger."""
+        """`logged` outlives a step, so that a message is not logged again at every trigger."""
         self._fail = fail
         self._logged = logged
         self._rows: list[Problem] = []

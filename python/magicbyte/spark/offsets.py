@@ -15,11 +15,14 @@ from magicbyte import _core
 from magicbyte.jobs.plan import Planned
 
 __all__ = [
+    "EARLIEST",
+    "LATEST",
     "Edge",
     "TopicPartition",
     "check_named",
     "ending_edge",
     "log_end",
+    "log_start",
     "offsets_from_json",
     "offsets_to_json",
     "resolve_end",
@@ -167,6 +170,15 @@ def log_end(planned: Planned) -> int:
     if end is None:  # without batches, as after retention, a log continues at its last segment's base offset
         return plan["segments"][-1]["base_offset"] if plan["segments"] else 0
     return end
+
+
+def log_start(planned: Planned) -> int:
+    """The first offset that retention has left."""
+    # A renamed segment may begin before the offset in its name.
+    starts = [segment["base_offset"] for segment in planned.listing["segments"][:1]]
+    if planned.plan["first_offset"] is not None:
+        starts.append(planned.plan["first_offset"])
+    return min(starts, default=0)
 
 
 def offsets_from_json(tree: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:

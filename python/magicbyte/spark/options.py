@@ -16,11 +16,16 @@ from magicbyte.jobs.typed import UNTYPED, TypedColumns
 from magicbyte.schemas.decoding import TYPED_COLUMNS, SchemaFormat
 from magicbyte.schemas.http_client import DEFAULT_SETTINGS, read_settings
 from magicbyte.spark.offsets import Edge, ending_edge, starting_edge
+from magicbyte.spark.paths import absolute_paths
 from magicbyte.storage.encryption_keys import EncryptionKey, add_keys, named_key
 from magicbyte.storage.mounts import mount
 from magicbyte.storage.options import StorageOptions
 
 __all__ = [
+    "BATCH_OPTIONS",
+    "QUERY_OPTIONS",
+    "STREAM_OPTIONS",
+    "TRIGGER_OPTIONS",
     "OptionError",
     "Options",
     "StreamOptions",
@@ -34,23 +39,23 @@ __all__ = [
 
 TABLES = ("records", "batches", "segments", "problems", "producers", "transactions")
 
-_KNOWN = (
+QUERY_OPTIONS = (
     "path",
     "subscribe",
     "subscribePattern",
     "assign",
     "startingOffsets",
-    "endingOffsets",
     "startingOffsetsByTimestamp",
-    "endingOffsetsByTimestamp",
     "startingOffsetsByTimestampStrategy",
     "startingTimestamp",
-    "endingTimestamp",
-    "includeHeaders",
-    "minPartitions",
-    "table",
     "isolationLevel",
+    "failOnDataLoss",
     "mode",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "table",
+    "columns",
+    "includeHeaders",
     "includeBatchMetadata",
     "keyAs",
     "valueAs",
@@ -58,27 +63,30 @@ _KNOWN = (
     "valueFormat",
     "schemaRegistry",
     "registryConfig",
-    "validate",
     "readerSchema",
     "message",
-    "columns",
-    "filterPushdown",
+    "validate",
     "maxDecompressedBytes",
     "encryptionKey",
-    "includeAboveHighWatermark",
-    "failOnUnknownSchema",
 )
-# Options of Spark's Kafka source that concern a broker or a stream: a job that moves to files may keep them.
-# `paths` is how Spark passes on `load([...])`.
-_IGNORED = (
-    "paths",
-    "failOnDataLoss",
-    "groupIdPrefix",
+"""The options of batch queries and streams."""
+BATCH_OPTIONS = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp", "filterPushdown")
+"""Those of batch queries alone."""
+TRIGGER_OPTIONS = (
     "maxOffsetsPerTrigger",
     "minOffsetsPerTrigger",
     "maxTriggerDelay",
     "maxBytesPerTrigger",
-    "maxRecordsPerPartition",
+)
+"""Those of streams that batch queries ignore, as Spark's Kafka source does."""
+STREAM_OPTIONS = ("includeAboveHighWatermark", "failOnUnknownSchema")
+"""Those of streams alone."""
+_KNOWN = (*QUERY_OPTIONS, *BATCH_OPTIONS, *TRIGGER_OPTIONS, *STREAM_OPTIONS)
+# Options of Spark's Kafka source that concern a broker: a job that moves to files may keep them. `paths` is
+# how Spark passes on `load([...])`.
+_IGNORED = (
+    "paths",
+    "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
@@ -157,6 +165,9 @@ class Options:
     mode: DamageMode
     filter_pushdown: bool
     min_partitions: int | None
+    max_records_per_partition: int | None
+    fail_on_data_loss: bool
+    """Whether a query fails if offsets that it requests are gone."""
     max_decompressed_bytes: int
     storage: StorageOptions
     encryption_keys: tuple[EncryptionKey, ...]
@@ -177,7 +188,6 @@ class StreamOptions:
     """The checked options of a stream; most are those of Spark's Kafka source."""
 
     read: Options
-    fail_on_data_loss: bool
     max_offsets: int | None
     """Per trigger, over all partitions."""
     min_offsets: int | None
@@ -220,7 +230,7 @@ def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
 
     """
     options = _lower(given)
-    for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp", "filterPushdown"):
+    for name in BATCH_OPTIONS:
         if name.lower() in options:
             raise OptionError(f"{name} is only for batch queries, not for streams")
     read = parse_options(given, streaming=True)
@@ -228,7 +238,6 @@ def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
         raise OptionError(f"table {read.table} cannot be streamed: records, batches and problems can")
     return StreamOptions(
         read,
-        fail_on_data_loss=_flag("failOnDataLoss", options.get("failondataloss"), "true"),
         max_offsets=_positive("maxOffsetsPerTrigger", options.get("maxoffsetspertrigger")),
         min_offsets=_positive("minOffsetsPerTrigger", options.get("minoffsetspertrigger")),
         max_delay_seconds=_seconds("maxTriggerDelay", options.get("maxtriggerdelay") or "15m"),
@@ -252,7 +261,7 @@ def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Optio
 
     isolation = get("isolationLevel") or get(_KAFKA_ISOLATION) or "read_uncommitted"
     mode: DamageMode = _choice("mode", (get("mode") or "PERMISSIVE").upper(), ("PERMISSIVE", "FAILFAST"))
-    for name in ("includeAboveHighWatermark", "failOnUnknownSchema"):
+    for name in STREAM_OPTIONS:
         if not streaming and get(name) is not None:
             raise OptionError(f"{name} is only for streams, not for batch queries")
     try:
@@ -270,6 +279,8 @@ def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Optio
         mode=mode,
         filter_pushdown=_flag("filterPushdown", get("filterPushdown")),
         min_partitions=_positive("minPartitions", get("minPartitions")),
+        max_records_per_partition=_positive("maxRecordsPerPartition", get("maxRecordsPerPartition")),
+        fail_on_data_loss=_flag("failOnDataLoss", get("failOnDataLoss"), "true"),
         max_decompressed_bytes=_column_limit(get("maxDecompressedBytes")),
         storage=StorageOptions(
             {
@@ -376,7 +387,10 @@ def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
             """option path is missing: .option("path", "/backup/kafka-logs"). Spark's catalog does not """
             "keep the options of a table: SELECT ... FROM it WITH ('path' = '...'), or use a temporary view"
         )
-    return paths
+    try:
+        return tuple(absolute_paths(paths))
+    except ValueError as error:
+        raise OptionError(str(error)) from None
 
 
 def _topics(options: Mapping[str, str]) -> Topics:

@@ -9,22 +9,35 @@ from collections.abc import Iterable
 
 from magicbyte.storage.paths import is_url, local_path
 
-__all__ = ["expand_paths"]
+__all__ = ["absolute_paths", "expand_paths"]
 
 
-def expand_paths(paths: Iterable[str]) -> list[str]:
-    """Returns the directories and URLs that the option names; each pattern must match at least one."""
-    return [match for path in paths for match in _expand(_local(path))]
+def absolute_paths(paths: Iterable[str]) -> list[str]:
+    """Takes lists apart, and makes paths absolute, as Spark's file sources do in the driver: the directories
+    of executors are others.
+    """
+    return [each for path in paths for each in _absolute(_local(path))]
 
 
-def _expand(path: str) -> list[str]:
+def _absolute(path: str) -> list[str]:
     if is_url(path) and not any(map(is_url, path.split(",")[1:])):
         return [path]
     if os.path.exists(path):
         # The name of an existing file is taken literally, whatever characters it contains.
-        return [path]
+        return [os.path.abspath(path)]
     if "," in path:
-        return [match for part in path.split(",") for match in _expand(_local(part.strip()))]
+        return [each for part in path.split(",") for each in _absolute(_local(part.strip()))]
+    return [path if os.path.isabs(path) else os.path.join(glob.escape(os.getcwd()), path)]
+
+
+def expand_paths(paths: Iterable[str]) -> list[str]:
+    """Returns the directories and URLs of `absolute_paths`; each pattern must match at least one."""
+    return [match for path in paths for match in _expand(path)]
+
+
+def _expand(path: str) -> list[str]:
+    if is_url(path) or os.path.exists(path):
+        return [path]
     matches = sorted(filter(os.path.isdir, glob.glob(path)))
     if not matches:
         raise FileNotFoundError(f"path {path}: no such directory")

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from magicbyte import _core
 from magicbyte.enums import fails_fast
 from magicbyte.jobs.columns import INVALID_COLUMNS
 from magicbyte.jobs.engines import LocalEngine
@@ -17,13 +18,27 @@ from magicbyte.jobs.reading import ReadOptions, Rows, plan_problems, read_chunk
 from magicbyte.model import PartitionListing
 from magicbyte.schemas.decoding import TYPED_COLUMNS
 from magicbyte.spark.histories import HISTORY_TABLES, history_rows
-from magicbyte.spark.offsets import check_named, log_end, resolve_end, resolve_start
+from magicbyte.spark.losses import Losses
+from magicbyte.spark.offsets import (
+    EARLIEST,
+    LATEST,
+    check_named,
+    log_end,
+    log_start,
+    resolve_end,
+    resolve_start,
+)
 from magicbyte.spark.options import Options
 from magicbyte.spark.paths import expand_paths
 from magicbyte.spark.segments import segment_rows
+from magicbyte.spark.splits import split_tasks
 from magicbyte.spark.typed import Decoders, decoders_of
 
 __all__ = ["MagicbyteReader", "read_options"]
+
+
+_WHOLE_TABLES = ("records", "batches")
+"""The tables that lack rows if a part of the log is missing; the others say so, or need only headers."""
 
 
 class MagicbyteReader(DataSourceReader):
@@ -58,7 +73,14 @@ class MagicbyteReader(DataSourceReader):
         )
         if self._options.table == "segments":
             return [InputPartition(segment_rows(plans))]
-        tasks = tasks_of(plans, engine.parallelism, self._options.min_partitions)
+        options = self._options
+        if options.table in _WHOLE_TABLES:
+            for planned in plans:
+                self._check_offsets(planned)
+        tasks = tasks_of(plans, engine.parallelism, options.min_partitions)
+        if options.table == "records":
+            ends = {(one.plan["topic"], one.plan["partition"]): one.plan["next_offset"] or 0 for one in plans}
+            tasks = split_tasks(tasks, ends, options.min_partitions, options.max_records_per_partition)
         known = []
         if self._options.table == "problems":
             known = [plan_problems(planned.plan) for planned in plans if planned.plan["problems"]]
@@ -77,6 +99,25 @@ class MagicbyteReader(DataSourceReader):
         check_named(self._options.ending, partitions)
         return chosen
 
+    def _check_offsets(self, planned: Planned) -> None:
+        """Checks that the log has the requested offsets: all from its start to its end, unless others are."""
+        losses = Losses(fail=self._options.fail_on_data_loss, logged=set())
+        partition = planned.plan["topic"], planned.plan["partition"]
+        log_begin, high = log_start(planned), planned.plan["next_offset"]
+        log_high = log_end(planned) if high is None else high
+        begin = (self._options.starting.offsets or {}).get(partition, EARLIEST)
+        end = (self._options.ending.offsets or {}).get(partition, LATEST)
+        if begin > log_high:
+            losses.report(partition, log_high, begin - 1, "the log ends before them")
+        elif 0 <= begin < log_begin:
+            losses.report(partition, begin, log_begin - 1, "the log begins after them")
+        if end > log_high:
+            losses.report(partition, max(begin, log_high), end - 1, "the log ends before them")
+        begin = max(begin, log_begin)
+        losses.report_missing_segments(
+            partition, planned.plan["problems"], begin, log_high if end == LATEST else end
+        )
+
     def _bounds(self, planned: Planned) -> Range:
         start = resolve_start(self._options.starting, planned, log_end(planned))
         return start, resolve_end(self._options.ending, planned)
@@ -85,17 +126,25 @@ class MagicbyteReader(DataSourceReader):
         """Yields Arrow batches of exactly the requested columns."""
         value: Any = partition.value
         if isinstance(value, Task):
-            self._options.mount(expand_paths(self._options.paths))
+            self._options.mount(self._options.paths)
             yield from self._decode(value)
         elif value is not None:  # None: Spark's stand-in for an empty list of partitions
             yield value.select(list(self._columns))
 
     def _decode(self, task: Task) -> Iterator[pa.RecordBatch]:
         options = read_options(self._options, self._columns, self._decoders)
-        for chunk in task.chunks:
-            for item in read_chunk(chunk, options):
-                if isinstance(item, Rows) and item.table == self._options.table:
+        table = self._options.table
+        for chunk in map(self._narrowed, task.chunks):
+            for item in read_chunk(chunk, options) if chunk is not None else ():
+                if isinstance(item, Rows) and item.table == table:
                     yield item.batch.select(list(self._columns))
+
+    def _narrowed(self, chunk: str) -> str | None:
+        """The chunk, or only the bytes of its offsets if tasks share chunks; None for none."""
+        is_shared = self._options.min_partitions or self._options.max_records_per_partition
+        if not is_shared or fails_fast(self._options.mode) or self._options.table != "records":
+            return chunk
+        return _core.trim_chunk(chunk)
 
 
 def read_options(

@@ -34,9 +34,9 @@ from magicbyte.spark.limits import chunks_between, limit_bytes, limit_offsets
 from magicbyte.spark.losses import Losses
 from magicbyte.spark.offsets import TopicPartition, check_named, resolve_start
 from magicbyte.spark.options import StreamOptions
-from magicbyte.spark.paths import expand_paths
 from magicbyte.spark.positions import Position, StreamOffset, positions_from_json, positions_to_json
 from magicbyte.spark.reader import read_options
+from magicbyte.spark.splits import split_tasks
 from magicbyte.spark.typed import Decoders, SchemaLookup, decoders_of, with_schemas
 from magicbyte.spark.watch import Log, Watch
 
@@ -120,7 +120,7 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         return logs
 
     def _losses(self) -> Losses:
-        return Losses(fail=self._options.fail_on_data_loss, logged=self._logged)
+        return Losses(fail=self._options.read.fail_on_data_loss, logged=self._logged)
 
     @staticmethod
     def _begin(
@@ -200,7 +200,11 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
                 losses.report(partition, first, until - 1, "the log ends before them")
             losses.report_missing_segments(partition, log.whole.plan["problems"], begin[partition], until)
             chunks += chunks_between(log, begin[partition], until)
-        tasks = tasks_of_chunks(chunks, LocalEngine().parallelism, self._options.read.min_partitions)
+        read = self._options.read
+        tasks = tasks_of_chunks(chunks, LocalEngine().parallelism, read.min_partitions)
+        if read.table == "records":
+            log_ends = {partition: log.lineage.end_offset for partition, log in logs.items()}
+            tasks = split_tasks(tasks, log_ends, read.min_partitions, read.max_records_per_partition)
         added = self._lookup.added() if tasks else None
         rows = losses.rows()
         lost = [rows] if rows.num_rows and self._options.read.table == "problems" else []
@@ -210,7 +214,7 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         """Yields Arrow batches of exactly the requested columns."""
         value: Any = partition.value
         if isinstance(value, StreamTask):
-            self._options.read.mount(expand_paths(self._options.read.paths))
+            self._options.read.mount(self._options.read.paths)
             options = read_options(
                 self._options.read,
                 self._columns,

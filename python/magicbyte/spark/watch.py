@@ -16,7 +16,7 @@ from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Planned, Range, plan_surveyed
 from magicbyte.listing import checkpointed_epochs, topic_id_of, unread_segments
 from magicbyte.model import PartitionListing, Problem, Survey
-from magicbyte.spark.offsets import TopicPartition, log_end
+from magicbyte.spark.offsets import TopicPartition, log_end, log_start
 from magicbyte.spark.options import Options
 from magicbyte.spark.paths import expand_paths
 
@@ -116,16 +116,12 @@ class Watch:
             chunk_bytes=_WHOLE_SEGMENTS,
         )
         end, high = log_end(whole), whole.plan["next_offset"]
-        # A renamed segment may begin before the offset in its name.
-        starts = [segment["base_offset"] for segment in listing["segments"][:1]]
-        if whole.plan["first_offset"] is not None:
-            starts.append(whole.plan["first_offset"])
         parsed: list[Survey] = [json.loads(text) for text in surveys]
         unreadable = {one["segment"]["path"]: one["unreadable"] or "" for one in parsed if one["unreadable"]}
         lineage = LogLineage(
             topic_id_of(listing),
             epochs_of(whole.plan, checkpointed_epochs(listing["path"])),
-            min(starts, default=0),
+            log_start(whole),
             end if high is None else high,
         )
         return Log(whole, lineage, end, unreadable)

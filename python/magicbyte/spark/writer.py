@@ -13,14 +13,15 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from magicbyte.enums import Compression
 from magicbyte.jobs.rows import COLUMNS, Part, RowsOptions, commit_rows, staging_in, write_rows
 from magicbyte.spark.options import OptionError, known_options
+from magicbyte.spark.session_zone import with_session_zone
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-__all__ = ["MagicbyteWriter", "Written"]
+__all__ = ["WRITE_OPTIONS", "MagicbyteWriter", "Written"]
 
-_OPTIONS = ("path", "topic", "compression", "level", "batchBytes", "segmentBytes")
+WRITE_OPTIONS = ("path", "topic", "compression", "level", "batchBytes", "segmentBytes")
 _CODECS = {codec.name.lower(): codec.value for codec in Compression} | {"uncompressed": 0}
 _TYPES = {
     "topic": {"string"},
@@ -47,10 +48,11 @@ class MagicbyteWriter(DataSourceArrowWriter):
     `partition`), and optionally `offset` and `timestamp`. Without `offset`, the rows of each partition are
     numbered from 0 in order, so all rows of a partition must be in one task. Without `timestamp`, rows have
     the time of the job; where it is NULL, the record has no timestamp, as in the table that it came from.
+    One without a time zone (TIMESTAMP_NTZ) is that of the session, as in Spark's own cast.
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
-        given = known_options(options, _OPTIONS)
+        given = known_options(options, WRITE_OPTIONS)
         if overwrite:
             raise OptionError("mode overwrite is not supported: a log is not replaced; write to another path")
         if "path" not in given:
@@ -73,7 +75,7 @@ class MagicbyteWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Writes the rows of a task."""
-        return Written(write_rows(iterator, self._staging, self._options))
+        return Written(write_rows(map(with_session_zone, iterator), self._staging, self._options))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Publishes the partitions, in the driver, when all tasks are done."""
