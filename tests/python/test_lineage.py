@@ -12,8 +12,8 @@ from magicbyte.model import PartitionPlan
 OLD, NEW = "cThDCR9PQGKsbgjMRDDf3w", "u1mzpqQaRLOROuWi4MCVBw"
 
 
-def log(*epochs: tuple[int, int], end: int, start: int = 0, topic_id: str | None = OLD) -> LogLineage:
-    return LogLineage(topic_id, epochs, start, end)
+def log(*epochs: tuple[int, int], end: int, topic_id: str | None = OLD) -> LogLineage:
+    return LogLineage(topic_id, epochs, end)
 
 
 @pytest.mark.parametrize(
@@ -24,9 +24,9 @@ def log(*epochs: tuple[int, int], end: int, start: int = 0, topic_id: str | None
         (log((0, 0), end=100), 100, log((0, 0), (1, 100), end=200), None),
         (log((0, 0), (1, 50), end=100), 100, log((0, 0), (1, 50), end=60), None),
         (log((0, 0), (1, 50), end=100), 100, log((0, 0), end=50), None),
-        (log((0, 0), (1, 50), end=100), 100, log((2, 150), start=150, end=200), None),
-        (log((0, 0), (1, 50), end=100), 100, log((1, 80), (2, 120), start=80, end=200), None),
-        (log((0, 0), (1, 50), end=100), 100, log(start=100, end=100), None),
+        (log((0, 0), (1, 50), end=100), 100, log((2, 150), end=200), None),
+        (log((0, 0), (1, 50), end=100), 100, log((1, 80), (2, 120), end=200), None),
+        (log((0, 0), (1, 50), end=100), 100, log(end=100), None),
         # Only a part of it was read.
         (log((0, 0), (1, 50), end=100), 40, log((0, 0), (2, 50), end=90), None),
         (log((0, 0), (1, 50), end=100), 50, log((0, 0), (2, 50), end=90), None),
@@ -43,12 +43,12 @@ def log(*epochs: tuple[int, int], end: int, start: int = 0, topic_id: str | None
         (log((0, 0), (2, 100), end=150), 150, log((0, 0), end=120), 100),
         (log((0, 0), (2, 100), end=150), 150, log((0, 0), end=100), None),
         # Where the log begins, another leader had gone on.
-        (log((0, 0), (1, 50), end=100), 100, log((3, 70), start=70, end=90), 70),
+        (log((0, 0), (1, 50), end=100), 100, log((3, 70), end=90), 70),
         # Another topic.
         (log((0, 0), end=100), 100, log((0, 0), end=150, topic_id=NEW), 0),
         (log((0, 0), end=100), 100, log((0, 0), end=50, topic_id=NEW), 0),
         (log((0, 0), end=100), 100, log(end=0, topic_id=NEW), 0),
-        (log((0, 0), end=100), 100, log((0, 120), start=120, end=150, topic_id=NEW), 120),
+        (log((0, 0), end=100), 100, log((0, 120), end=150, topic_id=NEW), 0),
         (log((0, 0), end=100), 0, log((0, 0), end=150, topic_id=NEW), None),
         # What is unknown proves nothing.
         (log((0, 0), end=100, topic_id=None), 100, log((0, 0), end=150, topic_id=NEW), None),
@@ -71,7 +71,7 @@ def test_the_lineage_of_an_offset() -> None:
     assert known.before(51) == Lineage(OLD, 3, 50)
     assert known.before(90) == Lineage(OLD, 4, 80)
     assert known.before(91) == Lineage(OLD)
-    assert log((3, 50), start=50, end=90).before(50) == Lineage(OLD)
+    assert log((3, 50), end=90).before(50) == Lineage(OLD)
     assert UNKNOWN.or_else(Lineage(OLD, 3, 50)) == Lineage(OLD, 3, 50)
     assert Lineage(None, 2, 40).or_else(Lineage(OLD, 3, 50)) == Lineage(OLD, 2, 40)
     assert Lineage(NEW).or_else(Lineage(OLD, 3, 50)) == Lineage(NEW, 3, 50)
@@ -110,7 +110,7 @@ def test_leaders_that_write_and_lose() -> None:
 
 def lineage_of(epochs: list[int]) -> LogLineage:
     starts = [(epoch, at) for at, epoch in enumerate(epochs) if at == 0 or epochs[at - 1] != epoch]
-    return LogLineage(OLD, tuple(starts), 0, len(epochs))
+    return LogLineage(OLD, tuple(starts), len(epochs))
 
 
 @pytest.mark.parametrize(

@@ -112,13 +112,16 @@ def test_a_topic_that_is_created_again(tmp_path: Path, end: int, limit: int | No
     assert stream.at == read_all(tmp_path)
 
 
-def test_a_topic_that_is_created_again_and_has_lost_its_first_records(tmp_path: Path) -> None:
+def test_a_topic_that_is_created_again_and_has_lost_its_first_records(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     write(tmp_path / "t-0", (0, 100, 0))
     at = read_all(tmp_path)
     write(tmp_path / "t-0", (120, 150, 0), topic_id=NEW)
-    with pytest.raises(JobError, match="it diverges at offset 120"):
+    with pytest.raises(JobError, match="it diverges at offset 0"):
         Stream(tmp_path, at).trigger()
     assert numbers(Stream(tmp_path, at, failOnDataLoss="false").drain()) == list(range(120, 150))
+    assert "t-0: offsets 0..=119 cannot be read: the log begins after them" in caplog.text
 
 
 def test_nothing_was_read_of_the_topic_before(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ An offset names a record within one lineage only. After a failover, a new leader
 offsets that were read before; a topic that is deleted and created again begins at offset 0 once more. Whoever
 continues at an offset therefore keeps a `Lineage` beside it, and asks `divergence` first.
 
->>> log = LogLineage("u1m", epochs=((0, 0), (1, 110)), start_offset=0, end_offset=190)
+>>> log = LogLineage("u1m", epochs=((0, 0), (1, 110)), end_offset=190)
 >>> log.before(190)
 Lineage(topic_id='u1m', epoch=1, epoch_start=110)
 >>> divergence(Lineage("u1m", epoch=0, epoch_start=0), 150, log).offset
@@ -51,7 +51,6 @@ class LogLineage:
     topic_id: str | None
     epochs: tuple[tuple[int, int], ...]
     """(epoch, start offset) pairs, both strictly increasing."""
-    start_offset: int
     end_offset: int
     """Exclusive."""
 
@@ -102,9 +101,9 @@ def divergence(continued: Lineage, next_offset: int, log: LogLineage) -> Diverge
         return None
     if None not in (continued.topic_id, log.topic_id) and continued.topic_id != log.topic_id:
         return Divergence(
-            log.start_offset,
+            0,
             f"offsets before {next_offset} were read of the topic {continued.topic_id}, and the log is of "
-            f"the topic {log.topic_id}: it diverges at offset {log.start_offset}",
+            f"the topic {log.topic_id}: it diverges at offset 0",
         )
     if continued.epoch is None or continued.epoch_start is None or not log.epochs:
         return None

@@ -80,7 +80,7 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         positions = {}
         for partition, log in logs.items():
             offset = resolve_start(starting, log.whole, log.end_offset)
-            offset = log.lineage.start_offset if offset is None else offset
+            offset = log.start_offset if offset is None else offset
             positions[partition] = Position(offset, log.lineage.before(offset))
         self._initial = positions_to_json(positions)
         return self._initial
@@ -145,8 +145,8 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
                 offset = found.offset
             if offset > log.lineage.end_offset:
                 losses.report(partition, log.lineage.end_offset, offset - 1, "the log ends before them")
-            elif offset < log.lineage.start_offset:
-                first = log.lineage.start_offset
+            elif offset < log.start_offset:
+                first = log.start_offset
                 losses.report(partition, offset, first - 1, "the log begins after them")
                 offset = first
             begin[partition] = offset

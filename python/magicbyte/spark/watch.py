@@ -35,8 +35,10 @@ class Log:
 
     whole: Planned
     """The plan for all of it, with one chunk for each segment."""
+    start_offset: int
+    """The first offset that retention has left."""
     lineage: LogLineage
-    """From the first offset that retention has left to the last one, undecided transactions included."""
+    """Up to the last offset of the log, undecided transactions included."""
     end_offset: int
     """The end (exclusive) of what can be read: whole batches, with `read_committed` only decided
     transactions, and unless requested nothing above the high watermark."""
@@ -121,10 +123,9 @@ class Watch:
         lineage = LogLineage(
             topic_id_of(listing),
             epochs_of(whole.plan, checkpointed_epochs(listing["path"])),
-            log_start(whole),
             end if high is None else high,
         )
-        return Log(whole, lineage, end, unreadable)
+        return Log(whole, log_start(whole), lineage, end, unreadable)
 
 
 def _description(problem: Problem) -> str:
