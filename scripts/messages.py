@@ -44,6 +44,31 @@ DATA = (
     "SnapshotHeaderRecord",
     "VotersRecord",
 )
+# Kafka's definitions do not say which fields are secret: see `src/message/secrets.rs`.
+SECRETS = {
+    "SaslAuthenticateRequest": {"authBytes": "always"},
+    "SaslAuthenticateResponse": {"authBytes": "always"},
+    "CreateDelegationTokenResponse": {"hmac": "always"},
+    "RenewDelegationTokenRequest": {"hmac": "always"},
+    "ExpireDelegationTokenRequest": {"hmac": "always"},
+    "DescribeDelegationTokenResponse": {"tokens.hmac": "always"},
+    "AlterUserScramCredentialsRequest": {"upsertions.salt": "always", "upsertions.saltedPassword": "always"},
+    # A request or response of any API.
+    "EnvelopeRequest": {"requestData": "always"},
+    "EnvelopeResponse": {"responseData": "always"},
+    "CreateTopicsRequest": {"topics.configs.value": "config"},
+    "CreateTopicsResponse": {"topics.configs.value": "config"},
+    "AlterConfigsRequest": {"resources.configs.value": "config"},
+    "IncrementalAlterConfigsRequest": {"resources.configs.value": "config"},
+    "DescribeConfigsResponse": {
+        "results.configs.value": "config",
+        "results.configs.synonyms.value": "config",
+    },
+    "FetchResponse": {"responses.partitions.records": "cluster-metadata"},
+    "FetchSnapshotResponse": {"topics.partitions.unalignedRecords": "cluster-metadata"},
+    "UserScramCredentialRecord": {"salt": "always", "storedKey": "always", "serverKey": "always"},
+    "ConfigRecord": {"value": "config"},
+}
 INTEGERS = ("int8", "int16", "uint16", "int32", "uint32", "int64")
 SCALARS = (*INTEGERS, "bool", "float64", "string", "bytes", "records", "uuid")
 MAX = 32767
@@ -96,8 +121,22 @@ pub(crate) const ERROR_NAMES: [(i16, &str); {len(codes)}] = [
 
 def written(messages: list[Json]) -> str:
     """One definition per line, so that a new version of Kafka shows as a readable difference."""
+    marked = {(message["name"], path) for message in messages for path in secret_paths(message["fields"])}
+    listed = {(name, path) for name, paths in SECRETS.items() for path in paths}
+    if marked != listed:
+        raise SystemExit(f"secret fields that no definition has: {sorted(listed - marked)}")
     lines = (json.dumps(message, separators=(",", ":"), ensure_ascii=False) for message in messages)
     return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def secret_paths(fields: list[Json], parent: str = "") -> list[str]:
+    """The paths of the fields that are marked as secret."""
+    found = []
+    for field in fields:
+        path = parent + field["name"]
+        found += [path] if "secret" in field else []
+        found += secret_paths(field.get("fields", []), f"{path}.")
+    return found
 
 
 def definitions(jar: Path) -> list[Json]:
@@ -201,12 +240,15 @@ def compact(message: Json, versions: set[int]) -> Json:
     row: Json = {key: message[key] for key in ("apiKey", "type", "name") if key in message}
     row["validVersions"] = f"{first}-{last}"
     row["flexibleVersions"] = message.get("flexibleVersions", "none")
-    row["fields"] = [compact_field(field, structs) for field in message["fields"]]
+    secrets = SECRETS.get(message["name"], {})
+    row["fields"] = [compact_field(field, structs, secrets) for field in message["fields"]]
     return row
 
 
-def compact_field(field: Json, structs: dict[str, list[Json]]) -> Json:
-    """A field, with those of its structure inside it."""
+def compact_field(
+    field: Json, structs: dict[str, list[Json]], secrets: dict[str, str], parent: str = ""
+) -> Json:
+    """A field, with those of its structure inside it. `secrets` has the paths of secret fields."""
     array, name = re.fullmatch(r"(\[\])?(\w+)", field["type"]).groups()  # type: ignore[union-attr]
     # As Kafka's classes and their JSON spell it.
     row: Json = {"name": field["name"][0].lower() + field["name"][1:]}
@@ -219,9 +261,12 @@ def compact_field(field: Json, structs: dict[str, list[Json]]) -> Json:
     default = default_of(field)
     if default not in (False, 0, ""):
         row["default"] = default
+    path = parent + row["name"]
+    if path in secrets:
+        row["secret"] = secrets[path]
     if name not in SCALARS:
         inner = field.get("fields") or structs[name]
-        row["fields"] = [compact_field(one, structs) for one in inner]
+        row["fields"] = [compact_field(one, structs, secrets, f"{path}.") for one in inner]
     return row
 
 

@@ -60,6 +60,7 @@ from magicbyte._stubs.internal_topics import (
     CommittedOffsets,
     decode_data,
     decode_record,
+    is_secret_record,
 )
 from magicbyte._stubs.lab import (
     batches_cost,
@@ -229,6 +230,7 @@ __all__ = [
     "index_keys",
     "is_directory",
     "is_partition",
+    "is_secret_record",
     "is_segment_file",
     "is_stored",
     "leader_epoch_checkpoint",

@@ -15,6 +15,11 @@ A frame is what follows the four bytes of its size. Its bytes are not trusted: a
 message raise `magicbyte.Error` with the kind ``"invalid_message"``, the byte in the frame (`position`),
 the `field`, and a text that names the message, its version and the path to the field. An API or a version
 that is not known has the kind ``"unsupported_version"``. Memory is linear in the size of the frame.
+
+What is decoded is complete, so that `encode_request` gives the same bytes. With ``secrets=False`` it is for
+logs and people: passwords, keys and tokens are ``"[hidden]"`` in texts, and None where they are bytes. Which
+fields are secret is a property of the message's definition; of configs, the name decides, as in
+``ssl.key.password``.
 """
 
 from __future__ import annotations
@@ -70,18 +75,18 @@ def apis() -> list[Api]:
     return list(_apis())
 
 
-def decode_request(frame: bytes) -> Message:
-    """Reads a request, whose header names the API and the version."""
-    return _message(_core.decode_request(frame))
+def decode_request(frame: bytes, *, secrets: bool = True) -> Message:
+    """Reads a request, whose header names the API and the version. Without `secrets`, those are hidden."""
+    return _message(_core.decode_request(frame, secrets))
 
 
-def decode_response(frame: bytes, api: int | str, api_version: int) -> Message:
+def decode_response(frame: bytes, api: int | str, api_version: int, *, secrets: bool = True) -> Message:
     """Reads the response to a request of this API (its key or name) and version.
 
     The answer to an ApiVersions request of a version that the broker does not support has version 0, and
-    `errorCode` 35.
+    `errorCode` 35. Without `secrets`, those are hidden.
     """
-    return _message(_core.decode_response(frame, _key(api), api_version))
+    return _message(_core.decode_response(frame, _key(api), api_version, secrets))
 
 
 def encode_request(

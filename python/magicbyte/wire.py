@@ -30,7 +30,9 @@ __all__ = ["Exchange", "Exchanges", "RecordSet", "WireSummary"]
 _API_NAMES = {api.key: api.name for api in apis()}
 # Their responses have names and ids of topics.
 _NAMING = frozenset({"Metadata", "CreateTopics", "DescribeTopicPartitions"})
-_MOST_NAMES = 1 << 20
+_MAX_NAMES = 1 << 18
+_MAX_NAME = 249
+"""As `Topic.validate`: other names are no topics, and would take the memory of their text."""
 
 
 class RecordSet(NamedTuple):
@@ -95,6 +97,8 @@ class Exchange:
     """The response without its size; a Produce request with `acks` 0 has none."""
     topic_ids: Mapping[str, str] = field(repr=False, compare=False)
     """Names of topics by id, as far as the capture has named them."""
+    secrets: bool = field(default=False, repr=False, compare=False)
+    """Whether `request` and `response` have passwords, keys and tokens. The frames always do."""
 
     @property
     def api(self) -> str | None:
@@ -110,17 +114,19 @@ class Exchange:
 
     @cached_property
     def request(self) -> Message | None:
-        """The request, decoded. Raises `Error` if its bytes are not such a message."""
+        """The request, decoded: without `secrets`, as `decode_request` says. Raises `Error` if its bytes are
+        not such a message.
+        """
         if self.request_frame is None or self.is_sasl_token:
             return None
-        return decode_request(self.request_frame)
+        return decode_request(self.request_frame, secrets=self.secrets)
 
     @cached_property
     def response(self) -> Message | None:
         """The response, decoded; None without its request. Raises `Error` as `request` does."""
         if self.response_frame is None or self.api_key is None or self.api_version is None:
             return None
-        return decode_response(self.response_frame, self.api_key, self.api_version)
+        return decode_response(self.response_frame, self.api_key, self.api_version, secrets=self.secrets)
 
     @property
     def client_id(self) -> str | None:
@@ -196,6 +202,7 @@ class Exchanges:
         *,
         ports: Iterable[int] = (),
         topic_ids: Mapping[str, str] | None = None,
+        secrets: bool = False,
     ) -> None:
         """Reads the files as one capture: connections go on from one to the next.
 
@@ -204,9 +211,10 @@ class Exchanges:
             ports: read only connections to these ports; none for all. Where the start of a connection is
                 missing, the server is the side with one of them, or with the smaller port.
             topic_ids: the id of each topic that the capture does not name.
+            secrets: decode passwords, keys and tokens, too, which are else hidden.
 
         """
-        self._read(lambda: _core.WireReader(list(paths), list(ports)), topic_ids)
+        self._read(lambda: _core.WireReader(list(paths), list(ports)), topic_ids, secrets)
 
     @classmethod
     def of_streams(
@@ -215,14 +223,18 @@ class Exchanges:
         responses: str | PathLike[str],
         *,
         topic_ids: Mapping[str, str] | None = None,
+        secrets: bool = False,
     ) -> Exchanges:
         """Reads the bytes of one connection from two files: those of the client and those of the server."""
         made = cls.__new__(cls)
-        made._read(lambda: _core.WireReader.of_streams(requests, responses), topic_ids)
+        made._read(lambda: _core.WireReader.of_streams(requests, responses), topic_ids, secrets)
         return made
 
-    def _read(self, reader: Callable[[], _core.WireReader], topic_ids: Mapping[str, str] | None) -> None:
+    def _read(
+        self, reader: Callable[[], _core.WireReader], topic_ids: Mapping[str, str] | None, secrets: bool
+    ) -> None:
         self._reader = reader()
+        self._secrets = secrets
         self.topic_ids: dict[str, str] = {one: topic for topic, one in (topic_ids or {}).items()}
         """Names of topics by id, as far as they are known."""
         self._blocks = self._all()
@@ -250,6 +262,7 @@ class Exchanges:
                     request,
                     response,
                     self.topic_ids,
+                    self._secrets,
                 )
                 self._learn(exchange)
                 yield exchange
@@ -263,7 +276,7 @@ class Exchanges:
             return
         for one in (response.body.get("topics") if response else None) or ():
             name, topic_id = one.get("name"), one.get("topicId")
-            if name and topic_id and len(self.topic_ids) < _MOST_NAMES:
+            if name and topic_id and len(name) <= _MAX_NAME and len(self.topic_ids) < _MAX_NAMES:
                 self.topic_ids.setdefault(topic_id, name)
 
     @property

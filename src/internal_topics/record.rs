@@ -3,6 +3,7 @@
 use crate::bytes::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::message::read::read;
+use crate::message::secrets;
 use crate::message::table::{self, Definition, Role};
 use crate::message::value::Struct;
 
@@ -43,6 +44,11 @@ impl Part<'_> {
     pub fn name(&self) -> &'static str {
         self.definition.name
     }
+
+    /// Replaces passwords, keys and tokens: texts by `[hidden]`, bytes by null.
+    pub fn hide_secrets(&mut self) {
+        secrets::hide(self.definition, &mut self.fields);
+    }
 }
 
 /// Reads a record of `topic`. Bytes after a coordinator's key or value are ignored, as Kafka does.
@@ -59,6 +65,17 @@ pub fn read_record<'a>(
         None => coordinator_record(topic, key, value),
         Some(_) => framed_record(topic, value),
     }
+}
+
+/// Whether a value of `topic` is a record of a type with secrets, also if its version is not known.
+#[cfg(feature = "python")]
+pub(crate) fn is_secret(topic: &str, value: &[u8]) -> bool {
+    let mut cursor = Cursor::new(value);
+    let (Ok(FRAME_VERSION), Ok(record_type)) = (cursor.unsigned_varint(), cursor.unsigned_varint()) else {
+        return false;
+    };
+    let known = i16::try_from(record_type).ok().and_then(|one| table::record(topic, Role::Metadata, one));
+    known.is_some_and(Definition::has_secrets)
 }
 
 /// Reads data by its name, `ConsumerProtocolSubscription` or `ConsumerProtocolAssignment`, after its version. As in

@@ -5,6 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::message::header::{API_VERSIONS, header_of};
 use crate::message::path::Path;
 use crate::message::read::read;
+use crate::message::secrets;
 use crate::message::table::{self, Role};
 use crate::message::value::{Struct, Value};
 use crate::message::write::write;
@@ -27,6 +28,17 @@ pub struct Message<'a> {
     pub header: Struct<'a>,
     /// The fields of the message.
     pub body: Struct<'a>,
+}
+
+impl Message<'_> {
+    /// Replaces passwords, keys and tokens: texts by `[hidden]`, bytes by null. So are the records of
+    /// `__cluster_metadata`, which hold those of the cluster.
+    pub fn hide_secrets(&mut self) {
+        // A version that is not known has no fields that are.
+        if let Ok(definition) = table::definition(self.kind.role(), self.api_key, self.api_version) {
+            secrets::hide(definition, &mut self.body);
+        }
+    }
 }
 
 /// Which of the two messages of an API.

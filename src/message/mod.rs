@@ -21,6 +21,7 @@ pub(crate) mod frame;
 pub(crate) mod header;
 mod path;
 pub(crate) mod read;
+pub(crate) mod secrets;
 pub(crate) mod table;
 pub(crate) mod uuid;
 pub(crate) mod value;

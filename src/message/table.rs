@@ -65,6 +65,7 @@ pub(crate) struct Field {
     /// Instead of the message's: the client id is never compact.
     flexible_versions: Option<Versions>,
     pub(crate) default: Option<FieldDefault>,
+    pub(crate) secret: Option<Secret>,
     /// Of a structure, or of an array's structures.
     #[serde(default)]
     pub(crate) fields: Vec<Field>,
@@ -80,6 +81,18 @@ pub(crate) enum FieldDefault {
     Int(i64),
     /// "null", the only text that is a default.
     Null(#[expect(dead_code, reason = "there is one text")] &'static str),
+}
+
+/// When a field's value is secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Secret {
+    /// In every message.
+    Always,
+    /// If it is the value of a secret config, whose name is in the field `name` or `key` beside it.
+    Config,
+    /// If it has records of `__cluster_metadata`, which hold the passwords and keys of the cluster.
+    ClusterMetadata,
 }
 
 /// The type of a field, or of an array's elements.

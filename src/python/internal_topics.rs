@@ -24,16 +24,24 @@ type Decoded<'py> =
 
 #[doc = docs::internal_topics!(decode_record)]
 #[pyfunction]
+#[pyo3(signature = (topic, key, value, secrets=true))]
 pub(super) fn decode_record<'py>(
     py: Python<'py>,
     topic: &str,
     key: Option<&Bound<'py, PyAny>>,
     value: Option<&Bound<'py, PyAny>>,
+    secrets: bool,
 ) -> PyResult<Decoded<'py>> {
     panics::here();
     let (key, value) = (key.map(view::content).transpose()?, value.map(view::content).transpose()?);
     let read = record::read_record(topic, key.as_deref(), value.as_deref());
-    Ok(match read.map_err(|error| to_py(py, &error))? {
+    let mut read = read.map_err(|error| to_py(py, &error))?;
+    if let TopicRecord::Known { value: Some(value), .. } = &mut read
+        && !secrets
+    {
+        value.hide_secrets();
+    }
+    Ok(match read {
         TopicRecord::Unknown(record_type) => (record_type, None, None, None, None),
         TopicRecord::Known { record_type, key, value } => {
             let name = match (&key, &value) {
@@ -46,6 +54,13 @@ pub(super) fn decode_record<'py>(
             (record_type.into(), name, key, version, value)
         }
     })
+}
+
+#[doc = docs::internal_topics!(is_secret_record)]
+#[pyfunction]
+pub(super) fn is_secret_record(topic: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    panics::here();
+    Ok(record::is_secret(topic, &view::content(value)?))
 }
 
 #[doc = docs::internal_topics!(decode_data)]

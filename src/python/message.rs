@@ -38,23 +38,30 @@ pub(super) fn error_name(code: i16) -> Option<&'static str> {
 
 #[doc = docs::message!(decode_request)]
 #[pyfunction]
-pub(super) fn decode_request<'py>(py: Python<'py>, frame: &Bound<'py, PyAny>) -> PyResult<Decoded<'py>> {
+#[pyo3(signature = (frame, secrets=true))]
+pub(super) fn decode_request<'py>(
+    py: Python<'py>,
+    frame: &Bound<'py, PyAny>,
+    secrets: bool,
+) -> PyResult<Decoded<'py>> {
     let frame = view::content(frame)?;
     let message = py.detach(|| frame::read_request(&frame)).map_err(|error| to_py(py, &error))?;
-    decoded(py, &message)
+    decoded(py, message, secrets)
 }
 
 #[doc = docs::message!(decode_response)]
 #[pyfunction]
+#[pyo3(signature = (frame, api_key, api_version, secrets=true))]
 pub(super) fn decode_response<'py>(
     py: Python<'py>,
     frame: &Bound<'py, PyAny>,
     api_key: i16,
     api_version: i16,
+    secrets: bool,
 ) -> PyResult<Decoded<'py>> {
     let frame = view::content(frame)?;
     let message = py.detach(|| frame::read_response(&frame, api_key, api_version));
-    decoded(py, &message.map_err(|error| to_py(py, &error))?)
+    decoded(py, message.map_err(|error| to_py(py, &error))?, secrets)
 }
 
 #[doc = docs::message!(encode_request)]
@@ -81,35 +88,39 @@ pub(super) fn encode_response<'py>(
     encoded(py, MessageKind::Response, api_key, api_version, header, body)
 }
 
-fn decoded<'py>(py: Python<'py>, message: &Message<'_>) -> PyResult<Decoded<'py>> {
-    let (header, body) = (dict(py, &message.header)?, dict(py, &message.body)?);
+fn decoded<'py>(py: Python<'py>, mut message: Message<'_>, secrets: bool) -> PyResult<Decoded<'py>> {
+    if !secrets {
+        message.hide_secrets();
+    }
+    let (header, body) = (dict(py, message.header)?, dict(py, message.body)?);
     Ok((message.api_key, message.api_version, header, body))
 }
 
-fn dict<'py>(py: Python<'py>, fields: &Struct<'_>) -> PyResult<Bound<'py, PyDict>> {
+/// Takes the fields, so that their memory and that of the dict are not needed at once.
+fn dict<'py>(py: Python<'py>, fields: Struct<'_>) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    for (name, value) in &fields.fields {
-        dict.set_item(PyString::intern(py, name), object(py, value)?)?;
+    for (name, value) in fields.fields {
+        dict.set_item(PyString::intern(py, &name), object(py, value)?)?;
     }
     if !fields.unknown_tagged_fields.is_empty() {
         let unknown = PyDict::new(py);
-        for (tag, bytes) in &fields.unknown_tagged_fields {
-            unknown.set_item(tag, PyBytes::new(py, bytes))?;
+        for (tag, bytes) in fields.unknown_tagged_fields {
+            unknown.set_item(tag, PyBytes::new(py, &bytes))?;
         }
         dict.set_item(UNKNOWN, unknown)?;
     }
     Ok(dict)
 }
 
-fn object<'py>(py: Python<'py>, value: &Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+fn object<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::Null => py.None().into_bound(py),
-        Value::Bool(value) => PyBool::new(py, *value).to_owned().into_any(),
-        Value::Int(n) => PyInt::new(py, *n).into_any(),
-        Value::Float(n) => PyFloat::new(py, *n).into_any(),
-        Value::Uuid(uuid) => PyString::new(py, &uuid::to_text(*uuid)).into_any(),
-        Value::String(text) => header_text(py, text)?,
-        Value::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
+        Value::Bool(value) => PyBool::new(py, value).to_owned().into_any(),
+        Value::Int(n) => PyInt::new(py, n).into_any(),
+        Value::Float(n) => PyFloat::new(py, n).into_any(),
+        Value::Uuid(uuid) => PyString::new(py, &uuid::to_text(uuid)).into_any(),
+        Value::String(text) => header_text(py, &text)?,
+        Value::Bytes(bytes) => PyBytes::new(py, &bytes).into_any(),
         Value::Array(elements) => {
             let list = PyList::empty(py);
             for element in elements {

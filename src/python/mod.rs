@@ -74,7 +74,7 @@ mod _core {
         PyConverter, set_last_offset, set_max_timestamp, set_partition_leader_epoch,
     };
     #[pymodule_export]
-    use crate::python::internal_topics::{CommittedOffsets, decode_data, decode_record};
+    use crate::python::internal_topics::{CommittedOffsets, decode_data, decode_record, is_secret_record};
     #[pymodule_export]
     use crate::python::jobs::{
         PyChunkDecoder, PySurveyInParts, is_partition, is_segment_file, list_partition, offset_for_timestamp,

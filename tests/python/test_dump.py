@@ -14,9 +14,9 @@ import pytest
 from conftest import KAFKA, PARTITIONS, Cli
 from digest import expected
 from kafka_dumps import DUMPS, LOG, SHA256, SIDECARS, damaged, lines_of, same
-from magicbyte.cli.internal_records import compact_json
+from magicbyte.cli.internal_records import compact_json, decoder_for
 from magicbyte.errors import Error
-from magicbyte.internal_topics.decode import DECODERS, DELETED
+from magicbyte.internal_topics.decode import DELETED
 
 # --- segments -----------------------------------------------------------------------------------
 
@@ -166,7 +166,7 @@ def int16(n: int) -> bytes:
 
 def decoded(line: dict[str, Any], data: bytes) -> Any:
     """The message's JSON, read in a record of its topic."""
-    decode = DECODERS[line["topic"]]
+    decode = decoder_for(line["topic"], "", secrets=True)
     assert decode is not None
     if line["topic"] in ("metadata", "remote-log-metadata"):
         found = decode(None, bytes([1, line["type"], line["version"]]) + data)

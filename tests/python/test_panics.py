@@ -124,6 +124,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "response_record_sets": lambda: c.response_record_sets(b"\0", 1, 4),
         "parse_message_indexes": lambda: c.parse_message_indexes(b"\0"),
         "decode_record": lambda: c.decode_record("__consumer_offsets", b"\0\1\0\0\0\0\0\0\0\0", None),
+        "is_secret_record": lambda: c.is_secret_record("__cluster_metadata", b"\1\x0b\0"),
         "decode_data": lambda: c.decode_data("ConsumerProtocolAssignment", b"\0\0\0\0\0\0\0\0\0\0"),
         "parse_schema_framing": lambda: c.parse_schema_framing(b"\0\0\0\0\1"),
         "partition_metadata": lambda: c.partition_metadata("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"),

@@ -6,17 +6,21 @@ from magicbyte._stubs.batches import LegacyBatch, RecordBatch
 from magicbyte.errors import Error
 
 def decode_record(
-    topic: str, key: bytes | None, value: bytes | None
+    topic: str, key: bytes | None, value: bytes | None, secrets: bool = True
 ) -> tuple[int, str | None, dict[str, Any] | None, int | None, dict[str, Any] | None]:
     """Decodes a record of `topic` as Kafka's JSON converters do: its type and Kafka's name of that, the key,
     the value's version, and the value.
 
     The name is that of the message, without `Key`; None for a type that is not known, of which nothing is
     decoded. Only coordinators' records have a key, and tombstones have no value. Bytes are in base64, uuids
-    in Kafka's text form, and tagged fields only there if they differ from their default.
+    in Kafka's text form, and tagged fields only there if they differ from their default. Without `secrets`,
+    passwords and keys are hidden.
 
     Raises Error with `position` in the key or value.
     """
+
+def is_secret_record(topic: str, value: bytes) -> bool:
+    """Whether a value of `topic` is a record of a type with secrets, also if it cannot be decoded."""
 
 def decode_data(name: str, data: bytes) -> dict[str, Any]:
     """Decodes `ConsumerProtocolSubscription` or `ConsumerProtocolAssignment`, after its version.

@@ -7,11 +7,13 @@ _Message = tuple[int, int, dict[str, Any], dict[str, Any]]
 def apis() -> list[tuple[int, str, int, int]]:
     """Key, name, oldest and newest version of each API, by key."""
 
-def decode_request(frame: bytes) -> _Message:
-    """The request in a frame: API key, version, header, body."""
+def decode_request(frame: bytes, secrets: bool = True) -> _Message:
+    """The request in a frame: API key, version, header, body. Without `secrets`, those are hidden."""
 
-def decode_response(frame: bytes, api_key: int, api_version: int) -> _Message:
-    """The response in a frame, to a request of this API and version: API key, version, header, body."""
+def decode_response(frame: bytes, api_key: int, api_version: int, secrets: bool = True) -> _Message:
+    """The response in a frame, to a request of this API and version: API key, version, header, body. Without
+    `secrets`, those are hidden.
+    """
 
 def encode_request(api_key: int, api_version: int, header: dict[str, Any], body: dict[str, Any]) -> bytes:
     """The frame of a request, without its size."""

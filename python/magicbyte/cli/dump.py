@@ -24,6 +24,7 @@ __all__ = ["dump"]
 @selection_options
 @click.option("--no-records", is_flag=True, help="Print batches only.")
 @options.decode
+@options.show_secrets
 @typed_text
 @options.max_decompressed_bytes
 def dump(
@@ -32,6 +33,7 @@ def dump(
     selection: Selection,
     no_records: bool,
     decode: str,
+    show_secrets: bool,
     text: TypedText | None,
     max_decompressed_bytes: int,
 ) -> int:
@@ -42,7 +44,8 @@ def dump(
     .kafka_cleanshutdown *-offset-checkpoint), or a directory, whose segments are printed.
 
     Everything in the file is shown, including control records and aborted records. The records of Kafka's
-    internal topics, such as __consumer_offsets, are decoded. With --value-format, so is each value, by the
+    internal topics, such as __consumer_offsets, are decoded; passwords and keys in them are hidden, unless
+    --show-secrets is given. With --value-format, so is each value, by the
     schema that it names; one that cannot be decoded is reported, and printed as it is. With --validate so is
     JSON that its schema does not allow.
 
@@ -66,6 +69,7 @@ def dump(
         files,
         selection,
         decode=decode,
+        show_secrets=show_secrets,
         typed=text,
         no_records=no_records,
         max_decompressed_bytes=max_decompressed_bytes,

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import replace
 from typing import Any
 
 from magicbyte.errors import Error
-from magicbyte.internal_topics.decode import DECODERS, Decode, decoder_of_topic
+from magicbyte.internal_topics.decode import DECODERS, Decoder, decoder_of_topic
 
-__all__ = ["compact_json", "decoded_text", "decoder_for", "topic_of_file"]
+__all__ = ["HIDDEN", "compact_json", "decoded_text", "decoder_for", "topic_of_file"]
 
+HIDDEN = "[hidden]"
+"""In the place of a value with secrets that cannot be decoded."""
+_SHOWN = 64 << 10
+"""Bytes of a value that does not decode: its hex digits take several times their memory."""
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 _ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
 
@@ -22,19 +27,20 @@ def topic_of_file(path: str) -> str:
     return re.sub(r"-\d+$", "", directory)
 
 
-def decoder_for(name: str, topic: str) -> Decode | None:
+def decoder_for(name: str, topic: str, *, secrets: bool) -> Decoder | None:
     """The decoder of this name, or None; `auto` chooses by the topic."""
-    return DECODERS[decoder_of_topic(topic) if name == "auto" else name]
+    decoder = DECODERS[decoder_of_topic(topic) if name == "auto" else name]
+    return decoder and replace(decoder, secrets=secrets)
 
 
 def decoded_text(
-    decode: Decode, offset: int, key: bytes | None, value: bytes | None
+    decode: Decoder, offset: int, key: bytes | None, value: bytes | None
 ) -> tuple[str, Error | None]:
     """The end of a record's line, as Kafka's decoders print it, and the error, if the record has one.
 
     What cannot be decoded is named in Kafka's words, followed by the value in hex.
     """
-    payload = "" if value is None else f" payload: {value.hex()}"
+    payload = "" if value is None else f" payload: {HIDDEN if decode.hides(value) else _hex(value)}"
     try:
         decoded = decode(key, value)
     except LookupError as unknown:
@@ -43,6 +49,11 @@ def decoded_text(
         return f" key: Error at offset {offset}, skipping. {error}{payload}", error
     text = "" if decoded.key is None else f" key: {compact_json(decoded.key)}"
     return f"{text} payload: {_value_text(decoded.value)}", None
+
+
+def _hex(value: bytes) -> str:
+    shown = value[:_SHOWN].hex()
+    return shown if len(value) <= _SHOWN else f"{shown}... ({len(value)} bytes)"
 
 
 def _value_text(value: dict[str, Any] | str | None) -> str:

@@ -22,7 +22,7 @@ from magicbyte.cli.sidecar_entries import base_offset, is_sidecar, read_sidecar,
 from magicbyte.cli.terminal import print_data, print_problem
 from magicbyte.enums import Compression, TimestampType
 from magicbyte.errors import Error
-from magicbyte.internal_topics.decode import Decode
+from magicbyte.internal_topics.decode import Decoder
 
 if TYPE_CHECKING:
     from magicbyte.cli.typed_text import TypedText
@@ -42,12 +42,13 @@ def print_as_kafka(
     selection: Selection,
     *,
     decode: str,
+    show_secrets: bool = False,
     typed: TypedText | None = None,
     no_records: bool,
     max_decompressed_bytes: int,
 ) -> int:
     """Prints the batches, records and entries of files; returns the exit code."""
-    printer = _Printer(selection, decode, typed, no_records, max_decompressed_bytes)
+    printer = _Printer(selection, decode, show_secrets, typed, no_records, max_decompressed_bytes)
     for file in files:
         if printer.full:
             break
@@ -65,14 +66,16 @@ class _Printer:
         self,
         selection: Selection,
         decode: str,
+        show_secrets: bool,
         typed: TypedText | None,
         no_records: bool,
         max_decompressed_bytes: int,
     ) -> None:
         self._selection = selection
         self._decode = decode
+        self._show_secrets = show_secrets
         self._typed = typed
-        self._decoder: Decode | None = None
+        self._decoder: Decoder | None = None
         self._no_records = no_records
         self._max_decompressed_bytes = max_decompressed_bytes
         self._left = selection.max_records
@@ -84,7 +87,7 @@ class _Printer:
 
     def file(self, path: str) -> None:
         print_data(f"Dumping {path}", _first_line(os.path.basename(path)))
-        self._decoder = decoder_for(self._decode, topic_of_file(path))
+        self._decoder = decoder_for(self._decode, topic_of_file(path), secrets=self._show_secrets)
         end = 0
         try:
             size = size_of(path)

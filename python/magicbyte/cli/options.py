@@ -234,6 +234,15 @@ def decode(command: F) -> F:
     )(command)
 
 
+def show_secrets(command: F) -> F:
+    """`--show-secrets`"""
+    return click.option(
+        "--show-secrets",
+        is_flag=True,
+        help="Show passwords, keys and tokens in decoded messages, which are else [hidden] or null.",
+    )(command)
+
+
 def key_format(help_text: str, *, documents: bool = False) -> Callable[[F], F]:
     """`--key-format`; with `documents`, also those of documents and of schemas."""
     return _format("--key-format", help_text, documents)

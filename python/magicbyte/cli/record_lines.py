@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from magicbyte import _core
 from magicbyte.cli.exits import CLEAN, PROBLEMS
-from magicbyte.cli.internal_records import decoder_for
+from magicbyte.cli.internal_records import HIDDEN, decoder_for
 from magicbyte.cli.record_reading import Reader, Select
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.terminal import is_terminal, json_line, print_bytes, print_data
 from magicbyte.enums import IsolationLevel
 from magicbyte.errors import Error
 from magicbyte.expressions.record_filter import RecordFilter
-from magicbyte.internal_topics.decode import Decode
+from magicbyte.internal_topics.decode import Decoder
 from magicbyte.jobs.columns import RECORDS_WITH_METADATA
 from magicbyte.jobs.reading import ReadOptions, no_rows
 from magicbyte.model import PartitionListing
@@ -45,6 +45,8 @@ class Lines:
     null: str
     decode: str
     """The decoder of internal topics, for JSON lines only."""
+    show_secrets: bool
+    """Whether decoded records have passwords and keys."""
 
     def writer(self) -> _core.LineWriter:
         """Writes lines for standard output.
@@ -62,10 +64,10 @@ class Lines:
             null=self.null,
         )
 
-    def decoder(self, topic: str) -> Decode | None:
+    def decoder(self, topic: str) -> Decoder | None:
         """What decodes the records of a topic."""
         is_json = self.format == "jsonl" and self.template is None
-        return decoder_for(self.decode, topic) if is_json else None
+        return decoder_for(self.decode, topic, secrets=self.show_secrets) if is_json else None
 
 
 def print_records(
@@ -99,7 +101,7 @@ def print_records(
 
 
 def _decoded(
-    records: pa.RecordBatch, writer: _core.LineWriter, decoder: Decode, reader: Reader
+    records: pa.RecordBatch, writer: _core.LineWriter, decoder: Decoder, reader: Reader
 ) -> Iterator[dict[str, Any]]:
     """Records of an internal topic: the decoded key and value replace the bytes."""
     payloads = zip(*(records.column(name).to_pylist() for name in ("key", "value")), strict=True)
@@ -111,6 +113,8 @@ def _decoded(
             yield row | {"recordType": str(unknown)}
         except Error as error:
             reader.problem(f"record at offset {row['offset']}: {error}")
+            if decoder.hides(value):
+                row |= {name: HIDDEN for name in ("value", "invalidValue") if name in row}
             yield row | {"error": str(error)}
         else:
             shown = None if value is None else decoded.value

@@ -54,6 +54,7 @@ __all__ = ["records"]
 @schema_registry
 @validate_option
 @options.decode
+@options.show_secrets
 @options.isolation_level
 @options.max_decompressed_bytes
 def records(
@@ -74,6 +75,7 @@ def records(
     registry_config: str | None,
     validate: bool,
     decode: str,
+    show_secrets: bool,
     isolation_level: IsolationLevel,
     max_decompressed_bytes: int,
 ) -> int:
@@ -81,7 +83,7 @@ def records(
 
     SRC is a partition directory, a directory of them, or a segment file. Damaged batches are left out and
     reported on standard error. In the JSON of Kafka's internal topics, such as __consumer_offsets, keys and
-    values are decoded into objects.
+    values are decoded into objects; passwords and keys in them are hidden, unless --show-secrets is given.
 
     With the format json, a key or value that is not JSON is null, and shown as text in the additional field
     invalidKey or invalidValue. With avro and protobuf, and with json if there is a --schema-registry, it
@@ -129,7 +131,8 @@ def records(
     if keys and "key" in by_schema:
         raise click.UsageError(f"--key is not for keys in the format {key_format}: see --where")
     formats |= dict.fromkeys(by_schema, "json")
-    lines = Lines(line_format, template, formats["key"], formats["value"], "NULL" if nulls else "", decode)
+    null = "NULL" if nulls else ""
+    lines = Lines(line_format, template, formats["key"], formats["value"], null, decode, show_secrets)
     wanted = [options.key_bytes(key, key_format) for key in keys]
     try:
         writer = lines.writer()

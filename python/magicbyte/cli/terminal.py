@@ -6,6 +6,7 @@ ends that forge a line of ours, and characters that reverse the direction of wri
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -48,11 +49,17 @@ def plain(text: str) -> str:
 
 
 def json_line(document: Any) -> str:
-    """JSON on one line, with JSON's escapes for the characters that `plain` would escape."""
-    text = json.dumps(document, ensure_ascii=False)
+    """JSON on one line, with JSON's escapes for the characters that `plain` would escape; bytes in base64."""
+    text = json.dumps(document, ensure_ascii=False, default=_base64)
     if text.isprintable():
         return text
     return _JSON_HIDDEN.sub(lambda one: one[0] if one[0].isprintable() else json.dumps(one[0])[1:-1], text)
+
+
+def _base64(value: object) -> str:
+    if not isinstance(value, bytes):
+        raise TypeError(f"JSON has no {type(value).__name__}")
+    return base64.b64encode(value).decode()
 
 
 def is_terminal() -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -58,6 +57,7 @@ class _Wire(click.Command):
 @click.option(
     "--json", "as_json", is_flag=True, help="Print every exchange in full, one JSON document a line."
 )
+@options.show_secrets
 @click.option(
     "--parquet",
     metavar="FILE",
@@ -78,6 +78,7 @@ def wire(
     ports: tuple[int, ...],
     topic_ids: dict[str, str],
     as_json: bool,
+    show_secrets: bool,
     parquet: str | None,
     out: str | None,
 ) -> int:
@@ -101,7 +102,9 @@ def wire(
 
     `magicbyte wire record` is a proxy that makes a capture where none can be taken; see its --help.
 
-    --json has bytes and record sets in base64. Passwords and other tokens of SASL are left out.
+    --json has bytes and record sets in base64. Passwords, keys and tokens are left out, as are the records of
+    __cluster_metadata: texts are [hidden], bytes null, unless --show-secrets is given. --extract writes
+    records as they are.
 
     \b
     tcpdump -i any -w kafka.pcap port 9092
@@ -121,28 +124,25 @@ def wire(
         raise click.UsageError("expected capture files, or both --requests and --responses")
     if sum((as_json, parquet is not None, out is not None)) > 1:
         raise click.UsageError("--json, --parquet and --extract exclude each other")
+    if show_secrets and not as_json:
+        raise click.UsageError("--show-secrets goes with --json: nothing else shows messages in full")
     if requests is not None and responses is not None:
-        exchanges = Exchanges.of_streams(requests, responses, topic_ids=topic_ids)
+        exchanges = Exchanges.of_streams(requests, responses, topic_ids=topic_ids, secrets=show_secrets)
     else:
-        exchanges = Exchanges(captures, ports=ports, topic_ids=topic_ids)
+        exchanges = Exchanges(captures, ports=ports, topic_ids=topic_ids, secrets=show_secrets)
     if out is not None:
         report = extract(exchanges, out, sources=[one for one in (*captures, *streams) if one])
         _print_extracted(report)
         return _print_summary(exchanges, report["problems"], report["problems_left_out"])
-    failed = 0
     if parquet is not None:
         from magicbyte.jobs.conversations import write_parquet
 
         failed = write_parquet(exchanges, parquet)
-    elif as_json:
-        for exchange in exchanges:
-            document, problems = _document(exchange)
-            print_data(json_line(document))
-            failed += bool(problems)
     else:
-        print_line(_HEAD)
-        for exchange in exchanges:
-            failed += _print_exchange(exchange)
+        if not as_json:
+            print_line(_HEAD)
+        # Not a loop, whose variable would keep an exchange while the next one is read.
+        failed = sum(map(_print_json if as_json else _print_exchange, exchanges))
     summary = exchanges.summary
     code = _print_summary(exchanges, summary.problems, summary.problems_left_out)
     return PROBLEMS if failed else code
@@ -182,6 +182,13 @@ def _size(frame: bytes | None) -> str:
     return "-" if frame is None else f"{len(frame):,}"
 
 
+def _print_json(one: Exchange) -> bool:
+    """Prints a document; returns whether the exchange has a message that cannot be decoded."""
+    document, problems = _document(one)
+    print_data(json_line(document))
+    return bool(problems)
+
+
 def _document(one: Exchange) -> tuple[dict[str, Any], list[str]]:
     """An exchange as JSON, and why messages in it cannot be decoded."""
     from magicbyte.errors import Error
@@ -211,21 +218,12 @@ def _document(one: Exchange) -> tuple[dict[str, Any], list[str]]:
         "latency": one.latency,
         "request_bytes": None if one.request_frame is None else len(one.request_frame),
         "response_bytes": None if one.response_frame is None else len(one.response_frame),
-        "request": request and _plain(request.body),
-        "response": response and _plain(response.body),
+        "request": request and request.body,
+        "response": response and response.body,
         "errors": errors,
         "problems": problems,
     }
     return document, problems
-
-
-def _plain(value: Any) -> Any:
-    """A message's value as JSON has it: bytes in base64, without the secrets of SaslAuthenticate."""
-    if isinstance(value, dict):
-        return {str(name): None if name == "authBytes" else _plain(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 
 def _print_extracted(report: ExtractReport) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from magicbyte import _core
@@ -19,7 +17,7 @@ from magicbyte.internal_topics.names import (
     TRANSACTION_STATE,
 )
 
-__all__ = ["DECODERS", "Decode", "Decoded", "decoder_of_topic"]
+__all__ = ["DECODERS", "Decoded", "Decoder", "decoder_of_topic"]
 
 DELETED = "<DELETE>"
 _MEMBER_DATA = (
@@ -39,30 +37,45 @@ class Decoded:
     """`<DELETE>` for a coordinator's tombstone."""
 
 
-Decode = Callable[[bytes | None, bytes | None], Decoded]
-"""Decodes a key and a value. Raises LookupError for unknown types of records, and Error for invalid bytes."""
+@dataclass(frozen=True)
+class Decoder:
+    """Decodes the records of a topic."""
+
+    topic: str
+    secrets: bool = False
+    """Whether passwords and keys are shown; else they are hidden: texts are `[hidden]`, bytes None."""
+
+    def __call__(self, key: bytes | None, value: bytes | None) -> Decoded:
+        """Decodes a key and a value.
+
+        Raises:
+            LookupError: for unknown types of records.
+            Error: for invalid bytes.
+
+        """
+        kind, name, key_data, version, data = _core.decode_record(self.topic, key, value, self.secrets)
+        if name is None:
+            raise LookupError(kind)
+        if key_data is None:
+            name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
+            return Decoded(name, None, {"type": name, "version": version, "data": data})
+        decoded_key = {"type": str(kind), "data": key_data}
+        if data is None:
+            return Decoded(name, decoded_key, DELETED)
+        if name == "GroupMetadata" and data["protocolType"] == "consumer":
+            for member in data["members"]:
+                for field, message in _MEMBER_DATA:
+                    member[field] = _member_data(message, member[field])
+        return Decoded(name, decoded_key, {"version": str(version), "data": data})
+
+    def hides(self, value: bytes | None) -> bool:
+        """Whether a value that does not decode is not to be shown either."""
+        return value is not None and not self.secrets and _core.is_secret_record(self.topic, value)
 
 
 def decoder_of_topic(topic: str) -> str:
     """The key in `DECODERS` for a topic; `none` for any topic that is not internal."""
     return _NAMES.get(topic, "none")
-
-
-def _decode(topic: str, key: bytes | None, value: bytes | None) -> Decoded:
-    kind, name, key_data, version, data = _core.decode_record(topic, key, value)
-    if name is None:
-        raise LookupError(kind)
-    if key_data is None:
-        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
-        return Decoded(name, None, {"type": name, "version": version, "data": data})
-    decoded_key = {"type": str(kind), "data": key_data}
-    if data is None:
-        return Decoded(name, decoded_key, DELETED)
-    if name == "GroupMetadata" and data["protocolType"] == "consumer":
-        for member in data["members"]:
-            for field, message in _MEMBER_DATA:
-                member[field] = _member_data(message, member[field])
-    return Decoded(name, decoded_key, {"version": str(version), "data": data})
 
 
 def _member_data(name: str, text: str) -> Any:
@@ -80,7 +93,7 @@ _NAMES = {
     CLUSTER_METADATA: "metadata",
     REMOTE_LOG_METADATA: "remote-log-metadata",
 }
-DECODERS: dict[str, Decode | None] = {
+DECODERS: dict[str, Decoder | None] = {
     "none": None,
-    **{name: partial(_decode, topic) for topic, name in _NAMES.items()},
+    **{name: Decoder(topic) for topic, name in _NAMES.items()},
 }

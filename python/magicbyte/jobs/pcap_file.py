@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 import threading
@@ -34,7 +35,8 @@ class PcapFile:
     """A new file, complete after each segment; any number of threads may write."""
 
     def __init__(self, path: str, max_bytes: int) -> None:
-        """Creates the file. When it has `max_bytes` or cannot be written, the rest is left out.
+        """Creates the file, for its owner alone. When it has `max_bytes` or cannot be written, the rest is
+        left out.
 
         Raises:
             OSError: if the file exists or cannot be created.
@@ -43,7 +45,8 @@ class PcapFile:
         self._path = path
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._file = open(path, "xb", buffering=0)  # noqa: SIM115 (closed by `close`)
+        # Passwords may be in it.
+        self._file = open(path, "xb", buffering=0, opener=_private)  # noqa: SIM115 (closed by `close`)
         self._size = 0
         self._problem: str | None = None
         self._write(_HEADER)
@@ -82,6 +85,10 @@ class PcapFile:
         """Ends the file; later packets are left out."""
         with self._lock:
             self._file.close()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 class CapturedConnection:

@@ -7,9 +7,13 @@ the value's version, and the value.
 
 The name is that of the message, without `Key`; None for a type that is not known, of which nothing is
 decoded. Only coordinators' records have a key, and tombstones have no value. Bytes are in base64, uuids
-in Kafka's text form, and tagged fields only there if they differ from their default.
+in Kafka's text form, and tagged fields only there if they differ from their default. Without `secrets`,
+passwords and keys are hidden.
 
 Raises Error with `position` in the key or value."
+    };
+    (is_secret_record) => {
+        r"Whether a value of `topic` is a record of a type with secrets, also if it cannot be decoded."
     };
     (decode_data) => {
         r"Decodes `ConsumerProtocolSubscription` or `ConsumerProtocolAssignment`, after its version.

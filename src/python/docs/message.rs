@@ -5,10 +5,11 @@ macro_rules! message {
         r"Key, name, oldest and newest version of each API, by key."
     };
     (decode_request) => {
-        r"The request in a frame: API key, version, header, body."
+        r"The request in a frame: API key, version, header, body. Without `secrets`, those are hidden."
     };
     (decode_response) => {
-        r"The response in a frame, to a request of this API and version: API key, version, header, body."
+        r"The response in a frame, to a request of this API and version: API key, version, header, body. Without
+`secrets`, those are hidden."
     };
     (encode_request) => {
         r"The frame of a request, without its size."
