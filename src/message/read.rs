@@ -11,10 +11,22 @@ use crate::message::value::{Struct, Value};
 /// The longest string that Kafka reads and writes.
 pub(crate) const MAX_STRING: usize = i16::MAX as usize;
 
+/// Elements of an array and tagged fields of a structure that Kafka 4.4 reads.
+const MAX_ELEMENTS: usize = 1_000_000;
+const MAX_TAGGED_FIELDS: u32 = 10_000;
+/// The memory of a message's values, in bytes: for each byte of the message, for any message besides, and for all
+/// of it. Values of messages that Kafka sends take up to 25 times their bytes, those of a hostile one 70 times.
+const VALUES_PER_BYTE: usize = 32;
+const VALUES_OF_ANY: usize = 16 << 20;
+const MAX_VALUES: usize = 128 << 20;
+/// The memory of an allocation besides its content, and of a map with one tagged field, in bytes.
+const ALLOCATION: usize = 16;
+const TAGGED_FIELD: usize = 320;
+
 /// Reads a message of this version off the front of `data`, which begins at byte `position` of its frame. Returns
 /// it with its size.
 ///
-/// Nothing is reserved from a count, which also cannot be larger than the bytes that are left.
+/// A count cannot be larger than the bytes that are left. The memory of all values is bounded before it is reserved.
 pub(crate) fn read<'a>(
     definition: &'static Definition,
     version: i16,
@@ -27,6 +39,7 @@ pub(crate) fn read<'a>(
         path: Path::new(definition, version),
         version,
         flexible: definition.is_flexible(version),
+        budget: (VALUES_OF_ANY + VALUES_PER_BYTE.saturating_mul(data.len())).min(MAX_VALUES),
     };
     match reader.structure(&definition.fields) {
         Ok(read) => Ok((read, data.len() - reader.cursor.remaining())),
@@ -41,9 +54,26 @@ struct Reader<'a> {
     path: Path,
     version: i16,
     flexible: bool,
+    /// The memory that is left for values, in bytes.
+    budget: usize,
 }
 
 impl<'a> Reader<'a> {
+    /// Takes the memory of an allocation from the budget.
+    fn reserve(&mut self, bytes: usize) -> Result<()> {
+        match self.budget.checked_sub(bytes + ALLOCATION) {
+            Some(left) => self.budget = left,
+            None => {
+                let why = format_args!(
+                    "the values of the message take too much memory: expected at most {VALUES_OF_ANY} bytes and \
+                     {VALUES_PER_BYTE} for each of its own, and at most {MAX_VALUES}"
+                );
+                return Err(self.path.error(why));
+            }
+        }
+        Ok(())
+    }
+
     /// After an error, the path and the cursor are where it occurred.
     #[cold]
     fn placed(&self, error: Error) -> Error {
@@ -56,14 +86,16 @@ impl<'a> Reader<'a> {
     }
 
     fn structure(&mut self, fields: &'static [Field]) -> Result<Struct<'a>> {
-        let mut read = Struct::default();
-        for field in fields {
-            if field.versions.contain(self.version) && field.tag(self.version).is_none() {
-                self.path.enter(field.name);
-                let value = self.field(field)?;
-                self.path.leave();
-                read.fields.push((Cow::Borrowed(field.name), value));
-            }
+        let version = self.version;
+        let here = || fields.iter().filter(|field| field.versions.contain(version));
+        let count = here().count();
+        self.reserve(count * size_of::<(Cow<'a, str>, Value<'a>)>())?;
+        let mut read = Struct { fields: Vec::with_capacity(count), ..Struct::default() };
+        for field in here().filter(|field| field.tag(version).is_none()) {
+            self.path.enter(field.name);
+            let value = self.field(field)?;
+            self.path.leave();
+            read.fields.push((Cow::Borrowed(field.name), value));
         }
         if self.flexible {
             self.tagged_fields(fields, &mut read)?;
@@ -72,7 +104,13 @@ impl<'a> Reader<'a> {
     }
 
     fn tagged_fields(&mut self, fields: &'static [Field], read: &mut Struct<'a>) -> Result<()> {
-        for _ in 0..self.cursor.unsigned_varint()? {
+        let count = self.cursor.unsigned_varint()?;
+        if count > MAX_TAGGED_FIELDS {
+            let why = format_args!("{count} tagged fields: expected at most {MAX_TAGGED_FIELDS}");
+            return Err(self.path.error(why));
+        }
+        for _ in 0..count {
+            self.reserve(TAGGED_FIELD)?;
             let tag = self.cursor.unsigned_varint()?;
             let size = self.cursor.unsigned_varint()? as usize;
             let bytes = self.cursor.take(size)?;
@@ -120,7 +158,11 @@ impl<'a> Reader<'a> {
             let left = self.cursor.remaining();
             return Err(self.path.error(format_args!("{count} elements, but {left} bytes are left")));
         }
-        let mut elements = Vec::new();
+        if count > MAX_ELEMENTS {
+            return Err(self.path.error(format_args!("{count} elements: expected at most {MAX_ELEMENTS}")));
+        }
+        self.reserve(count * size_of::<Value<'a>>())?;
+        let mut elements = Vec::with_capacity(count);
         for index in 0..count {
             self.path.enter_element(index);
             let element = match field.kind.element {

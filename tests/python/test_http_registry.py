@@ -165,6 +165,32 @@ def test_a_gigabyte(server: Server) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" + b"[]," * 20_000_000 + b"[]]",
+        b'["' + b'","' * 20_000_000 + b'"]',
+        b"[" + b'{"a":0},' * 5_000_000 + b"0]",
+        b'{"subject":"\\"",' + b"0," * 2_000_000 + b"0}",
+        b"[" * 50_000_000,
+    ],
+    ids=["lists", "texts", "objects", "numbers", "depth"],
+)
+def test_many_values(server: Server, data: bytes) -> None:
+    """They would take 20 times their text."""
+    server.answer = lambda handler: handler.raw(data)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(RegistryError, match="not JSON of at most 1,000,000 values"):
+        registry(server, timeout=60).subjects()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 << 10
+
+
+def test_a_long_schema_is_not_many_values(server: Server) -> None:
+    text = json.dumps([f"int{n}" for n in range(200_000)] * 6)
+    server.answer = lambda handler: handler.json(version(text=text))
+    assert registry(server, timeout=60).version("a", 1).schema.text == text
+
+
 def test_a_compressed_answer_is_not_expanded(server: Server) -> None:
     server.answer = lambda handler: handler.raw(b"\x1f\x8b" + bytes(100), content_encoding="gzip")
     with pytest.raises(RegistryError, match="is not JSON"):

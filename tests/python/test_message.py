@@ -192,3 +192,52 @@ def is_message(frame: bytes, *response: int) -> bool:
     once = written(read)
     assert written(decode(once, *((read.api_key, read.api_version) if response else ()))) == once
     return True
+
+
+def varint(n: int) -> bytes:
+    out = b""
+    while n > 127:
+        out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n])
+
+
+def metadata(count: int, topics: bytes, tags: bytes = b"\0") -> bytes:
+    """A Metadata request of version 9 with this many topics."""
+    return struct.pack(">hhihs", 3, 9, 7, 1, b"x") + b"\0" + varint(count + 1) + topics + b"\0\0\0" + tags
+
+
+def test_values_are_bounded() -> None:
+    """As Kafka 4.4 does: 1,000,000 elements and 10,000 tagged fields; and the memory of all values together."""
+    most = 900_000
+    names = struct.pack(">hhih", 3, 1, 7, -1) + struct.pack(">i", most) + b"\0\3abc" * most
+    assert len(decode_request(names).body["topics"]) == most
+    error = failed(decode_request, metadata(1_000_001, b"\1\0" * 1_000_001))
+    assert (error.kind, error.field) == ("invalid_message", "topics")
+    assert "1000001 elements: expected at most 1000000" in str(error)
+    tags = b"".join(varint(1000 + tag) + b"\0" for tag in range(10_001))
+    assert len(decode_request(metadata(0, b"", varint(10_000) + tags[:-3])).body) == 5
+    error = failed(decode_request, metadata(0, b"", varint(10_001) + tags))
+    assert "10001 tagged fields: expected at most 10000" in str(error)
+    # Structures of few bytes, and tagged fields in each.
+    for topic in (b"\1\0", b"\1\1\1\0"):
+        error = failed(decode_request, metadata(999_999, topic * 999_999))
+        assert "the values of the message take too much memory" in str(error)
+    # Nested arrays, each as long as the bytes allow.
+    partitions = varint(990_001) + bytes(4 * 990_000)
+    group = struct.pack(">hhih", 9, 6, 7, -1) + b"\0" + b"\2g" + b"\4"
+    error = failed(decode_request, group + (b"\2t" + partitions + b"\0") * 3 + b"\0")
+    assert "OffsetFetchRequest version 6" in str(error)
+    # What brokers send is far from the limit: 100,000 partitions in one response.
+    body = {
+        "topics": [
+            {
+                "name": "topic",
+                "partitions": [
+                    {"partitionIndex": n, "replicaNodes": [1, 2, 3], "isrNodes": [1, 2, 3]}
+                    for n in range(100_000)
+                ],
+            }
+        ]
+    }
+    frame = encode_response("Metadata", 12, body)
+    assert len(decode_response(frame, "Metadata", 12).body["topics"][0]["partitions"]) == 100_000

@@ -40,12 +40,14 @@ SCHEMA = pa.schema(
 """A row for each exchange; topics and errors are null, and there is a problem, if it cannot be decoded."""
 
 _ROWS = 10_000
+_BYTES = 16 << 20
+"""Of the frames whose rows are written together: their topics' names are among them."""
 
 
 def write_parquet(exchanges: Exchanges, path: str) -> int:
     """Writes the exchanges to a file, which appears when it is complete. Returns how many cannot be decoded.
 
-    Memory: 10,000 rows.
+    Memory: 10,000 rows, or the names in 16 MiB of frames.
 
     Raises:
         RefusedError: if the file exists.
@@ -59,13 +61,16 @@ def write_parquet(exchanges: Exchanges, path: str) -> int:
     try:
         with pq.ParquetWriter(unfinished, SCHEMA, compression="zstd") as writer:
             rows: list[dict[str, Any]] = []
+            size = 0
             for exchange in exchanges:
                 row = _row(exchange)
                 undecoded += row["problem"] is not None
                 rows.append(row)
-                if len(rows) == _ROWS:
+                size += (row["requestBytes"] or 0) + (row["responseBytes"] or 0)
+                if len(rows) == _ROWS or size > _BYTES:
                     writer.write_batch(pa.RecordBatch.from_pylist(rows, SCHEMA))
                     rows.clear()
+                    size = 0
             writer.write_batch(pa.RecordBatch.from_pylist(rows, SCHEMA))
         os.replace(unfinished, path)
     finally:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from magicbyte import _core
+from magicbyte import _core, bounded_json
 from magicbyte.errors import Error
 from magicbyte.internal_topics.remote_segments import Epochs, RemoteSegmentsState, RemoteSpan
 from magicbyte.jobs.leader_epochs import epochs_between, is_within_lineage, with_records
@@ -74,7 +74,7 @@ def _lineage(
 def _span(segment: Segment) -> RemoteSpan | None:
     stem = os.path.splitext(segment["path"])[0]
     try:
-        manifest = json.loads(_core.read_sidecar(stem + _MANIFEST))["remoteLogSegmentMetadata"]
+        manifest = bounded_json.loads(_core.read_sidecar(stem + _MANIFEST))["remoteLogSegmentMetadata"]
         epochs = {int(epoch): int(offset) for epoch, offset in manifest["segmentLeaderEpochs"].items()}
         return RemoteSpan(int(manifest["endOffset"]), dict(sorted(epochs.items())))
     except FileNotFoundError:

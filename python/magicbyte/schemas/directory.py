@@ -11,13 +11,12 @@ Paths are relative to the JSON file. A file may have at most 64 MiB.
 
 from __future__ import annotations
 
-import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from magicbyte import _core
+from magicbyte import _core, bounded_json
 from magicbyte.errors import Error, InvalidRecordError
 from magicbyte.schemas.registry import (
     DEFAULT_CONTEXT,
@@ -69,7 +68,7 @@ def read_directory(path: str | os.PathLike[str]) -> StoredRegistry:
 
 def _read_json(path: str) -> StoredRegistry:
     try:
-        document = json.loads(_core.read_sidecar(path))
+        document = bounded_json.loads(_core.read_sidecar(path))
     except (ValueError, RecursionError) as error:
         raise SchemaFileError(f"{path} is not JSON: {error}") from None
     if not isinstance(document, dict):

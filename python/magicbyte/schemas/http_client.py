@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
-from magicbyte import _core
+from magicbyte import _core, bounded_json
 from magicbyte.errors import Error
 
 if TYPE_CHECKING:
@@ -214,7 +214,10 @@ class HttpClient:
         if not 200 <= answer.status < 300:
             raise RegistryError(f"{request}: {problem}", status=answer.status, error_code=code)
         if document is _NOT_JSON:
-            message = f"{request}: the answer is not JSON: is this a schema registry?"
+            message = (
+                f"{request}: the answer is not JSON of at most {bounded_json.MAX_VALUES:,} values: is this a"
+                " schema registry?"
+            )
             raise RegistryError(message, status=answer.status)
         return document
 
@@ -325,7 +328,7 @@ def _trusted(ca: str | None) -> ssl.SSLContext | bool:
 def _parsed(data: bytes) -> tuple[int | None, Any]:
     """The registry's error code, if there is one, and the document."""
     try:
-        document = json.loads(data)
+        document = bounded_json.loads(data)
     except (ValueError, RecursionError):
         return None, _NOT_JSON
     code = document.get("error_code") if isinstance(document, dict) else None

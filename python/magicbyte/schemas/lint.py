@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import TypedDict
 
+from magicbyte import bounded_json
 from magicbyte.schemas.compatibility.check import CHECKED_TYPES, LEVELS, check_history
 from magicbyte.schemas.registry import (
     Schema,
@@ -112,7 +112,7 @@ def _type_name(schema: Schema) -> str | None:
     if schema.schema_type not in ("AVRO", "JSON"):
         return None
     try:
-        document = json.loads(schema.text)
+        document = bounded_json.loads(schema.text)
     except (ValueError, RecursionError):
         return None
     key = "name" if schema.schema_type == "AVRO" else "title"

@@ -7,11 +7,11 @@ ones with the same key (Confluent's `KafkaStore` and `KafkaStoreMessageHandler`;
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
+from magicbyte import bounded_json
 from magicbyte.errors import InvalidRecordError
 from magicbyte.schemas.registry import (
     Reference,
@@ -142,7 +142,7 @@ def parsed_references(value: object) -> tuple[Reference, ...]:
 
 def _document(data: bytes, what: str) -> Document:
     try:
-        document = json.loads(data)
+        document = bounded_json.loads(data)
     except (ValueError, RecursionError) as error:
         raise InvalidRecordError(f"the {what} is not JSON: {error}") from None
     if not isinstance(document, dict):

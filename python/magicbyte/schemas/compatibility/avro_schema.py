@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from magicbyte import bounded_json
 from magicbyte.schemas.compatibility.incompatibility import InvalidSchemaError
 
 __all__ = ["AvroField", "AvroSchema", "parse_avro"]
@@ -73,7 +74,7 @@ def parse_avro(text: str, references: Sequence[tuple[str, str]] = ()) -> AvroSch
 
 def _document(text: str) -> Any:
     try:
-        return json.loads(text)
+        return bounded_json.loads(text)
     except RecursionError:
         raise InvalidSchemaError("the schema is nested too deeply") from None
     except ValueError as error:

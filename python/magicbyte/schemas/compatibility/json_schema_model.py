@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import unquote, urljoin
 
+from magicbyte import bounded_json
 from magicbyte.schemas.compatibility.incompatibility import InvalidSchemaError
 
 __all__ = ["JsonSchema", "canonical", "parse_json_schema"]
@@ -112,7 +113,7 @@ def canonical(value: Any) -> str:
 
 def _loaded(text: str) -> dict[str, Any] | bool:
     try:
-        document = json.loads(text)
+        document = bounded_json.loads(text)
     except RecursionError:
         raise InvalidSchemaError("the schema is nested too deeply") from None
     except ValueError as error:
