@@ -9,9 +9,10 @@ r"""Kafka's protocol in captures of network traffic: requests with their respons
 >>> records.topic, records.partition, records.data[:8]
 ('orders', 0, b'\x00\x00\x00\x00\x00\x00\x00\x00')
 
-A capture is a pcap or pcapng file, as tcpdump and Wireshark write them. It may begin in the middle of a
-connection, and packets may be missing, come twice or in another order. What cannot be read is counted in
-`Exchanges.summary`. Encrypted connections (TLS) are counted, and not read.
+A capture is a pcap or pcapng file, as tcpdump and Wireshark write them, also compressed with gzip. It may
+begin in the middle of a connection, and packets may be missing, come twice or in another order. What cannot
+be read is counted in `Exchanges.summary`. Encrypted connections (TLS) are counted, and not read. Passwords,
+keys and tokens in messages are hidden, unless `secrets` is set.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ use crate::message::frame::read_request;
 use crate::message::value::Value;
 use crate::wire::direction::Direction;
 use crate::wire::exchange::{Exchange, WireSummary};
-use crate::wire::packets::Segment;
 use crate::wire::requests::{begins_request, frame_size, is_request, is_tls, request_head};
+use crate::wire::segment::Segment;
 
 const PRODUCE: i16 = 0;
 const SASL_HANDSHAKE: i16 = 17;
@@ -182,10 +182,14 @@ impl Connection {
 
     fn request(&mut self, frame: Vec<u8>, time: Option<i64>, out: &mut VecDeque<Exchange>) {
         // After its tokens, a client goes on with requests.
-        self.sasl_tokens &= !is_request(&frame, frame.len());
+        let is_token = self.sasl_tokens && !is_request(&frame, frame.len());
         let mut exchange = self.exchange();
-        exchange.is_sasl_token = self.sasl_tokens;
-        exchange.head = request_head(&frame).filter(|_| !self.sasl_tokens);
+        exchange.is_sasl_token = is_token;
+        exchange.head = request_head(&frame).filter(|_| !is_token);
+        let is_handshake =
+            exchange.head.is_some_and(|head| (head.api_key, head.api_version) == (SASL_HANDSHAKE, 0));
+        // Its response may be captured later, or not at all.
+        self.sasl_tokens = is_handshake || is_token;
         exchange.request_time = time;
         let unanswered = exchange.head.is_some_and(|head| head.api_key == PRODUCE) && has_no_response(&frame);
         exchange.request = Some(frame);
@@ -195,7 +199,7 @@ impl Connection {
                 self.waiting_bytes -= size_of(&early);
                 exchange.response = early.response;
                 exchange.response_time = early.response_time;
-                self.answered(exchange, out);
+                out.push_back(exchange);
                 return;
             }
         }
@@ -264,16 +268,7 @@ impl Connection {
         self.waiting_bytes -= size_of(&answered);
         answered.response = exchange.response;
         answered.response_time = exchange.response_time;
-        self.answered(answered, out);
-    }
-
-    fn answered(&mut self, exchange: Exchange, out: &mut VecDeque<Exchange>) {
-        let handshake =
-            exchange.head.is_some_and(|head| (head.api_key, head.api_version) == (SASL_HANDSHAKE, 0));
-        // The error code follows the correlation id.
-        let succeeded = matches!(exchange.response.as_deref(), Some([_, _, _, _, 0, 0, ..]));
-        self.sasl_tokens |= handshake && succeeded;
-        out.push_back(exchange);
+        out.push_back(answered);
     }
 
     /// The end of the connection or the capture: hands out what has waited, and adds up what was lost.

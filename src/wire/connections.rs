@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use crate::wire::connection::{Connection, Kind};
 use crate::wire::exchange::{Exchange, WireSummary};
-use crate::wire::packets::Segment;
+use crate::wire::segment::Segment;
 
 /// More connections than this are not followed at a time: those that have been quiet for longest are given up.
 const MAX_CONNECTIONS: usize = 1 << 16;
@@ -23,13 +23,15 @@ pub(crate) struct Connections {
     open: HashMap<Ends, Connection>,
     held: usize,
     packets: u64,
+    /// Those whose payload was not captured in full.
+    cut: u64,
     time: Option<i64>,
     max_held: usize,
 }
 
 impl Connections {
     pub(crate) fn new(ports: Vec<u16>) -> Self {
-        Self { ports, open: HashMap::new(), held: 0, packets: 0, time: None, max_held: MAX_HELD }
+        Self { ports, open: HashMap::new(), held: 0, packets: 0, cut: 0, time: None, max_held: MAX_HELD }
     }
 
     pub(crate) fn segment(
@@ -45,6 +47,7 @@ impl Connections {
             return;
         }
         self.packets += 1;
+        self.cut += u64::from(segment.is_cut);
         self.time = segment.time.or(self.time);
         let ends = (source.min(destination), source.max(destination));
         let begins = segment.syn && segment.acknowledged.is_none();
@@ -102,6 +105,12 @@ impl Connections {
         numbered.sort_unstable();
         for (_, ends) in numbered {
             self.remove(&ends, out, summary);
+        }
+        if self.cut > 0 {
+            let cut = self.cut;
+            summary.problem(format!(
+                "{cut} packets were cut when they were captured (tcpdump -s): their rest is lost"
+            ));
         }
     }
 

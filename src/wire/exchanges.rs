@@ -54,7 +54,7 @@ struct Streams {
 }
 
 impl Exchanges {
-    /// Reads pcap and pcapng files, one after the other, as one capture: connections go on from one to the next.
+    /// Reads pcap and pcapng files, also compressed with gzip, one after the other, as one capture: connections go on from one to the next.
     /// With `ports`, only connections to them count; without, the server of a connection whose start is missing is
     /// the side with the smaller port.
     #[must_use]
@@ -122,12 +122,16 @@ impl Exchanges {
                     return Ok(());
                 };
                 while ready.is_empty() {
-                    match packets.next(|segment| connections.segment(segment, ready, summary)) {
+                    match packets.next(&mut |segment| connections.segment(segment, ready, summary)) {
                         Ok(Progress::Block) => continue,
                         Ok(Progress::End) => {}
                         Err(why) => summary.problem(format!("{}: {why}", path.display())),
                     }
-                    summary.other_packets += packets.other;
+                    let (other, unread) = packets.finish();
+                    summary.other_packets += other;
+                    for (unread, count) in unread {
+                        summary.problem(format!("{}: {count} packets {unread}", path.display()));
+                    }
                     *now = None;
                     return Ok(());
                 }

@@ -17,7 +17,11 @@ mod direction;
 pub(crate) mod exchange;
 #[cfg(feature = "wire")]
 pub(crate) mod exchanges;
+#[cfg(feature = "wire")]
+mod fragments;
 pub(crate) mod frames;
+#[cfg(feature = "wire")]
+mod layers;
 #[cfg(feature = "wire")]
 mod packets;
 #[cfg(feature = "wire")]
@@ -25,7 +29,11 @@ pub(crate) mod record_sets;
 #[cfg(feature = "wire")]
 mod requests;
 #[cfg(feature = "wire")]
+mod segment;
+#[cfg(feature = "wire")]
 mod stream;
+#[cfg(feature = "wire")]
+mod tunnels;
 
 #[cfg(feature = "wire")]
 pub use exchange::{Exchange, RequestHead, WireSummary};

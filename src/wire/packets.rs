@@ -1,31 +1,29 @@
 //! The TCP segments in a capture file: pcap or pcapng, by the crates pcap-parser and etherparse.
 
-use std::io::Read;
-use std::net::{IpAddr, SocketAddr};
+use std::io::{self, Cursor, Read};
 
-use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
+use flate2::read::MultiGzDecoder;
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
+
+use crate::wire::layers::{Layers, Unread};
+use crate::wire::segment::{Packet, Segment};
 
 /// Room for a block of a file. The largest packet that tools capture has 256 KiB.
 const BUFFER: usize = 1 << 20;
 /// A section of a file has one for each network interface.
 const MAX_INTERFACES: usize = 4096;
-
-/// A TCP segment.
-pub(crate) struct Segment<'a> {
-    /// When it was captured, in microseconds since 1970; None if the file does not say.
-    pub(crate) time: Option<i64>,
-    pub(crate) source: SocketAddr,
-    pub(crate) destination: SocketAddr,
-    pub(crate) sequence: u32,
-    /// The next byte that the sender expects.
-    pub(crate) acknowledged: Option<u32>,
-    pub(crate) syn: bool,
-    pub(crate) fin: bool,
-    pub(crate) rst: bool,
-    pub(crate) payload: &'a [u8],
-}
+/// Bytes that tell the format of a file.
+const START: u64 = 4096;
+const GZIP: &[u8] = &[0x1f, 0x8b];
+/// Starts of files that have a capture inside, and are not read.
+const COMPRESSED: [(&[u8], &str); 5] = [
+    (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"),
+    (&[0xfd, b'7', b'z', b'X', b'Z', 0], "xz"),
+    (b"BZh", "bzip2"),
+    (&[0x04, 0x22, 0x4d, 0x18], "lz4"),
+    (b"PK\x03\x04", "zip"),
+];
 
 /// Whether there may be more packets.
 pub(crate) enum Progress {
@@ -42,8 +40,7 @@ pub(crate) struct Packets {
     /// Of a pcap file, whether its times have nanoseconds.
     nanoseconds: bool,
     position: u64,
-    /// Packets that are not TCP over IP, or that cannot be read.
-    pub(crate) other: u64,
+    layers: Layers,
 }
 
 struct Interface {
@@ -55,30 +52,42 @@ struct Interface {
 }
 
 impl Packets {
-    /// The error says why the bytes are not a capture.
+    /// Reads a capture, which may be compressed with gzip. The error says why the bytes are not a capture.
     pub(crate) fn new(file: Box<dyn Read + Send>) -> Result<Self, String> {
-        // The crate decides by one read, which may be as short as it likes.
+        let cannot_read = |error: io::Error| format!("it cannot be read: {error}");
+        let (mut start, mut file) = started(file).map_err(cannot_read)?;
+        if start.starts_with(GZIP) {
+            (start, file) = started(Box::new(MultiGzDecoder::new(file))).map_err(cannot_read)?;
+        }
+        if let Some((_, format)) = COMPRESSED.iter().find(|(first, _)| start.starts_with(first)) {
+            return Err(format!("it is compressed with {format}: decompress it first"));
+        }
         let reader = create_reader(BUFFER, file).map_err(|error| match error {
             PcapError::ReadError => "it cannot be read".to_owned(),
             _ => "it is neither a pcap nor a pcapng file".to_owned(),
         })?;
-        Ok(Self { reader, interfaces: Vec::new(), nanoseconds: false, position: 0, other: 0 })
+        let layers = Layers::default();
+        Ok(Self { reader, interfaces: Vec::new(), nanoseconds: false, position: 0, layers })
+    }
+
+    /// The end of the file: packets that are not TCP over IP, or that cannot be read; and those that may have had
+    /// segments, by the reason why they were not read.
+    pub(crate) fn finish(&mut self) -> (u64, impl Iterator<Item = (Unread, u64)> + use<>) {
+        let unread = self.layers.finish();
+        (self.layers.other, unread)
     }
 
     /// Reads the next block, and gives its segment to `visit`.
     ///
     /// The error says why the file cannot be read further.
-    pub(crate) fn next(&mut self, visit: impl FnOnce(&Segment<'_>)) -> Result<Progress, String> {
+    pub(crate) fn next(&mut self, visit: &mut dyn FnMut(&Segment<'_>)) -> Result<Progress, String> {
         loop {
             let position = self.position;
             let why = match self.reader.next() {
                 Ok((size, block)) => {
                     let packet = packet_of(&block, &mut self.interfaces, &mut self.nanoseconds);
                     if let Some(packet) = packet {
-                        match segment_of(packet) {
-                            Some(segment) => visit(&segment),
-                            None => self.other += 1,
-                        }
+                        self.layers.read(packet, visit);
                     }
                     self.reader.consume(size);
                     self.position += size as u64;
@@ -99,10 +108,12 @@ impl Packets {
     }
 }
 
-struct Packet<'a> {
-    link: Linktype,
-    time: Option<i64>,
-    data: &'a [u8],
+/// The first bytes of a file, and a reader of the whole file. Its first read has them at once, since pcap-parser
+/// decides by one read.
+fn started(mut file: Box<dyn Read + Send>) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
+    let mut start = Vec::new();
+    file.by_ref().take(START).read_to_end(&mut start)?;
+    Ok((start.clone(), Box::new(Cursor::new(start).chain(file))))
 }
 
 /// The packet of a block, if it is one.
@@ -149,41 +160,4 @@ fn packet_of<'a>(
         }
         PcapBlockOwned::NG(_) => None,
     }
-}
-
-/// The packet's TCP segment. Of a packet that was not captured in full, it has the bytes that were.
-fn segment_of(packet: Packet<'_>) -> Option<Segment<'_>> {
-    let data = packet.data;
-    let ether_type = |at: usize| Some(EtherType(u16::from_be_bytes([*data.get(at)?, *data.get(at + 1)?])));
-    let from_ether_type =
-        |at, header| Some(LaxSlicedPacket::from_ether_type(ether_type(at)?, data.get(header..)?));
-    let sliced = match packet.link {
-        Linktype::ETHERNET => LaxSlicedPacket::from_ethernet(data).ok(),
-        // The protocol at the end of a header of 16 bytes, or at the start of one of 20.
-        Linktype::LINUX_SLL => from_ether_type(14, 16),
-        Linktype::LINUX_SLL2 => from_ether_type(0, 20),
-        // A family of addresses, in the byte order of any machine: IP's own version is as good.
-        Linktype::NULL | Linktype::LOOP => LaxSlicedPacket::from_ip(data.get(4..)?).ok(),
-        Linktype::RAW | Linktype::IPV4 | Linktype::IPV6 | Linktype(12 | 14) => {
-            LaxSlicedPacket::from_ip(data).ok()
-        }
-        _ => None,
-    }?;
-    let (source, destination): (IpAddr, IpAddr) = match sliced.net? {
-        LaxNetSlice::Ipv4(ip) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
-        LaxNetSlice::Ipv6(ip) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
-        LaxNetSlice::Arp(_) => return None,
-    };
-    let Some(TransportSlice::Tcp(tcp)) = sliced.transport else { return None };
-    Some(Segment {
-        time: packet.time,
-        source: SocketAddr::new(source, tcp.source_port()),
-        destination: SocketAddr::new(destination, tcp.destination_port()),
-        sequence: tcp.sequence_number(),
-        acknowledged: tcp.ack().then(|| tcp.acknowledgment_number()),
-        syn: tcp.syn(),
-        fin: tcp.fin(),
-        rst: tcp.rst(),
-        payload: tcp.payload(),
-    })
 }

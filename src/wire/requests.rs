@@ -30,7 +30,8 @@ pub(crate) fn is_request(frame: &[u8], size: usize) -> bool {
         return false;
     };
     let client_id = be!(frame, 8, i16);
-    head.correlation_id >= 0
+    // The first request of Java clients from 0.10 to 2.0 has -1, if they authenticate.
+    head.correlation_id >= -1
         && (-1..=(size - HEADER) as i64).contains(&i64::from(client_id))
         && definition(Role::Request, head.api_key, head.api_version).is_ok()
 }

@@ -207,7 +207,7 @@ def metadata(count: int, topics: bytes, tags: bytes = b"\0") -> bytes:
 
 
 def test_values_are_bounded() -> None:
-    """As Kafka 4.4 does: 1,000,000 elements and 10,000 tagged fields; and the memory of all values together."""
+    """As Kafka 4.4: 1,000,000 elements, 10,000 tagged fields; and the memory of all values."""
     most = 900_000
     names = struct.pack(">hhih", 3, 1, 7, -1) + struct.pack(">i", most) + b"\0\3abc" * most
     assert len(decode_request(names).body["topics"]) == most

@@ -82,7 +82,8 @@ def wire(
     parquet: str | None,
     out: str | None,
 ) -> int:
-    """Decode Kafka's protocol in captured network traffic: pcap and pcapng files, one after the other.
+    """Decode Kafka's protocol in captured network traffic: pcap and pcapng files, one after the other, also
+    compressed with gzip, and in tunnels such as VXLAN.
 
     Each request with its response is a line: when the request came, who asked (address and client id), the
     API and its version, the sizes of both, the time until the response was there, topics, and errors. A

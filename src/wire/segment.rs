@@ -1,0 +1,30 @@
+//! Packets of a capture, and the TCP segments in them.
+
+use std::net::SocketAddr;
+
+use pcap_parser::Linktype;
+
+/// A packet of a capture.
+pub(crate) struct Packet<'a> {
+    pub(crate) link: Linktype,
+    /// In microseconds since 1970.
+    pub(crate) time: Option<i64>,
+    pub(crate) data: &'a [u8],
+}
+
+/// A TCP segment.
+pub(crate) struct Segment<'a> {
+    /// When it was captured, in microseconds since 1970; None if the file does not say.
+    pub(crate) time: Option<i64>,
+    pub(crate) source: SocketAddr,
+    pub(crate) destination: SocketAddr,
+    pub(crate) sequence: u32,
+    /// The next byte that the sender expects.
+    pub(crate) acknowledged: Option<u32>,
+    pub(crate) syn: bool,
+    pub(crate) fin: bool,
+    pub(crate) rst: bool,
+    pub(crate) payload: &'a [u8],
+    /// Whether the payload was not captured in full.
+    pub(crate) is_cut: bool,
+}
