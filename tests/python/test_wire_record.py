@@ -271,3 +271,16 @@ def test_the_command_ends_cleanly(broker: tuple[str, int], tmp_path: Path) -> No
         assert process.stdout.readline() == f"1 connections, {out.stat().st_size:,} bytes\n"
     (one,) = Exchanges([out])
     assert one.response is not None
+
+
+@pytest.mark.parametrize(
+    ("host", "port"), [("broker..example", 9092), ("a\0b", 9092), ("x" * 300, 9092), ("127.0.0.1", 70_000)]
+)
+def test_brokers_that_there_cannot_be(tmp_path: Path, host: str, port: int) -> None:
+    """Connections to them end, and do not count any more."""
+    with WireRecorder(str(tmp_path / "out"), ANY, (host, port), max_connections=2) as recorder:
+        for _ in range(5):
+            with socket.create_connection(recorder.address, 10) as connection:
+                assert connection.recv(1) == b""
+        assert len(recorder.problems) == 5
+        assert all(problem.startswith(f"{host}:{port}: ") for problem in recorder.problems)

@@ -142,19 +142,23 @@ class WireRecorder:
             threading.Thread(target=self._serve, args=(client, address, upstream), daemon=True).start()
 
     def _serve(self, client: socket.socket, address: Address, upstream: Address) -> None:
+        ends = [client]
         try:
             server = socket.create_connection(upstream, _CONNECT_SECONDS)
-        except OSError as error:
+            ends.append(server)
+            server.settimeout(None)
+            with self._lock:
+                self._open.add(server)
+                if self._closed:
+                    return
+            self._pass_on(client, address, server)
+        # A broker may name a host or a port that there cannot be.
+        except (OSError, ValueError, OverflowError) as error:
             self._problem(f"{upstream[0]}:{upstream[1]}: {error}")
-            self._end(client)
-            return
-        server.settimeout(None)
-        with self._lock:
-            self._open.add(server)
-            is_closed = self._closed
-        if is_closed:
-            self._end(server, client)
-            return
+        finally:
+            self._end(*ends)
+
+    def _pass_on(self, client: socket.socket, address: Address, server: socket.socket) -> None:
         reached = client.getsockname()[0]
         redirect = Redirect(lambda host, port: self._place(reached, host, port))
         recorded = self._file.connection(address[:2], server.getpeername()[:2])
@@ -162,7 +166,6 @@ class WireRecorder:
         responses.start()
         _request(client, server, recorded, redirect)
         responses.join()
-        self._end(server, client)
 
     def _place(self, reached: str, host: str, port: int) -> Address:
         """Where clients reach a broker: on the same address as this one."""
@@ -195,25 +198,29 @@ class WireRecorder:
 def _request(
     client: socket.socket, server: socket.socket, recorded: CapturedConnection, redirect: Redirect
 ) -> None:
-    with contextlib.suppress(OSError):
-        while data := client.recv(_RECEIVED):
-            recorded.sent(data, by_client=True)
-            redirect.request(data)
-            server.sendall(data)
-    recorded.ended(by_client=True)
-    _shut(server)
+    try:
+        with contextlib.suppress(OSError):
+            while data := client.recv(_RECEIVED):
+                recorded.sent(data, by_client=True)
+                redirect.request(data)
+                server.sendall(data)
+        recorded.ended(by_client=True)
+    finally:
+        _shut(server)
 
 
 def _respond(
     server: socket.socket, client: socket.socket, recorded: CapturedConnection, redirect: Redirect
 ) -> None:
-    with contextlib.suppress(OSError):
-        while data := server.recv(_RECEIVED):
-            recorded.sent(data, by_client=False)
-            client.sendall(redirect.response(data))
-        client.sendall(redirect.end())
-    recorded.ended(by_client=False)
-    _shut(client)
+    try:
+        with contextlib.suppress(OSError):
+            while data := server.recv(_RECEIVED):
+                recorded.sent(data, by_client=False)
+                client.sendall(redirect.response(data))
+            client.sendall(redirect.end())
+        recorded.ended(by_client=False)
+    finally:
+        _shut(client)
 
 
 def _shut(end: socket.socket) -> None:
