@@ -85,6 +85,14 @@ def group(count: int) -> bytes:
     return b"\0\0" + b"\0\0\1\1" + varint(count + 1) + b"\1" * count + b"\0" + struct.pack(">i", 1) + b"\0\0"
 
 
+def members() -> bytes:
+    """The value of GroupMetadata: each member owns partitions of topics with names of no bytes."""
+    owned = b"\0\1" + bytes(4) + b"\xff" * 4 + struct.pack(">i", 16_000) + bytes(6) * 16_000
+    member = b"\0\0" * 3 + bytes(8) + struct.pack(">i", len(owned)) + owned + bytes(4)
+    start = struct.pack(">hh8sihh", 2, 8, b"consumer", 1, -1, -1) + bytes(8)
+    return start + struct.pack(">i", 400) + member * 400
+
+
 def refused(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The same where the input is refused at some point."""
 
@@ -123,6 +131,9 @@ READERS: dict[str, Reader] = {
         lambda: sets(110_000), lambda data: _core.response_record_sets(data, 1, 12), message
     ),
     "decode_record": Reader(lambda: group(999_999), lambda data: OFFSETS(GROUP_KEY, data), message),
+    "decode_record, members": Reader(
+        members, lambda data: OFFSETS(struct.pack(">hhs", 2, 1, b"g"), data), lambda size: message(size)
+    ),
     "decode_record, too many": Reader(
         lambda: group(60 * MIB), refused(lambda data: OFFSETS(GROUP_KEY, data)), message
     ),

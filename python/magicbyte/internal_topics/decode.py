@@ -25,6 +25,9 @@ _MEMBER_DATA = (
     ("assignment", "ConsumerProtocolAssignment"),
 )
 
+_MAX_MEMBER_DATA = 8 << 20
+"""Data of a group's members that is decoded, in digits of base64: it can take 50 times its memory then."""
+
 
 @dataclass(frozen=True)
 class Decoded:
@@ -63,9 +66,12 @@ class Decoder:
         if data is None:
             return Decoded(name, decoded_key, DELETED)
         if name == "GroupMetadata" and data["protocolType"] == "consumer":
+            left = _MAX_MEMBER_DATA
             for member in data["members"]:
                 for field, message in _MEMBER_DATA:
-                    member[field] = _member_data(message, member[field])
+                    left -= len(member[field])
+                    if left >= 0:
+                        member[field] = _member_data(message, member[field])
         return Decoded(name, decoded_key, {"version": str(version), "data": data})
 
     def hides(self, value: bytes | None) -> bool:
