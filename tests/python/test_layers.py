@@ -22,6 +22,7 @@ LAYERS = [
     # The compiled core imports columns, convert, enums and errors only at run time: it counts as lowest.
     {"magicbyte._core", "magicbyte.compat._core"},
     {
+        "magicbyte.bounded_json",
         "magicbyte.columns",
         "magicbyte.derived_stream",
         "magicbyte.enums",

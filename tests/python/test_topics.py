@@ -233,6 +233,23 @@ def test_deleted_topics_and_transactions_of_metadata() -> None:
     assert state.topic_configs("t") == {}
 
 
+def test_a_metadata_transaction_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its records compress to nothing: they are kept up to a limit, and then none of them counts."""
+    monkeypatch.setattr("magicbyte.internal_topics.cluster._MAX_TRANSACTION", 1000)
+    state = ClusterState()
+    for count in (5, 500):
+        state.replay(frame(23, b"\0"))
+        for _ in range(count):
+            state.replay(CONFIG)
+        if count == 5:
+            state.replay(frame(24, b"\0"))
+            assert state.topic_configs("t") == {"cleanup.policy": "compact"}
+    with pytest.raises(magicbyte.Error, match="more than 1,000 bytes: its records are left out"):
+        state.replay(frame(24, b"\0"))
+    state.replay(TOPIC)
+    assert state.names == {"t"}
+
+
 def log_of(path: Path, *records: tuple[bytes | None, bytes]) -> None:
     builder = magicbyte.RecordsBuilder()
     for offset, (key, value) in enumerate(records):

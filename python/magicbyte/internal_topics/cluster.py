@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from magicbyte.errors import InvalidRecordError
 from magicbyte.internal_topics.decode import DECODERS
 
 __all__ = ["ClusterState", "PartitionState", "TopicState"]
@@ -16,6 +17,10 @@ _TOPIC, _BROKER = 2, 4
 _CLUSTER_DEFAULT = ""
 """The broker whose configs are the defaults of all."""
 _NO_LEADER_CHANGE = -2
+_MAX_TRANSACTION = 64 << 20
+"""Bytes of the records in a metadata transaction. Kafka's controllers write 10,000 records."""
+_RECORD = 48
+"""Memory of bytes besides their content."""
 
 
 @dataclass
@@ -54,7 +59,8 @@ class ClusterState:
         self.log_dirs: dict[int, list[str]] = {}
         """The ids of the log directories of each broker that tells them (since Kafka 3.7)."""
         self._configs: dict[tuple[int, str], dict[str, str]] = {}
-        self._transaction: list[tuple[str, dict[str, Any]]] | None = None
+        self._transaction: list[bytes] | None = None
+        self._transaction_size = 0
 
     def replay(self, value: bytes | None) -> None:
         """Applies a record of `__cluster_metadata`.
@@ -64,23 +70,29 @@ class ClusterState:
             Error: it does not decode.
 
         """
-        decode = DECODERS["metadata"]
-        assert decode is not None
-        decoded = decode(None, value)
-        assert isinstance(decoded.value, dict)
-        match decoded.name:
+        name, data = _decoded(value)
+        match name:
             case "BEGIN_TRANSACTION_RECORD":
-                self._transaction = []
+                self._transaction, self._transaction_size = [], 0
             case "ABORT_TRANSACTION_RECORD":
                 self._transaction = None
             case "END_TRANSACTION_RECORD":
                 records, self._transaction = self._transaction or [], None
-                for name, data in records:
-                    self._apply(name, data)
-            case name if self._transaction is not None:
-                self._transaction.append((name, decoded.value["data"]))
-            case name:
-                self._apply(name, decoded.value["data"])
+                if self._transaction_size > _MAX_TRANSACTION:
+                    raise InvalidRecordError(
+                        f"the metadata transaction that ends here has more than {_MAX_TRANSACTION:,} bytes:"
+                        " its records are left out"
+                    )
+                for record in records:
+                    self._apply(*_decoded(record))
+            case _ if self._transaction is None:
+                self._apply(name, data)
+            case _ if value is not None:
+                self._transaction_size += len(value) + _RECORD
+                if self._transaction_size > _MAX_TRANSACTION:
+                    self._transaction.clear()
+                else:
+                    self._transaction.append(value)
 
     def _apply(self, name: str, data: dict[str, Any]) -> None:
         match name:
@@ -128,6 +140,14 @@ class ClusterState:
         """
         common = self._configs.get((_BROKER, _CLUSTER_DEFAULT), {})
         return common if not broker else common | self._configs.get((_BROKER, broker), {})
+
+
+def _decoded(value: bytes | None) -> tuple[str, dict[str, Any]]:
+    decode = DECODERS["metadata"]
+    assert decode is not None
+    decoded = decode(None, value)
+    assert isinstance(decoded.value, dict)
+    return decoded.name, decoded.value["data"]
 
 
 def _change(partition: PartitionState, data: dict[str, Any]) -> None:
