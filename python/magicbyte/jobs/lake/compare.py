@@ -9,12 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from magicbyte.jobs.choice import PartitionChoice
-from magicbyte.jobs.columns import DIGEST_COLUMN, KAFKA_COLUMNS
+from magicbyte.jobs.columns import DIGEST_COLUMN
+from magicbyte.jobs.lake.differences import log_read_options
 from magicbyte.jobs.lake.read import StoredTable
 from magicbyte.jobs.lake.sums import RecordSum, RecordSums, TopicPartition
 from magicbyte.jobs.plan import Planned, Range
-from magicbyte.jobs.reading import ReadOptions
-from magicbyte.jobs.selecting import record_filter
 from magicbyte.model import PartitionListing
 
 __all__ = ["ComparedPartition", "Comparison", "LogOfTable", "TableComparison"]
@@ -61,16 +60,7 @@ class LogOfTable:
     ) -> None:
         self._table = table
         self.options = table.options
-        self.read = ReadOptions(
-            (*KAFKA_COLUMNS, "headers"),
-            max_decompressed_bytes=max_decompressed_bytes,
-            key_as=self.options.key_as,
-            value_as=self.options.value_as,
-            start_timestamp=self.options.start_timestamp,
-            end_timestamp=self.options.end_timestamp,
-            where=None if self.options.where is None else record_filter(self.options.where),
-            digests=True,
-        )
+        self.read = log_read_options(self.options, max_decompressed_bytes)
         self._begins = {
             (one["topic"], one["partition"]): one["segments"][0]["base_offset"]
             for one in listings
@@ -78,7 +68,8 @@ class LogOfTable:
         }
         if self.options.is_typed:
             self._begins.update(_after_groups(table, self._begins))
-        self._nexts = table.next_offsets(list(self._begins))
+        states = table.states(list(self._begins))
+        self._nexts = {place: state.next_offset for place, state in states.items()}
 
     def bounds(self, planned: Planned) -> Range:
         """The offsets that the table should hold."""

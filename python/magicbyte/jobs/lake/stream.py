@@ -17,7 +17,8 @@ from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.ingest import IngestOptions, IngestReport
 from magicbyte.jobs.kept_surveys import KeptSurveys
-from magicbyte.jobs.lake.ingest import EndsBeforeTableError, ingest_table
+from magicbyte.jobs.lake.divergence import Checked, DivergedError
+from magicbyte.jobs.lake.ingest import ingest_table
 from magicbyte.jobs.lake.table import TableTarget, UnsettledError
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 
@@ -55,6 +56,7 @@ def ingest_stream(
 
     """
     surveys = KeptSurveys()
+    checked: Checked = {}
     failures = 0
     stop = stop or threading.Event()
     while not stop.is_set():
@@ -70,8 +72,9 @@ def ingest_stream(
                 choice=choice,
                 surveyor=surveys.survey,
                 whole=True,
+                checked=checked,
             )
-        except (EndsBeforeTableError, FileNotFoundError, UnsettledError):
+        except (DivergedError, FileNotFoundError, UnsettledError):
             # Most likely a broker has just rolled or deleted a segment, or another job has added records.
             failures += 1
             if failures == _ATTEMPTS:
