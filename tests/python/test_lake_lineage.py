@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,12 @@ from deltalake import DeltaTable
 from lakes import FORMATS, Lake
 from magicbyte import RecordsBuilder
 from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.failure import JobError, RefusedError
-from magicbyte.jobs.ingest import IngestReport
-from magicbyte.jobs.lake.divergence import DivergedError, Divergence
+from magicbyte.jobs.ingest import IngestOptions, IngestReport
+from magicbyte.jobs.lake.differences import digests_of_log
+from magicbyte.jobs.lake.divergence import Checked, DivergedError, Divergence
+from magicbyte.jobs.lake.ingest import ingest_table
 from magicbyte.jobs.lake.lineage import (
     MAX_HOLES,
     EpochStart,
@@ -26,7 +30,9 @@ from magicbyte.jobs.lake.lineage import (
     joined,
     uncovered,
 )
-from test_lake_crashes import Interrupted
+from magicbyte.jobs.lake.table import TableTarget
+from test_lake_crashes import Interrupted, outputs, start
+from test_lake_stream import Looks, commits, nothing, stream
 from typed_logs import TypedLog, record
 
 ID, OTHER_ID = "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"
@@ -443,6 +449,80 @@ def test_columns_grow_with_a_repair(lake: Lake, root: Path, partition_by: str) -
     assert values(lake) == [*expected("v", 0, 50), *expected("new", 50, 120)]
     assert lake.read().sort_by("offset").column("magic").to_pylist() == [None] * 50 + [2] * 70
     assert set(lake.compare(root).values()) == {"equal"}
+
+
+# --- streams, and jobs that are killed -----------------------------------------------------------
+
+
+def test_a_stream_ends_where_the_log_becomes_another_one(lake: Lake, root: Path) -> None:
+    write(root, records(0, 100), records(100, 150, "lost"))
+
+    def rewrite() -> None:
+        again(root, records(0, 100), records(100, 190, "new", epoch=1))
+
+    engine = Looks(nothing, *[nothing] * 10)
+    reports = stream(lake, root, engine=engine)
+    assert next(reports)["tables"]["records"]["rows"] == 150
+    rewrite()
+    with pytest.raises(DivergedError, match="They diverge at offset 100"):
+        list(reports)
+    assert values(lake) == [*expected("v", 0, 100), *expected("lost", 100, 150)]
+    repair(lake, root)
+    write(root, records(0, 100), records(100, 190, "new", epoch=1), records(190, 200, epoch=1))
+    (report,) = commits(lake, root, Looks(nothing, nothing))[:1]
+    assert report["tables"]["records"]["rows"] == 10
+
+
+def test_a_stream_compares_a_partition_again_only_once_it_has_changed(
+    lake: Lake, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, records(0, 10))
+    write(root, records(0, 10), name="orders-1")
+    lake.ingest(root)
+    found: list[int] = []
+
+    def count(plans: Any, *arguments: Any) -> Any:
+        found.append(len(plans))
+        return digests_of_log(plans, *arguments)
+
+    monkeypatch.setattr("magicbyte.jobs.lake.divergence.digests_of_log", count)
+    checked: Checked = {}
+    for _ in range(2):
+        ingest_again(lake, root, checked)
+    write(root, records(0, 10), records(10, 20))
+    for _ in range(2):
+        ingest_again(lake, root, checked)
+    assert found == [2, 0, 1, 1]  # the last one: since the table has grown
+
+
+def ingest_again(lake: Lake, root: Path, checked: Checked) -> None:
+    place = lake.place
+    target = TableTarget(
+        "delta" if lake.format == "delta" else "iceberg",
+        lake.name,
+        place.get("catalog"),
+        place.get("catalog_properties", {}),
+    )
+    ingest_table([str(root)], target, LocalEngine(2), IngestOptions(), checked=checked)
+
+
+def test_a_repair_that_is_killed(lake: Lake, root: Path) -> None:
+    write(root, records(0, 50), records(50, 100))
+    lake.ingest(root, batch_metadata=True)
+    step = 5 if lake.format == "delta" else 15
+    for deadly in range(1, 300, step):
+        again(root, records(0, 50), records(50, 100, f"round {deadly}"))
+        job = start(lake, root, deadly, ["--repair"])
+        job.join()
+        at_50 = values(lake)[50]
+        assert len(values(lake)) == 100
+        assert values(lake)[50:] == expected(at_50.removesuffix(" 50"), 50, 100), "all of them or none"
+        if job.exitcode != -signal.SIGKILL:
+            break
+    assert (job.exitcode, deadly > step) == (0, True), outputs(root.parent)
+    assert lake.ingest(root, repair=True, batch_metadata=True)["commit"]["job"] is None
+    assert set(lake.compare(root).values()) == {"equal"}
+    assert not (lake.data / "_magicbyte").exists()
 
 
 # --- holes ---------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.columns import DIGEST_COLUMN, KAFKA_COLUMNS
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.lake.ranges import OffsetRange
-from magicbyte.jobs.lake.sums import RecordSum, RecordSums, TopicPartition
+from magicbyte.jobs.lake.sums import MILLIS, RecordSum, RecordSums, TopicPartition
 from magicbyte.jobs.plan import DecodeTask, Planned, plan_surveyed, task_name, tasks_of
 from magicbyte.jobs.reading import ReadOptions, Rows, read_chunk
 from magicbyte.jobs.selecting import record_filter
@@ -63,10 +63,12 @@ class Leaf:
     """Whether rows agree between this leaf and the one before it."""
 
 
-def log_read_options(options: TableOptions, max_decompressed_bytes: int) -> ReadOptions:
+def log_read_options(
+    options: TableOptions, max_decompressed_bytes: int, *, with_millis: bool = False
+) -> ReadOptions:
     """How records of the log are read that a table with these options should hold."""
     return ReadOptions(
-        (*KAFKA_COLUMNS, "headers"),
+        (*KAFKA_COLUMNS, "headers", *([MILLIS] if with_millis else [])),
         max_decompressed_bytes=max_decompressed_bytes,
         key_as=options.key_as,
         value_as=options.value_as,
