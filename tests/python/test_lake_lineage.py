@@ -560,6 +560,17 @@ def test_a_hole_is_remembered_and_filled(lake: Lake, root: Path) -> None:
     assert (report["commit"]["problems"], report["total"]["problems"]) == ([], 0)
 
 
+def test_a_stream_says_that_there_are_holes(lake: Lake, root: Path) -> None:
+    for base in (0, 100, 200):
+        write(root, records(base, base + 100), segment=base)
+    path = hidden(root, 100)
+    lake.ingest(root)
+    (root.parent / path.name).rename(path)
+    (report,) = commits(lake, root, Looks(nothing, nothing))
+    assert report["commit"]["job"] is None
+    assert [one["kind"] for one in report["commit"]["problems"]] == ["hole"]
+
+
 def test_a_hole_that_cannot_be_filled_stays(lake: Lake, root: Path) -> None:
     for base in (0, 100, 200):
         write(root, records(base, base + 100), segment=base)

@@ -152,7 +152,6 @@ class DeltaTable:
         from deltalake import CommitProperties, Transaction
         from deltalake.exceptions import CommitFailedError
 
-        before = self.states(list(commit.states))
         properties = CommitProperties(
             custom_metadata={COMMIT: commit.description},
             # delta-rs takes a commit that has moved the rows of replaced files elsewhere for no conflict.
@@ -160,7 +159,7 @@ class DeltaTable:
             app_transactions=[
                 Transaction(app_id, number)
                 for place, state in commit.states.items()
-                for app_id, number in changed_numbers(*place, before.get(place), state)
+                for app_id, number in changed_numbers(*place, commit.before.get(place), state)
             ],
         )
         by = self._handle.metadata().partition_columns

@@ -272,6 +272,7 @@ class _Job:
             files=[*(file for one in self.written for file in one.files), *replaced.kept],
             schema=self.schema,
             states=states,
+            before=self.states,
             replaced=replaced.replaced,
         )
 

@@ -12,8 +12,10 @@ from magicbyte.jobs.problems import partition_problem
 from magicbyte.jobs.ranges import Ranges
 from magicbyte.model import PartitionListing, PartitionReconciliation, Problem
 
-__all__ = ["gap_before", "holes_in", "refuse_losses", "remembered_holes", "without_ends"]
+__all__ = ["HOLE", "gap_before", "holes_in", "refuse_losses", "remembered_holes", "without_ends"]
 
+HOLE = "hole"
+"""The kind of a problem: the table lacks what an earlier job passed."""
 _MOST = 1 << 63
 _LOSSES = (
     "data_loss",
@@ -80,7 +82,7 @@ def remembered_holes(listing: PartitionListing, holes: Iterable[Hole]) -> Iterat
         yield partition_problem(
             listing["topic"],
             listing["partition"],
-            "hole",
+            HOLE,
             f"the table lacks the records of offsets {hole.start}..={hole.end - 1}, which were lost or "
             f"unread when an earlier run passed them: {what}",
             first_lost_offset=hole.start,

@@ -19,6 +19,7 @@ from magicbyte.jobs.ingest import IngestOptions, IngestReport
 from magicbyte.jobs.kept_surveys import KeptSurveys
 from magicbyte.jobs.lake.divergence import Checked, DivergedError
 from magicbyte.jobs.lake.ingest import ingest_table
+from magicbyte.jobs.lake.losses import HOLE
 from magicbyte.jobs.lake.table import TableTarget, UnsettledError
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 
@@ -43,7 +44,8 @@ def ingest_stream(
     interval: float = DEFAULT_INTERVAL_SECONDS,
     stop: threading.Event | None = None,
 ) -> Iterator[IngestReport]:
-    """Adds what is new to a table every `interval` seconds until `stop` is set; yields each commit's report.
+    """Adds what is new to a table every `interval` seconds until `stop` is set; yields each commit's report,
+    and before the first one a report of the table's holes, if there are any.
 
     Only segments that have changed are surveyed. A look that finds nothing new commits nothing, and one that
     meets a change of the log or another writer of the table is repeated.
@@ -57,6 +59,7 @@ def ingest_stream(
     """
     surveys = KeptSurveys()
     checked: Checked = {}
+    has_said = False
     failures = 0
     stop = stop or threading.Event()
     while not stop.is_set():
@@ -82,7 +85,11 @@ def ingest_stream(
             _pause(random.uniform(1, 2) * _PAUSE_SECONDS * 2 ** (failures - 1), stop)
             continue
         failures = 0
-        if report["commit"] is not None and report["commit"]["job"] is not None:
+        commit = report["commit"]
+        # Holes of earlier jobs are said once, even if there is nothing to add.
+        has_holes = commit is not None and any(one["kind"] == HOLE for one in commit["problems"])
+        if commit is not None and (commit["job"] is not None or (has_holes and not has_said)):
+            has_said = True
             yield report
         _pause(started + interval - time.monotonic(), stop)
 

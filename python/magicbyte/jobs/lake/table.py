@@ -180,6 +180,8 @@ class Commit:
     """Of the files: the table gets what it lacks of it."""
     states: Mapping[TopicPartition, PartitionState]
     """The new states of partitions. Those of others stay as they are."""
+    before: Mapping[TopicPartition, PartitionState]
+    """The states of partitions when the job began."""
     replaced: Sequence[TableFile] = ()
     """Files that are removed from the table: what was to be kept of them is in `files`."""
 
