@@ -37,7 +37,7 @@ from magicbyte.model import LeaderEpoch, PartitionListing
 
 __all__ = ["Checked", "DivergedError", "Divergence", "LineageCheck"]
 
-_LAST_ROWS = 64
+_LAST_ROWS = 16
 """The rows at the end of a partition in a table that are compared with the log."""
 _LAST_OFFSETS = 4096
 """Among these offsets they mostly are."""

@@ -17,7 +17,7 @@ from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.lake.growth import grown, plain_schema
 from magicbyte.jobs.lake.iceberg_state import STATE, description, packed_states, stored_states
 from magicbyte.jobs.lake.lineage import PartitionState
-from magicbyte.jobs.lake.ranges import OffsetRange, scans
+from magicbyte.jobs.lake.ranges import OffsetRange, by_offsets, scans
 from magicbyte.jobs.lake.sums import TopicPartition
 from magicbyte.jobs.lake.table import (
     BATCH_ROWS,
@@ -258,7 +258,7 @@ def _bounded(scan: DataScan) -> Iterator[pa.RecordBatch]:
 
 
 def _is_within(ranges: Sequence[OffsetRange]) -> BooleanExpression:
-    from pyiceberg.expressions import AlwaysFalse, And, EqualTo, GreaterThanOrEqual, LessThan, Or
+    from pyiceberg.expressions import AlwaysFalse, And, EqualTo, GreaterThanOrEqual, In, LessThan, Or
 
     return Or(
         AlwaysFalse(),
@@ -266,11 +266,11 @@ def _is_within(ranges: Sequence[OffsetRange]) -> BooleanExpression:
         *(
             And(
                 EqualTo("topic", one.topic),
-                EqualTo("partition", one.partition),
+                In("partition", one.partitions),
                 GreaterThanOrEqual("offset", one.start),
                 LessThan("offset", one.end),
             )
-            for one in ranges
+            for one in by_offsets(ranges)
         ),
     )
 

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from magicbyte.jobs.lake.sums import TopicPartition
 
-__all__ = ["OffsetRange", "is_within", "scans"]
+__all__ = ["OffsetRange", "Partitions", "by_offsets", "is_within", "scans"]
 
-_RANGES_PER_SCAN = 32
+_CONDITIONS_PER_SCAN = 32
 
 
 class OffsetRange(NamedTuple):
@@ -32,23 +32,48 @@ class OffsetRange(NamedTuple):
         return self.topic, self.partition
 
 
+class Partitions(NamedTuple):
+    """The same offsets of several partitions."""
+
+    topic: str
+    partitions: tuple[int, ...]
+    start: int
+    end: int
+    """Exclusive."""
+
+
+def by_offsets(ranges: Iterable[OffsetRange]) -> list[Partitions]:
+    """Ranges with the same offsets together: partitions that grow alike are one condition."""
+    found: dict[tuple[str, int, int], list[int]] = {}
+    for one in ranges:
+        found.setdefault((one.topic, one.start, one.end), []).append(one.partition)
+    return [Partitions(topic, tuple(of), start, end) for (topic, start, end), of in found.items()]
+
+
 def is_within(ranges: Sequence[OffsetRange]) -> pc.Expression:
     """Whether a row is in one of the ranges, of which there is at least one."""
     topic, partition, offset = (pc.field(name) for name in ("topic", "partition", "offset"))
     return reduce(
         or_,
         (
-            (topic == one.topic) & (partition == one.partition) & (offset >= one.start) & (offset < one.end)
-            for one in ranges
+            (topic == one.topic)
+            & partition.isin(list(one.partitions))
+            & (offset >= one.start)
+            & (offset < one.end)
+            for one in by_offsets(ranges)
         ),
     )
 
 
 def scans(ranges: Iterable[OffsetRange]) -> Iterator[list[OffsetRange]]:
-    """Ranges that one scan of a table looks for: of one topic, and not so many that planning takes longer
-    than reading.
+    """Ranges that one scan of a table looks for: of one topic, and with so few different offsets that
+    planning does not take longer than reading.
     """
     for _, of_topic in groupby(sorted(ranges), key=lambda one: one.topic):
-        waiting = list(of_topic)
-        for at in range(0, len(waiting), _RANGES_PER_SCAN):
-            yield waiting[at : at + _RANGES_PER_SCAN]
+        different = by_offsets(of_topic)
+        for at in range(0, len(different), _CONDITIONS_PER_SCAN):
+            yield [
+                OffsetRange(one.topic, partition, one.start, one.end)
+                for one in different[at : at + _CONDITIONS_PER_SCAN]
+                for partition in one.partitions
+            ]
