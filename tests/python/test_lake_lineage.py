@@ -231,6 +231,31 @@ def test_segments_that_end_where_the_table_does(lake: Lake, root: Path) -> None:
     assert values(lake) == [*expected("v", 0, 80), *expected("new", 80, 150), *expected("v", 150, 160)]
 
 
+def transaction(
+    first: int, end: int, value: str, *, commit: bool, sequence: int = 0, epoch: int = 0
+) -> bytes:
+    """The records of a transaction and its marker, which has the offset `end`."""
+    producer: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0, "is_transactional": True}
+    data = RecordsBuilder(**producer, base_sequence=sequence, partition_leader_epoch=epoch)
+    for offset in range(first, end):
+        data.append(offset, 1000 + offset, b"k%d" % offset, f"{value} {offset}".encode())
+    marker = RecordsBuilder(**producer, is_control=True, partition_leader_epoch=epoch)
+    marker.append(end, 2000, bytes([0, 0, 0, commit]), bytes(6))
+    return data.build() + marker.build()
+
+
+def test_transactions_that_a_failover_has_lost(lake: Lake, root: Path) -> None:
+    before = [transaction(0, 40, "v", commit=True), transaction(41, 60, "aborted", commit=False, sequence=40)]
+    write(root, *before, transaction(61, 99, "lost", commit=True, sequence=59))
+    lake.ingest(root, isolation_level="read_committed")
+    assert lake.read().num_rows == 78
+    again(root, *before, transaction(61, 80, "new", commit=True, sequence=59, epoch=1))
+    write(root, records(81, 100, epoch=1), segment=81)
+    assert diverges(lake, root, isolation_level="read_committed").offset == 61
+    repair(lake, root, isolation_level="read_committed")
+    assert values(lake) == [*expected("v", 0, 40), *expected("new", 61, 80), *expected("v", 81, 100)]
+
+
 def test_what_the_log_no_longer_has_proves_nothing(lake: Lake, root: Path) -> None:
     write(root, records(0, 100))
     write(root, records(100, 200), segment=100)

@@ -359,7 +359,8 @@ class _Job:
     def _new_holes(self, listing: PartitionListing) -> tuple[Hole, ...]:
         """The offsets that this job passes without having read their records."""
         place = _place(listing)
-        start, end = self._start(place) or 0, self.ends[place]
+        start = max(self._start(place) or 0, self.options.ranges.start_offset or 0)
+        end = self.ends[place]
         if self.left_out:
             counted = sum(one["problems"] for one in self.partitions if _place(one) == place)
             listed = sum((one["topic"], one["partition"]) == place for one in self.problems)
