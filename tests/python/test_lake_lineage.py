@@ -189,6 +189,29 @@ def test_a_log_that_was_restored_elsewhere(lake: Lake, root: Path) -> None:
     assert values(lake) == expected("v", 0, 120)
 
 
+def test_a_log_of_another_cluster(lake: Lake, root: Path) -> None:
+    def meta(cluster: str) -> None:
+        root.mkdir(exist_ok=True)
+        (root / "meta.properties").write_text(f"version=1\ncluster.id={cluster}\nnode.id=1\n")
+
+    meta(ID)
+    write(root, records(0, 100))
+    assert lake.ingest(root)["commit"]["partitions"][0]["cluster_id"] == ID
+    meta(OTHER_ID)
+    write(root, records(0, 100), records(100, 120))
+    found = diverges(lake, root)
+    assert (found.agrees, "of the cluster" in found.reasons[0]) == (True, True)
+    lake.ingest(root, repair=True)
+    assert lake.ingest(root)["commit"]["job"] is None
+    assert values(lake) == expected("v", 0, 120)
+    # The topic's id is enough.
+    write(root, records(0, 100), records(100, 130), topic_id=ID)
+    lake.ingest(root)
+    meta(ID)
+    write(root, records(0, 100), records(100, 140), topic_id=ID)
+    assert lake.ingest(root)["tables"]["records"]["rows"] == 10
+
+
 def test_epochs_that_a_recovery_has_reset(lake: Lake, root: Path) -> None:
     write(root, records(0, 100, epoch=7))
     lake.ingest(root)
@@ -701,7 +724,7 @@ def epochs(found: Mapping[int, int]) -> list[Any]:
 )
 def test_epochs_tell_whether_a_log_is_continued(log: dict[int, int], log_end: int, says: list[str]) -> None:
     state = PartitionState(150, ID, EpochStart(3, 100))
-    found = list(contradictions(state, ID, epochs(log), log_end))
+    found = list(contradictions(state, ID, None, epochs(log), log_end))
     assert len(found) == len(says)
     assert all(part in text for part, text in zip(says, found, strict=True))
 

@@ -132,6 +132,8 @@ class CommittedPartition(TypedDict):
     """The sum of `magicbyte._core.digest_records` over the rows, as 32 hexadecimal digits."""
     topic_id: str | None
     """The ID of the topic that the table continues; None if it is not known."""
+    cluster_id: str | None
+    """The ID of the cluster, from the broker's `meta.properties`; None if it is not known."""
     leader_epoch: LeaderEpoch | None
     """The leader epoch of the last batch, and where it began; None if the batches have none."""
     holes: list[list[int]]

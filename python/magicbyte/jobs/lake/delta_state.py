@@ -4,6 +4,7 @@
     magicbyte/TOPIC-PARTITION/epoch             the last leader epoch; -1 for none
     magicbyte/TOPIC-PARTITION/epoch-start       the offset where it began
     magicbyte/TOPIC-PARTITION/topic-id/0, /1    the halves of the topic's ID; 0 for none
+    magicbyte/TOPIC-PARTITION/cluster-id/0, /1  likewise; IDs that are not 128 bits are not kept
     magicbyte/TOPIC-PARTITION/holes             the number of holes
     magicbyte/TOPIC-PARTITION/hole/N/start, /end
 
@@ -38,7 +39,8 @@ def state_of(number: Callable[[str], int | None], topic: str, partition: int) ->
 
     return PartitionState(
         next_offset,
-        topic_id=_topic_id(known("topic-id/0"), known("topic-id/1")),
+        topic_id=_id_of(known("topic-id/0"), known("topic-id/1")),
+        cluster_id=_id_of(known("cluster-id/0"), known("cluster-id/1")),
         leader_epoch=None if epoch < 0 else EpochStart(epoch, known("epoch-start")),
         holes=tuple(Hole(known(f"hole/{at}/start"), known(f"hole/{at}/end")) for at in range(known("holes"))),
     )
@@ -66,23 +68,25 @@ def _numbers(state: PartitionState) -> Iterator[tuple[str, int]]:
     epoch = state.leader_epoch or EpochStart(-1, 0)
     yield "epoch", epoch.epoch
     yield "epoch-start", epoch.start_offset
-    for at, half in enumerate(_halves(state.topic_id)):
-        yield f"topic-id/{at}", half
+    for name, found in (("topic-id", state.topic_id), ("cluster-id", state.cluster_id)):
+        for at, half in enumerate(_halves(found)):
+            yield f"{name}/{at}", half
     yield "holes", len(state.holes)
     for at, hole in enumerate(state.holes):
         yield f"hole/{at}/start", hole.start
         yield f"hole/{at}/end", hole.end
 
 
-def _halves(topic_id: str | None) -> tuple[int, int]:
-    """A topic's ID, the URL-safe base64 of 128 bits, as two numbers."""
-    if topic_id is None:
+def _halves(found: str | None) -> tuple[int, int]:
+    """An ID, the URL-safe base64 of 128 bits, as two numbers."""
+    try:
+        high, low = _HALVES.unpack(base64.b64decode(f"{found or ''}==", altchars=b"-_", validate=True))
+    except (ValueError, struct.error):
         return 0, 0
-    high, low = _HALVES.unpack(base64.urlsafe_b64decode(f"{topic_id}=="))
     return high, low
 
 
-def _topic_id(high: int, low: int) -> str | None:
+def _id_of(high: int, low: int) -> str | None:
     if (high, low) == (0, 0):
         return None
     return base64.urlsafe_b64encode(_HALVES.pack(high, low)).decode().rstrip("=")

@@ -8,6 +8,7 @@ and created again, the same offsets have other records.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -111,8 +112,11 @@ class LineageCheck:
         states: Mapping[TopicPartition, PartitionState],
         engine: Engine,
         max_decompressed_bytes: int,
+        clusters: Mapping[str, str | None],
     ) -> None:
+        """`clusters` are the cluster ids of brokers' directories."""
         self._table = table
+        self._clusters = clusters
         self._states = states
         self._engine = engine
         self._isolation_level: IsolationLevel = table.options.isolation_level
@@ -153,7 +157,8 @@ class LineageCheck:
         for (listing, planned, state), segment in zip(waiting, segments, strict=True):
             place = _place(listing)
             epochs = _joined(segment, planned)
-            found = list(contradictions(state, known_topic_id(listing), epochs, ends[place]))
+            cluster_id = self._clusters.get(os.path.dirname(listing["path"]))
+            found = list(contradictions(state, known_topic_id(listing), cluster_id, epochs, ends[place]))
             if segment is not None and tails[place].differs(next(of_log)):
                 found.append("the last rows of the table are not those of the log")
             if found:

@@ -1,6 +1,6 @@
 """The states of a log's partitions, which an Iceberg table keeps in one of its properties.
 
-    {"job": ID, "topics": {TOPIC: {PARTITION: [next offset, topic ID, epoch, its start, holes]}}}
+    {"job": ID, "topics": {TOPIC: {PARTITION: [next offset, topic ID, epoch, its start, holes, cluster ID]}}}
 
 as JSON, compressed and in base64. The property is of the table, not of a snapshot: it holds if the newest job
 among the ancestors of the current snapshot is its own. Otherwise somebody has rolled the table back. Tables
@@ -42,7 +42,7 @@ def packed_states(job: str, states: Mapping[TopicPartition, PartitionState]) -> 
     topics: dict[str, dict[str, list[Any]]] = {}
     for (topic, partition), one in sorted(states.items()):
         epoch = one.leader_epoch or EpochStart(-1, 0)
-        fields = [one.next_offset, one.topic_id, *epoch, list(one.holes)]
+        fields = [one.next_offset, one.topic_id, *epoch, list(one.holes), one.cluster_id]
         topics.setdefault(topic, {})[str(partition)] = fields
     text = json.dumps({"job": job, "topics": topics}, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
@@ -93,7 +93,7 @@ def _unpacked(table: Table, text: str) -> dict[str, Any]:
 
 def _states(state: Mapping[str, Any]) -> Iterator[tuple[TopicPartition, PartitionState]]:
     for topic, partitions in state["topics"].items():
-        for partition, (next_offset, topic_id, epoch, start, holes) in partitions.items():
+        for partition, (next_offset, topic_id, epoch, start, holes, cluster_id) in partitions.items():
             yield (
                 (topic, int(partition)),
                 PartitionState(
@@ -101,6 +101,7 @@ def _states(state: Mapping[str, Any]) -> Iterator[tuple[TopicPartition, Partitio
                     topic_id,
                     None if epoch < 0 else EpochStart(epoch, start),
                     tuple(Hole(*hole) for hole in holes),
+                    cluster_id,
                 ),
             )
 

@@ -5,6 +5,7 @@ list -> survey (tasks) -> plan from the table's offsets -> decode and write (tas
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -144,7 +145,18 @@ def ingest_table(
     try:
         orphans = files.remove_orphans(table)
         table.refresh()
-        job = _Job(table, files.name, inputs.listings, engine, options, read, progress, surveyor, whole=whole)
+        job = _Job(
+            table=table,
+            directory=files.name,
+            listings=inputs.listings,
+            clusters={one.path: one.cluster_id for one in inputs.log_dirs},
+            engine=engine,
+            options=options,
+            read=read,
+            progress=progress,
+            surveyor=surveyor,
+            whole=whole,
+        )
         commit = job.run(files.job, sources, {} if checked is None else checked)
         if commit.states:
             files.complete(commit.files)
@@ -211,6 +223,8 @@ class _Job:
     table: TransactionalTable
     directory: str
     listings: Sequence[PartitionListing]
+    clusters: Mapping[str, str | None]
+    """The cluster ids of brokers' directories, by path."""
     engine: Engine
     options: IngestOptions
     read: Callable[[], ReadOptions]
@@ -288,7 +302,9 @@ class _Job:
         self.repair = plan_repair(self.table, self.listings, self.states, found)
 
     def _divergences(self, plans: Sequence[Planned], checked: Checked) -> list[Divergence]:
-        check = LineageCheck(self.table, self.states, self.engine, self.options.max_decompressed_bytes)
+        check = LineageCheck(
+            self.table, self.states, self.engine, self.options.max_decompressed_bytes, self.clusters
+        )
         ends = {_place(one.plan): _log_end(one) for one in plans}
         return check.divergences(self.listings, plans, ends, checked)
 
@@ -378,6 +394,8 @@ class _Job:
         return PartitionState(
             end,
             topic_id=known_topic_id(listing) or (None if before is None else before.topic_id),
+            cluster_id=self.clusters.get(os.path.dirname(listing["path"]))
+            or (None if before is None else before.cluster_id),
             leader_epoch=epoch_before(
                 end, planned.plan["leader_epochs"], None if before is None else before.leader_epoch
             ),
@@ -484,6 +502,7 @@ class _Job:
             rows=found.rows,
             digest=found.hex_digest,
             topic_id=state.topic_id,
+            cluster_id=state.cluster_id,
             leader_epoch=None
             if epoch is None
             else LeaderEpoch(epoch=epoch.epoch, start_offset=epoch.start_offset),

@@ -51,6 +51,8 @@ class PartitionState:
     """The epoch of the last batch before `next_offset`; None if the batches have none."""
     holes: tuple[Hole, ...] = ()
     """In order, without overlaps."""
+    cluster_id: str | None = None
+    """From the `meta.properties` beside the partition; None if it is not known."""
 
 
 def epoch_before(
@@ -74,19 +76,27 @@ def epoch_before(
 
 
 def contradictions(
-    state: PartitionState, topic_id: str | None, epochs: Sequence[LeaderEpoch], log_end: int
+    state: PartitionState,
+    topic_id: str | None,
+    cluster_id: str | None,
+    epochs: Sequence[LeaderEpoch],
+    log_end: int,
 ) -> Iterator[str]:
     """The reasons why a log cannot be the one that a table continues, judged without reading records.
 
     Args:
         state: that of the table.
         topic_id: that of the log, None if it is not known.
+        cluster_id: likewise; it matters only where one of the topic's ids is not known.
         epochs: of the log's batches, from one before `state.next_offset` on if there is one.
         log_end: the log end offset.
 
     """
-    if state.topic_id is not None and topic_id is not None and state.topic_id != topic_id:
-        yield f"the table continues the topic with the id {state.topic_id}, this one has {topic_id}"
+    if state.topic_id is not None and topic_id is not None:
+        if state.topic_id != topic_id:
+            yield f"the table continues the topic with the id {state.topic_id}, this one has {topic_id}"
+    elif None not in (state.cluster_id, cluster_id) and state.cluster_id != cluster_id:
+        yield f"the table continues a log of the cluster {state.cluster_id}, this one is of {cluster_id}"
     if log_end < state.next_offset:
         yield f"the log ends before offset {log_end}"
     if state.leader_epoch is None or not epochs:
