@@ -460,7 +460,9 @@ def test_the_refusal_on_the_command_line(lake: Lake, root: Path, cli: Cli) -> No
     )
     text = cli(*place, "--repair", root, lake.name)
     assert "repaired orders-0 from offset 90 on: 10 rows removed, 20 added" in text
-    assert "nothing is new" in cli(*place, "--repair", root, lake.name)
+    text = cli(*place, "--repair", root, lake.name)
+    assert "nothing is new" in text
+    assert "nothing is to be repaired" in text
     cli("ingest", "--repair", root, root.with_name("out"), code=2)
     cli(*place, "--repair", "--follow", root, lake.name, code=2)
 
@@ -519,6 +521,12 @@ def test_a_stream_ends_where_the_log_becomes_another_one(lake: Lake, root: Path)
     write(root, records(0, 100), records(100, 190, "new", epoch=1), records(190, 200, epoch=1))
     (report,) = commits(lake, root, Looks(nothing, nothing))[:1]
     assert report["tables"]["records"]["rows"] == 10
+
+
+def test_a_stream_repairs_nothing(lake: Lake, root: Path) -> None:
+    write(root, records(0, 10))
+    with pytest.raises(RefusedError, match="a repair is one run"):
+        next(stream(lake, root, options=IngestOptions(repair=True)))
 
 
 def test_a_stream_compares_a_partition_again_only_once_it_has_changed(

@@ -266,6 +266,8 @@ def ingest(
         reports.print_json(report)
     else:
         _print(report, out, view)
+        if repair and report["commit"] is not None and report["commit"]["job"] is None:
+            print_line("nothing is to be repaired")
     total = report["total"]
     problems = total["problems"] + total["invalid_keys"] + total["invalid_values"]
     problems += sum(len(one["problems"]) for one in (*report["log_dirs"], report["internal_topics"]))

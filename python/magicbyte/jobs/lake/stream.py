@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from magicbyte.enums import PartitionBy
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine
+from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.ingest import IngestOptions, IngestReport
 from magicbyte.jobs.kept_surveys import KeptSurveys
 from magicbyte.jobs.lake.divergence import Checked, DivergedError
@@ -57,6 +58,8 @@ def ingest_stream(
         FileNotFoundError: a directory or file is missing.
 
     """
+    if options.repair:
+        raise RefusedError("a repair is one run: a stream can go on after it")
     surveys = KeptSurveys()
     checked: Checked = {}
     has_said = False
