@@ -140,6 +140,8 @@ def ingest(
     format: TableFormat = "parquet",
     partition_by: PartitionBy = "topic",
     target_file_size: int = TARGET_FILE_SIZE,
+    repair: bool = False,
+    fail_on_missing: bool = False,
     catalog: str | None = None,
     catalog_properties: Mapping[str, str] | None = None,
     choice: PartitionChoice = EVERYTHING,
@@ -173,6 +175,9 @@ def ingest(
         format: `delta` (needs deltalake) and `iceberg` (needs pyiceberg) are transactional tables.
         partition_by: how their files are partitioned.
         target_file_size: how large they become, in bytes, if there is enough to write.
+        repair: whether their rows are replaced from the offset on where a log diverges from them, and what
+            earlier runs could not read is added.
+        fail_on_missing: whether nothing is added to them if records of a log are lost or unreadable.
         catalog: of an Iceberg table, whose identifier is `out`: the name in pyiceberg's configuration.
         catalog_properties: properties of the catalog, besides those in the configuration.
         choice: see the module, as the arguments after it.
@@ -195,6 +200,8 @@ def ingest(
         max_decompressed_bytes=max_decompressed_bytes,
         overwrite=overwrite,
         target_file_size=target_file_size,
+        repair=repair,
+        fail_on_missing=fail_on_missing,
     )
     paths, name, engine = paths_of(sources), os.fspath(out), engine or LocalEngine()
     if format == "parquet":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from typing import TYPE_CHECKING
 
@@ -11,10 +12,11 @@ from magicbyte.errors import Error
 if TYPE_CHECKING:
     from magicbyte.model import PartitionListing, Problem
 
-__all__ = ["ID_LENGTH", "checkpointed_epochs", "topic_id_of", "unread_segments"]
+__all__ = ["ID_LENGTH", "checkpointed_epochs", "known_topic_id", "topic_id_of", "unread_segments"]
 
 ID_LENGTH = 22
 """Characters of the IDs of topics and remote segments."""
+_ID_BYTES = 16
 
 
 def unread_segments(listing: PartitionListing) -> list[Problem]:
@@ -45,3 +47,13 @@ def checkpointed_epochs(directory: str) -> list[tuple[int, int]]:
         return _core.leader_epoch_checkpoint(data.decode())
     except (Error, OSError, UnicodeDecodeError):
         return []
+
+
+def known_topic_id(listing: PartitionListing) -> str | None:
+    """The topic's ID if it is one: 128 bits in URL-safe base64, and not only zeros."""
+    found = topic_id_of(listing)
+    try:
+        data = base64.b64decode(f"{found or ''}==", altchars=b"-_", validate=True)
+    except ValueError:
+        return None
+    return found if len(data) == _ID_BYTES and any(data) else None

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from flaky_proxy import flaky_proxy
-from magicbyte import mount_storage
+from magicbyte import RecordsBuilder, mount_storage
 from magicbyte.cli import main
 from magicbyte.jobs import beacon
 from pyiceberg.catalog import load_catalog
@@ -169,6 +169,28 @@ def test_typed_values_grow_with_their_schema(lake: Lake, kafka: Path, tmp_path: 
     assert names[:120] == [None] * 120
     assert names[120] == "näme-0"
     assert lake.only_files_of_commits()
+
+
+def test_an_end_that_was_written_again_is_repaired(lake: Lake, tmp_path: Path, capsys: Any) -> None:
+    def write(*batches: tuple[int, int, str]) -> None:
+        data = bytearray()
+        for first, end, value in batches:
+            builder = RecordsBuilder(partition_leader_epoch=0)
+            for offset in range(first, end):
+                builder.append(offset, 1000, b"k", f"{value} {offset}".encode())
+            data += builder.build()
+        (tmp_path / "own" / "orders-0").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "own" / "orders-0" / f"{0:020d}.log").write_bytes(data)
+
+    write((0, 100, "v"), (100, 150, "lost"))
+    assert main(lake.ingest(tmp_path / "own")) == 0
+    write((0, 100, "v"), (100, 180, "new"))
+    assert main(lake.ingest(tmp_path / "own")) == 2
+    assert "They diverge at offset 100" in capsys.readouterr().err
+    assert main(lake.ingest(tmp_path / "own", "--repair")) == 0
+    assert lake.compare(tmp_path / "own", capsys) == {"equal"}
+    assert lake.rows().num_rows == 180
+    assert "nothing is new" in (main(lake.ingest(tmp_path / "own", "--repair")), capsys.readouterr().out)[1]
 
 
 def test_other_engines_read_it(lake: Lake, source: Path, s3: str) -> None:

@@ -23,6 +23,7 @@ from magicbyte import RecordsBuilder, _core
 from magicbyte.jobs.choice import PartitionChoice
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.ingest import TARGET_FILE_SIZE
+from magicbyte.jobs.lake.divergence import DivergedError
 from magicbyte.jobs.plan import target_bytes
 from pyiceberg.expressions import GreaterThanOrEqual
 from test_ingest_tables import FIRST, write_log
@@ -198,12 +199,12 @@ def test_a_commit_says_what_it_added(lake: Lake, root: Path) -> None:
         summaries = [one.summary.additional_properties for one in lake.iceberg().snapshots()[::-1]]
         stored = [json.loads(one["magicbyte"]) for one in summaries]
     assert [entry["job"] for entry in stored] == [second["job"], first["job"]]
-    assert stored[0] == {
-        "job": second["job"],
-        "magicbyte": magicbyte.__version__,
-        "sources": [str(root)],
-        "partitions": second["partitions"],
-    }
+    what = (
+        {"sources": [str(root)], "partitions": second["partitions"]}
+        if lake.format == "delta"
+        else {"changed_partitions": 1, "rows": 2}
+    )
+    assert stored[0] == {"job": second["job"], "magicbyte": magicbyte.__version__, **what}
 
 
 def test_statistics_and_partitions(lake: Lake, tmp_path: Path) -> None:
@@ -306,7 +307,8 @@ def test_a_log_that_ends_before_the_table_is_refused(lake: Lake, root: Path) -> 
     lake.ingest(root)
     shutil.rmtree(root / "orders-0")
     write_log(root, "orders-0", [(1000, b"k", b"v")] * 2)
-    with pytest.raises(RefusedError, match="orders-0 up to offset 4, but this log ends before 2"):
+    says = "orders-0: the log ends before offset 2; .*diverge at offset 0, the table ends before 5"
+    with pytest.raises(DivergedError, match=says):
         lake.ingest(root)
     assert lake.compare(root)["orders", 0] == "differs"
     assert lake.ingest(root, choice=PartitionChoice(exclude=("orders",)))["commit"]["job"] is None
@@ -361,7 +363,7 @@ def test_days_without_end(tmp_path: Path) -> None:
     times = [-1, -62_135_596_800_001, 253_402_300_800_000, 1 << 62, 253_402_300_799_999, -62_135_596_800_000]
     write_times(tmp_path / "logs", times)
     lake = Lake.at("delta", tmp_path / "lake")
-    lake.ingest(tmp_path / "logs", partition_by="day")
+    lake.ingest(tmp_path / "logs", partition_by="day", batch_metadata=True)
     assert lake.compare(tmp_path / "logs") == {("orders", 0): "equal"}
     days = pa.table(DeltaTable(lake.name).get_add_actions(flatten=True)).column("partition.day").to_pylist()
     assert sorted(map(str, days)) == ["0001-01-01", "9999-12-31", "None", "None"]
@@ -380,7 +382,7 @@ def test_verify_a_plain_output(root: Path, tmp_path: Path, cli: Cli) -> None:
     path = next((out / "records").glob("*-events.*"))
     pa.parquet.write_table(pa.parquet.read_table(path).slice(1), path)
     text = cli("verify", "--table", out, root, code=3)
-    assert "events-0: the log has 3 rows, the table 2" in text
+    assert "events-0: the first difference is at offset 0: 1 row only in the log" in text
 
 
 def test_verify_finds_every_difference(lake: Lake, root: Path, tmp_path: Path, cli: Cli) -> None:
@@ -397,7 +399,7 @@ def test_verify_finds_every_difference(lake: Lake, root: Path, tmp_path: Path, c
         ("orders", 1): "not_in_log",
     }
     text = cli("verify", "--table", lake.name, *lake.options, other, code=3)
-    assert "orders-0: 5 rows in both, but not the same ones" in text
+    assert "orders-0: the first difference is at offset 0: 5 rows not the same" in text
     assert "new-0: the log ends at offset 1, and the table has nothing of it" in text
     only = lake.compare(other, choice=PartitionChoice(topics=("events",)))
     assert only == {("events", 0): "equal"}
@@ -494,7 +496,7 @@ def test_a_task_reads_as_much_as_a_file_may_need() -> None:
 
 def test_sizes_of_plain_files_are_not_chosen(root: Path, tmp_path: Path, cli: Cli) -> None:
     cli("ingest", "--target-file-size", "64MiB", root, tmp_path / "out", code=2)
-    assert "--target-file-size and --follow need --format delta or iceberg" in cli.error
+    assert "--fail-on-missing and --follow need --format delta or iceberg" in cli.error
     cli("ingest", "--target-file-size", "64MiB", "--format", "delta", root, tmp_path / "out")
     cli("ingest", "--target-file-size", "0", "--format", "delta", root, tmp_path / "out", code=2)
     with pytest.raises(RefusedError, match="target_file_size 0: expected at least 1"):

@@ -135,7 +135,7 @@ def test_of_two_jobs_with_the_same_records_one_wins(lake: Lake, root: Path) -> N
     lake.ingest(root)
     append(root, "orders-0", 5, 3)
     append(root, "events-0", 3, 1)
-    with pytest.raises(JobError, match=r"another job has added records of (orders|events)-0 meanwhile"):
+    with pytest.raises(JobError, match=r"another job has changed (orders|events)-0 meanwhile"):
         lake.ingest(root, engine=Interrupted(lambda: lake.ingest(root)))
     assert lake.read().num_rows == 21
     assert set(lake.compare(root).values()) == {"equal"}

@@ -23,6 +23,7 @@ from lakes import FORMATS, GrowingLog, Lake
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.ingest import IngestOptions, IngestReport
+from magicbyte.jobs.lake.divergence import DivergedError
 from test_ingest_tables import FIRST
 from test_lake import GROWN, append, by_topic, of_kafka, root  # noqa: F401 (a fixture)
 from test_lake_crashes import only_files_of_commits
@@ -52,6 +53,8 @@ class Looks(LocalEngine):
     def map(self, function: Any, items: Sequence[Any], *, name: str, **options: Any) -> list[Any]:
         if "survey" in name:
             self.surveyed += sum(map(len, items))
+        elif "ingest" not in name:
+            pass  # comparing the table with the log
         elif not self._before:
             raise Enough
         else:
@@ -319,8 +322,9 @@ def test_a_log_that_is_truncated(lake: Lake, root: Path) -> None:  # noqa: F811
     def truncate() -> None:
         (root / "orders-0" / FIRST).write_bytes(b"")
 
-    with pytest.raises(RefusedError, match="orders-0 up to offset 4, but this log ends before 0"):
-        list(stream(lake, root, engine=Looks(nothing, truncate, nothing)))
+    says = "orders-0: the log ends before offset 0.*They diverge at offset 0, the table ends before 5"
+    with pytest.raises(DivergedError, match=says):
+        list(stream(lake, root, engine=Looks(nothing, truncate, *[nothing] * 5)))
     assert lake.read().num_rows == 17
 
 

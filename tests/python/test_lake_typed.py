@@ -512,7 +512,7 @@ def test_of_two_jobs_that_change_the_schema_one_wins(lake: Lake, log: TypedLog, 
     log.append(FIVE[0], values(0))
     ingest(lake, log)
     log.append(FIVE[1], values(1))
-    with pytest.raises(JobError, match=r"another job has added records of orders-\d meanwhile"):
+    with pytest.raises(JobError, match=r"another job has changed orders-\d meanwhile"):
         ingest(lake, log, engine=Interrupted(lambda: ingest(lake, log)))
     check_rows(lake, log)
     assert only_files_of_commits(lake)

@@ -83,6 +83,10 @@ def _print_table(comparison: TableComparison) -> None:
         print_line(f"{one['topic']}-{one['partition']}: {_difference(one)}")
     if len(different) > _PARTITIONS_SHOWN:
         print_line(f"... and {len(different) - _PARTITIONS_SHOWN:,} more (--json has all)")
+    if compacted := sum(one["compacted_rows"] for one in partitions if one["result"] != "differs"):
+        print_line(
+            f"{count_of(compacted, 'row')} of the table are no longer in the log: compacted, or removed there"
+        )
     if older := sum(one["older_rows"] for one in partitions):
         print_line(f"{count_of(older, 'row')} of the table from before the log's beginning not compared")
 
@@ -94,6 +98,19 @@ def _difference(one: ComparedPartition) -> str:
         return f"the table has {count_of(one['table_rows'], 'row')}, and there is no such log"
     if one["result"] == "not_in_table":
         return f"the log ends at offset {one['log_end']:,}, and the table has nothing of it"
-    if one["log_rows"] != one["table_rows"]:
-        return f"the log has {count_of(one['log_rows'], 'row')}, the table {one['table_rows']:,}"
-    return f"{count_of(one['log_rows'], 'row')} in both, but not the same ones"
+    if one["result"] == "unproven":
+        return (
+            f"{count_of(one['unproven_rows'], 'row')} cannot be compared: the timestamp is null (out of"
+            " range), or compaction has removed other records of a group of typed rows"
+        )
+    first = f"the first difference is at offset {one['first_difference']:,}"
+    only = [
+        f"{count_of(one['missing_rows'], 'row')} only in the log (deleted from the table, or never"
+        f" added), the first at offset {one['first_missing']:,}"
+        if one["missing_rows"]
+        else "",
+        f"{count_of(one['changed_rows'], 'row')} not the same" if one["changed_rows"] else "",
+        f"{count_of(one['compacted_rows'], 'row')} only in the table" if one["compacted_rows"] else "",
+        f"{count_of(one['lost_rows'], 'row')} that the log has lost" if one["lost_rows"] else "",
+    ]
+    return f"{first}: {'; '.join(filter(None, only))}"

@@ -24,6 +24,12 @@ def print_commit(commit: CommitReport, sums: TableSum) -> None:
     print_problems(commit["problems"], commit["problems_left_out"])
     for directory in commit["orphans"]:
         print_line(f"removed {directory}: a killed job had left it there")
+    for one in commit["repaired"]:
+        place = f"{one['topic']}-{one['partition']}"
+        print_line(
+            f"repaired {place} from offset {one['start_offset']:,} on:"
+            f" {count_of(one['removed_rows'], 'row')} removed, {one['rows']:,} added"
+        )
     version = "" if commit["version"] is None else f", version {commit['version']}"
     if commit["job"] is None:
         print_line(f"{commit['table']}{version}: nothing is new")

@@ -104,6 +104,17 @@ def _payload(name: str) -> Callable[[F], F]:
     metavar="SIZE",
     help="With delta and iceberg: how large files become if a task has enough to write.",
 )
+@click.option(
+    "--repair",
+    is_flag=True,
+    help="With delta and iceberg: replace the rows from the offset on where the log diverges from the table,"
+    " and add what earlier runs could not read, in one commit with what is new.",
+)
+@click.option(
+    "--fail-on-missing",
+    is_flag=True,
+    help="With delta and iceberg: add nothing if records of the log are lost or unreadable.",
+)
 @options.follow
 @click.option(
     "--interval",
@@ -140,6 +151,8 @@ def ingest(
     table_format: TableFormat,
     partition_by: PartitionBy,
     target_file_size: int | None,
+    repair: bool,
+    fail_on_missing: bool,
     follow: bool,
     interval: float | None,
     above_high_watermark: bool,
@@ -167,6 +180,10 @@ def ingest(
     are below the high watermark (replication-offset-checkpoint); without --follow, those above it are
     written, and counted.
 
+    A table that continues another log is refused, with the offset where they diverge: after a failover that
+    rewrote the end of a partition, or once a topic was created again. What a run could not read is reported
+    by all later ones. --repair replaces and adds exactly these rows.
+
     With --key-as and --value-as, what is not such text is NULL in key or value, and its bytes are in the
     column invalidKey or invalidValue. It is counted, and makes the exit code 1.
 
@@ -186,6 +203,7 @@ def ingest(
     magicbyte ingest --isolation-level read_committed --overwrite /backup/kafka-logs tables/
     magicbyte ingest --format delta --partition-by day /backup/kafka-logs records/
     magicbyte ingest --format delta --follow --interval 5 /var/lib/kafka records/
+    magicbyte ingest --format delta --repair /backup/kafka-logs records/
     magicbyte ingest --format delta --value-format avro --schema-registry schemas/ logs/orders-0 orders/
     magicbyte ingest --format iceberg --catalog prod /backup/kafka-logs kafka.records
     magicbyte ingest --engine spark --master spark://host:7077 /backup/kafka-logs tables/
@@ -196,10 +214,14 @@ def ingest(
     from magicbyte.jobs.ingest import ingest as ingest_job
     from magicbyte.jobs.progress import terminal_progress
 
-    if table_format == "parquet" and (partition_by != "topic" or target_file_size is not None or follow):
+    for_tables = partition_by != "topic" or target_file_size is not None or repair or fail_on_missing
+    if table_format == "parquet" and (for_tables or follow):
         raise click.UsageError(
-            "--partition-by, --target-file-size and --follow need --format delta or iceberg"
+            "--partition-by, --target-file-size, --repair, --fail-on-missing and --follow need "
+            "--format delta or iceberg"
         )
+    if repair and follow:
+        raise click.UsageError("--repair is one run: --follow can go on after it")
     if interval is not None and not follow:
         raise click.UsageError("--interval needs --follow")
     if above_high_watermark and not follow:
@@ -220,6 +242,8 @@ def ingest(
         max_decompressed_bytes=max_decompressed_bytes,
         overwrite=overwrite,
         target_file_size=TARGET_FILE_SIZE if target_file_size is None else target_file_size,
+        repair=repair,
+        fail_on_missing=fail_on_missing,
     )
     with engine.open(f"magicbyte ingest {sources[0]}") as runner:
         progress = terminal_progress()
@@ -253,6 +277,8 @@ def ingest(
         reports.print_json(report)
     else:
         _print(report, out, view)
+        if repair and report["commit"] is not None and report["commit"]["job"] is None:
+            print_line("nothing is to be repaired")
     total = report["total"]
     problems = total["problems"] + total["invalid_keys"] + total["invalid_values"]
     problems += sum(len(one["problems"]) for one in (*report["log_dirs"], report["internal_topics"]))

@@ -33,7 +33,7 @@ from magicbyte.jobs.ranges import EVERY_RECORD, Ranges
 from magicbyte.jobs.reading import HighWatermarks, ReadOptions, check_column_limit, plan_problems
 from magicbyte.jobs.selecting import record_filter
 from magicbyte.jobs.typed import UNTYPED, TypedColumns, column_decoders, refuse_unwritable
-from magicbyte.model import PartitionPlan, PartitionReconciliation, Problem
+from magicbyte.model import LeaderEpoch, PartitionPlan, PartitionReconciliation, Problem
 from magicbyte.schemas.decoding import ColumnDecoder, SchemaFormat
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "IngestOptions",
     "IngestReport",
     "ManifestRow",
+    "RepairedRange",
     "TableSum",
     "check_options",
     "ingest",
@@ -87,6 +88,11 @@ class IngestOptions:
     """Whether to replace an earlier output, once the job is done."""
     target_file_size: int = TARGET_FILE_SIZE
     """How large, in bytes, the data files of a Delta or Iceberg table become if there is enough to write."""
+    repair: bool = False
+    """Whether rows of a Delta or Iceberg table are replaced where its logs diverge from it, and its holes
+    filled, in one commit with the new records."""
+    fail_on_missing: bool = False
+    """Whether nothing is committed to a Delta or Iceberg table if records are lost or unreadable."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -125,6 +131,29 @@ class CommittedPartition(TypedDict):
     rows: int
     digest: str
     """The sum of `magicbyte._core.digest_records` over the rows, as 32 hexadecimal digits."""
+    topic_id: str | None
+    """The ID of the topic that the table continues; None if it is not known."""
+    cluster_id: str | None
+    """The ID of the cluster, from the broker's `meta.properties`; None if it is not known."""
+    leader_epoch: LeaderEpoch | None
+    """The leader epoch of the last batch, and where it began; None if the batches have none."""
+    holes: list[list[int]]
+    """All ranges of offsets, as start and end (exclusive), that were passed although their records were lost
+    or unread."""
+
+
+class RepairedRange(TypedDict):
+    """Rows of a table that a job has replaced by what the log has now."""
+
+    topic: str
+    partition: int
+    start_offset: int
+    end_offset: int
+    """Where the replaced rows ended (exclusive)."""
+    removed_rows: int
+    rows: int
+    """How many rows were added from `start_offset` on: up to `end_offset` for a hole, else up to the end of
+    the log."""
 
 
 class CommitReport(TypedDict):
@@ -137,7 +166,9 @@ class CommitReport(TypedDict):
     job: str | None
     """The ID in the commit; None if there was nothing to add."""
     partitions: list[CommittedPartition]
-    """Those that the job added to."""
+    """Those that the job changed."""
+    repaired: list[RepairedRange]
+    """With `repair`."""
     orphans: list[str]
     """Directories of killed jobs that were removed, with the data files that they had not committed."""
     problems: list[Problem]
@@ -233,6 +264,8 @@ def ingest(
 
     """
     check_options(options)
+    if options.repair or options.fail_on_missing:
+        raise RefusedError("only Delta and Iceberg tables are repaired, or fail on missing records")
     inputs = find_inputs(sources, choice, distinct=True, assigned=True)
     listings = inputs.listings
     decoders = column_decoders(options.typed, {listing["topic"] for listing in listings})

@@ -13,16 +13,16 @@ from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.decode_partitions import SMALL_TASK, decode_partitions
 from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.lake.sums import RecordSums
+from magicbyte.jobs.lake.sums import NullTimes, RecordSums
 from magicbyte.jobs.log_dirs import LogDirReport, log_dir_reports
 from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
-from magicbyte.jobs.plan import DecodeTask, all_offsets
+from magicbyte.jobs.plan import DecodeTask, Planned, all_offsets
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.reading import ReadOptions, Rows, check_column_limit, decoded_problems, read_chunk
 from magicbyte.model import PartitionListing, PartitionReconciliation, Problem
 
 if TYPE_CHECKING:
-    from magicbyte.jobs.lake.compare import LogOfTable, TableComparison
+    from magicbyte.jobs.lake.compare import LogOfTable, LogSums, TableComparison
     from magicbyte.jobs.lake.read import StoredTable
 
 __all__ = ["VerifyReport", "verify"]
@@ -52,24 +52,26 @@ class _Checked:
     left_out: int
     sums: RecordSums
     """Of the records, if there are columns."""
+    times: NullTimes
 
 
 def _check_task(task: DecodeTask, options: ReadOptions) -> _Checked:
     results: list[str] = []
     problems: list[Problem] = []
     left_out = 0
-    sums = RecordSums()
+    sums, times = RecordSums(), NullTimes()
     for chunk in task.chunks:
         for item in read_chunk(chunk, options):
             if isinstance(item, Rows) and item.table == "records":
                 sums.add_all([item.sums])
+                times.add_rows(item.batch)
             elif isinstance(item, Rows):
                 room = _core.LISTED - len(problems)
                 problems += decoded_problems(item.batch.slice(0, room))
                 left_out += max(0, item.batch.num_rows - room)
             else:
                 results.append(item)
-    return _Checked(results, problems, left_out, sums)
+    return _Checked(results, problems, left_out, sums, times)
 
 
 def verify(
@@ -110,8 +112,9 @@ def verify(
     )
     partitions = reconcile_partitions(plans, (text for one in checked for text in one.results))
     total = total_of(partitions)
-    sums = RecordSums()
+    sums, times = RecordSums(), NullTimes()
     sums.add_all(one.sums for one in checked)
+    times.add_all(one.times for one in checked)
     problems = [problem for one in plans for problem in one.plan["problems"]]
     problems += [problem for one in checked for problem in one.problems]
     return VerifyReport(
@@ -123,8 +126,28 @@ def verify(
         log_dirs=log_dir_reports(inputs.log_dirs, [one.plan for one in plans], partitions),
         problems=problems[: _core.LISTED],
         problems_left_out=sum(one.left_out for one in checked) + len(problems[_core.LISTED :]),
-        table=log.compare(plans, sums, choice) if log else None,
+        table=None
+        if log is None
+        else log.compare(_log_sums(plans, sums, times, problems, partitions), choice, engine),
     )
+
+
+def _log_sums(
+    plans: Sequence[Planned],
+    sums: RecordSums,
+    times: NullTimes,
+    problems: Sequence[Problem],
+    partitions: Sequence[PartitionReconciliation],
+) -> LogSums:
+    from magicbyte.jobs.lake.compare import LogSums
+
+    absent = {}
+    for planned, found in zip(plans, partitions, strict=True):
+        begin = min((one["base_offset"] for one in planned.listing["segments"]), default=0)
+        first = planned.plan["next_offset"] if found["first_offset"] is None else found["first_offset"]
+        before = max(0, (first or 0) - begin)
+        absent[found["topic"], found["partition"]] = before + found["missing_offsets"] - found["lost_offsets"]
+    return LogSums(plans, sums, times, problems, absent)
 
 
 def _log_of(

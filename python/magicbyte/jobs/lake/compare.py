@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from magicbyte.jobs.choice import PartitionChoice
-from magicbyte.jobs.columns import DIGEST_COLUMN, KAFKA_COLUMNS
+from magicbyte.jobs.columns import DIGEST_COLUMN
+from magicbyte.jobs.engines import Engine
+from magicbyte.jobs.lake.counted_differences import Differences
+from magicbyte.jobs.lake.differences import LogRows, TableRows, differing_leaves, log_read_options
+from magicbyte.jobs.lake.losses import holes_in
 from magicbyte.jobs.lake.read import StoredTable
-from magicbyte.jobs.lake.sums import RecordSum, RecordSums, TopicPartition
+from magicbyte.jobs.lake.sums import MILLIS, NullTimes, RecordSum, RecordSums, TopicPartition
+from magicbyte.jobs.lake.table import DIGESTED
 from magicbyte.jobs.plan import Planned, Range
-from magicbyte.jobs.reading import ReadOptions
-from magicbyte.jobs.selecting import record_filter
-from magicbyte.model import PartitionListing
+from magicbyte.model import PartitionListing, Problem
 
-__all__ = ["ComparedPartition", "Comparison", "LogOfTable", "TableComparison"]
+__all__ = ["ComparedPartition", "Comparison", "LogOfTable", "LogSums", "TableComparison"]
 
-Comparison = Literal["equal", "behind", "differs", "not_in_log", "not_in_table"]
-"""`behind`: the table equals the log as far as it goes, and the log goes on."""
+Comparison = Literal["equal", "behind", "differs", "unproven", "not_in_log", "not_in_table"]
+"""`behind`: the table equals the log as far as it goes, and the log goes on. `unproven`: nothing differs, but
+the table does not hold enough of some rows to tell."""
 
 
 class ComparedPartition(TypedDict):
@@ -42,6 +47,21 @@ class ComparedPartition(TypedDict):
     table_digest: str
     older_rows: int
     """Rows of the table from before the beginning of the log, which are not compared."""
+    first_difference: int | None
+    """The first offset that differs, if the partition does; of typed rows the first one of a group."""
+    changed_rows: int
+    """Rows that both have, and that are not the same."""
+    missing_rows: int
+    """Records of the log that the table lacks: deleted from the table, or never added."""
+    first_missing: int | None
+    """The offset of the first one."""
+    compacted_rows: int
+    """Rows of the table whose records the log no longer has, at offsets that compaction has left out."""
+    lost_rows: int
+    """Rows of the table whose records the log has lost."""
+    unproven_rows: int
+    """Rows that cannot be compared: their timestamp is null, and the table has no `timestampMillis`, or they
+    are typed and compaction has removed other records of their group."""
 
 
 class TableComparison(TypedDict):
@@ -61,16 +81,7 @@ class LogOfTable:
     ) -> None:
         self._table = table
         self.options = table.options
-        self.read = ReadOptions(
-            (*KAFKA_COLUMNS, "headers"),
-            max_decompressed_bytes=max_decompressed_bytes,
-            key_as=self.options.key_as,
-            value_as=self.options.value_as,
-            start_timestamp=self.options.start_timestamp,
-            end_timestamp=self.options.end_timestamp,
-            where=None if self.options.where is None else record_filter(self.options.where),
-            digests=True,
-        )
+        self.read = log_read_options(self.options, max_decompressed_bytes, with_millis=True)
         self._begins = {
             (one["topic"], one["partition"]): one["segments"][0]["base_offset"]
             for one in listings
@@ -78,28 +89,32 @@ class LogOfTable:
         }
         if self.options.is_typed:
             self._begins.update(_after_groups(table, self._begins))
-        self._nexts = table.next_offsets(list(self._begins))
+        states = table.states(list(self._begins))
+        self._nexts = {place: state.next_offset for place, state in states.items()}
 
     def bounds(self, planned: Planned) -> Range:
         """The offsets that the table should hold."""
         begin = max(self._begins.get(_place(planned), 0), self.options.start_offset or 0)
         return begin or None, self._nexts.get(_place(planned), 0)
 
-    def compare(self, plans: Sequence[Planned], log: RecordSums, choice: PartitionChoice) -> TableComparison:
-        """Compares the sums of the log's records with the rows of the table."""
-        table, older = self._scan()
-        ends = {_place(one): self._end(one) for one in plans}
+    def compare(self, log: LogSums, choice: PartitionChoice, engine: Engine) -> TableComparison:
+        """Compares the sums of the log's records with the rows of the table. Where they differ, both are read
+        again to find the rows.
+        """
+        table, older, times = self._scan()
+        plans = {_place(one): one for one in log.plans}
         places = sorted({*self._begins, *(place for place in table if choice.includes(*place))})
-        compared = [
-            self._partition(
-                place,
-                ends.get(place, 0),
-                log.get(place, RecordSum()),
-                table.get(place, RecordSum()),
-                older.get(place, RecordSum()).rows,
+        compared = []
+        for place in places:
+            rows, records = table.get(place, RecordSum()), log.sums.get(place, RecordSum())
+            found = Differences()
+            if place in self._begins and rows != records:
+                found = self._differences(plans[place], log, engine)
+            found.judge_times(times, log.times, place)
+            end = self._end(plans[place]) if place in plans else 0
+            compared.append(
+                self._partition(place, end, records, rows, older.get(place, RecordSum()).rows, found)
             )
-            for place in places
-        ]
         return TableComparison(
             table=self._table.name,
             equal=all(one["result"] == "equal" for one in compared),
@@ -113,13 +128,16 @@ class LogOfTable:
         log: RecordSum,
         table: RecordSum,
         older_rows: int,
+        found: Differences,
     ) -> ComparedPartition:
         begin, next_offset = self._begins.get(place, 0), self._nexts.get(place, 0)
         result: Comparison = "equal"
         if place not in self._begins:
             result = "not_in_log"
-        elif log != table:
+        elif found.first is not None:
             result = "differs"
+        elif found.unproven:
+            result = "unproven"
         elif end > max(next_offset, begin):
             result = "behind" if place in self._nexts else "not_in_table"
         return ComparedPartition(
@@ -134,7 +152,27 @@ class LogOfTable:
             log_digest=log.hex_digest,
             table_digest=table.hex_digest,
             older_rows=older_rows,
+            first_difference=found.first,
+            changed_rows=found.changed,
+            missing_rows=found.missing,
+            first_missing=found.first_missing,
+            compacted_rows=found.compacted,
+            lost_rows=found.lost,
+            unproven_rows=found.unproven,
         )
+
+    def _differences(self, planned: Planned, log: LogSums, engine: Engine) -> Differences:
+        place = _place(planned)
+        begin, end = self._begins[place], self._nexts.get(place, 0)
+        rows = TableRows(self._table, place)
+        records = LogRows(planned, self.read, self.options.isolation_level, engine)
+        lost = holes_in(log.problems, planned.listing, begin, end)
+        leaves = differing_leaves(rows, records, max(begin, self.options.start_offset or 0), end)
+        found = Differences()
+        for leaf in leaves:
+            found.add(leaf, lost, is_typed=rows.is_typed)
+        found.judge_compaction(log.absent.get(place, 0))
+        return found
 
     def _end(self, planned: Planned) -> int:
         plan, limit = planned.plan, self.options.end_offset
@@ -143,13 +181,29 @@ class LogOfTable:
             end = plan["last_stable_offset"]
         return end if limit is None else min(end, limit)
 
-    def _scan(self) -> tuple[RecordSums, RecordSums]:
-        """The sums of the table's rows, and of those from before the beginning of the log."""
-        sums, older = RecordSums(), RecordSums()
-        for batch in self._table.rows():
+    def _scan(self) -> tuple[RecordSums, RecordSums, NullTimes]:
+        """The sums of the table's rows, and of those from before the beginning of the log; and what is known
+        of null timestamps.
+        """
+        sums, older, times = RecordSums(), RecordSums(), NullTimes()
+        for batch in self._table.rows((*DIGESTED, MILLIS)):
             for rows, is_older in _split(batch, self._begins):
                 (older if is_older else sums).add_rows(rows)
-        return sums, older
+                if not is_older:
+                    times.add_rows(rows)
+        return sums, older, times
+
+
+@dataclass(frozen=True)
+class LogSums:
+    """What was read of the log."""
+
+    plans: Sequence[Planned]
+    sums: RecordSums
+    times: NullTimes
+    problems: Sequence[Problem]
+    absent: Mapping[TopicPartition, int]
+    """How many offsets of each partition no record has, although nothing is lost there."""
 
 
 def _place(planned: Planned) -> TopicPartition:

@@ -1,7 +1,8 @@
 """Delta tables, by delta-rs (`deltalake`).
 
-Each partition of the log has an application transaction in the table, whose version is the offset to
-continue at. Delta refuses a commit if another one has moved one of its application transactions.
+The state of each partition of the log is kept in application transactions of the table, whose versions are
+numbers: `magicbyte/TOPIC-PARTITION` is the offset to continue at, and `delta_state.py` has the others. They
+outlive checkpoints, and Delta refuses a commit if another one has moved one of them.
 """
 
 from __future__ import annotations
@@ -9,13 +10,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
 from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.jobs.lake.delta_state import changed_numbers, state_of
 from magicbyte.jobs.lake.growth import grown, inner_types, plain_schema
+from magicbyte.jobs.lake.lineage import PartitionState
+from magicbyte.jobs.lake.ranges import OffsetRange, is_within, scans
 from magicbyte.jobs.lake.sums import TopicPartition
 from magicbyte.jobs.lake.table import (
     COMMIT,
@@ -24,6 +30,7 @@ from magicbyte.jobs.lake.table import (
     Commit,
     ConflictError,
     LakeFile,
+    TableFile,
     TableOptions,
     data_location,
     dataset_rows,
@@ -111,21 +118,26 @@ class DeltaTable:
         _delta_schema(self.name, _union(self._schema, wanted))
         return wanted
 
+    @cached_property
+    def _dataset(self) -> ds.FileSystemDataset:
+        return self._handle.to_pyarrow_dataset()
+
     @property
     def _schema(self) -> pa.Schema:
         return plain_schema(pa.schema(self._handle.schema().to_arrow()))
 
-    def next_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    def states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionState]:
         """See `TransactionalTable`."""
         with library_errors(self.name):
-            stored = {one: self._handle.transaction_version(_app_id(*one)) for one in partitions}
-            found = {one: int(offset) for one, offset in stored.items() if offset is not None}
+            stored = {one: state_of(self._handle.transaction_version, *one) for one in partitions}
+            found = {one: state for one, state in stored.items() if state is not None}
             if unknown := {topic for topic, partition in partitions if (topic, partition) not in found}:
                 # New ones; or the transactions have expired, as delta.setTransactionRetentionDuration says.
-                filtered = self._handle.to_pyarrow_dataset().to_batches(
+                filtered = self._dataset.to_batches(
                     ["topic", "partition", "offset"], filter=pc.field("topic").isin(list(unknown))
                 )
-                found = {**offsets_after(filtered), **found}
+                after = offsets_after(filtered)
+                found = {**{place: PartitionState(end) for place, end in after.items()}, **found}
         return {one: found[one] for one in partitions if one in found}
 
     def holds(self, job: str, directory: str) -> bool:
@@ -142,8 +154,12 @@ class DeltaTable:
 
         properties = CommitProperties(
             custom_metadata={COMMIT: commit.description},
+            # delta-rs takes a commit that has moved the rows of replaced files elsewhere for no conflict.
+            max_commit_retries=0 if commit.replaced else None,
             app_transactions=[
-                Transaction(_app_id(*one), offset) for one, offset in commit.next_offsets.items()
+                Transaction(app_id, number)
+                for place, state in commit.states.items()
+                for app_id, number in changed_numbers(*place, commit.before.get(place), state)
             ],
         )
         by = self._handle.metadata().partition_columns
@@ -154,18 +170,38 @@ class DeltaTable:
             try:
                 if grows:
                     self._prepare(schema)
-                # A commit may change the schema if it replaces rows: here those of a topic that has none.
-                self._handle.create_write_transaction(
-                    [self._action(file, by) for file in commit.files],
-                    "overwrite" if grows else "append",
-                    _delta_schema(self.name, schema) if grows else self._handle.schema(),
-                    partition_by=by,
-                    partition_filters=[("topic", "=", _NO_TOPIC)] if grows else None,
-                    commit_properties=properties,
+                if grows and commit.replaced:
+                    # Files can only be removed by a commit that leaves the schema alone: new columns, which
+                    # are null everywhere, come first.
+                    self._write([], schema, by, None)
+                    self.refresh()
+                    grows = False
+                self._write(
+                    [
+                        *(self._action(file, by) for file in commit.files),
+                        *(_removal(file.handle) for file in commit.replaced),
+                    ],
+                    schema if grows else None,
+                    by,
+                    properties,
                 )
             except CommitFailedError as error:
                 raise ConflictError(str(error)) from error
         self.refresh()
+
+    def _write(self, actions: list[Any], grown_to: pa.Schema | None, by: list[str], properties: Any) -> None:
+        """Commits actions. A commit may change the schema if it replaces rows: here those of a topic that has
+        none.
+        """
+        grows = grown_to is not None
+        self._handle.create_write_transaction(
+            actions,
+            "overwrite" if grows else "append",
+            _delta_schema(self.name, grown_to) if grown_to is not None else self._handle.schema(),
+            partition_by=by,
+            partition_filters=[("topic", "=", _NO_TOPIC)] if grows else None,
+            commit_properties=properties,
+        )
 
     def _prepare(self, schema: pa.Schema) -> None:
         """Adds the feature of the table that timestamps without a time zone need.
@@ -205,11 +241,55 @@ class DeltaTable:
     def refresh(self) -> None:
         """See `TransactionalTable`."""
         self._handle = _open(self.name)
+        self.__dict__.pop("_dataset", None)
 
-    def rows(self, columns: Sequence[str] = DIGESTED) -> Iterator[pa.RecordBatch]:
+    def rows(
+        self, columns: Sequence[str] = DIGESTED, within: Sequence[OffsetRange] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """See `TransactionalTable`."""
         with library_errors(self.name):
-            yield from dataset_rows(self._handle.to_pyarrow_dataset(), columns)
+            yield from dataset_rows(self._dataset, columns, within)
+
+    def files_with(self, ranges: Sequence[OffsetRange]) -> Iterator[TableFile]:
+        """See `TransactionalTable`."""
+        with library_errors(self.name):
+            actions = pa.table(self._handle.get_add_actions(flatten=False)).to_pylist()
+            by_path = {one["path"]: one for one in actions}
+            dataset = self._dataset
+            for scan in scans(ranges):
+                for fragment in dataset.get_fragments(filter=is_within(scan)):
+                    if (action := by_path.pop(fragment.path, None)) is not None:
+                        yield _DeltaFile(action, fragment, dataset)
+
+    def whole_schema(self) -> pa.Schema:
+        """See `TransactionalTable`."""
+        return self._schema
+
+
+class _DeltaFile:
+    """See `TableFile`."""
+
+    def __init__(self, action: dict[str, Any], fragment: ds.Fragment, dataset: ds.FileSystemDataset) -> None:
+        self.handle = action
+        self.topic = str(action["partition"]["topic"])
+        self.rows = int(action["num_records"])
+        self._fragment = fragment
+        self._dataset = dataset
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """See `TableFile`."""
+        of_file = ds.FileSystemDataset(
+            [self._fragment], self._dataset.schema, self._dataset.format, self._dataset.filesystem
+        )
+        yield from dataset_rows(of_file, self._dataset.schema.names, None)
+
+
+def _removal(action: dict[str, Any]) -> Any:
+    """The action that removes a file from the table."""
+    from deltalake.transaction import RemoveAction
+
+    values = {name: None if value is None else str(value) for name, value in action["partition"].items()}
+    return RemoveAction(action["path"], True, int(time.time() * 1000), action["size_bytes"], values)
 
 
 def _open(path: str) -> Handle:
@@ -237,10 +317,6 @@ def _check_free(path: str) -> None:
         raise RefusedError(f"{path} exists and is not a directory")
     if os.path.isdir(path) and os.listdir(path):
         raise RefusedError(f"{path} is not empty and not a Delta table: choose another directory")
-
-
-def _app_id(topic: str, partition: int) -> str:
-    return f"magicbyte/{topic}-{partition}"
 
 
 def _of_table(schema: pa.Schema, options: TableOptions) -> pa.Schema:

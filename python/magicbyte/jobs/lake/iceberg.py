@@ -1,7 +1,7 @@
 """Iceberg tables in any catalog, by `pyiceberg`.
 
-The summary of each of our snapshots says which offsets it added: a partition continues where the newest one
-that names it ends.
+The states of the log's partitions are one property of the table (`iceberg_state.py`), which changes in the
+same transaction as the data.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import pyarrow as pa
 
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.lake.growth import grown, plain_schema
+from magicbyte.jobs.lake.iceberg_state import STATE, description, packed_states, stored_states
+from magicbyte.jobs.lake.lineage import PartitionState
+from magicbyte.jobs.lake.ranges import OffsetRange, by_offsets, scans
 from magicbyte.jobs.lake.sums import TopicPartition
 from magicbyte.jobs.lake.table import (
     BATCH_ROWS,
@@ -23,18 +26,19 @@ from magicbyte.jobs.lake.table import (
     OPTIONS,
     Commit,
     ConflictError,
+    TableFile,
     TableOptions,
     TableTarget,
     UnsettledError,
     data_location,
-    described,
     library_errors,
     offsets_after,
 )
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
-    from pyiceberg.table import Table, Transaction
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.table import DataScan, FileScanTask, Table, Transaction
 
 __all__ = ["IcebergTable"]
 
@@ -129,38 +133,28 @@ class IcebergTable:
         fields = transaction.table_metadata.schema().as_arrow()
         return pa.schema([_with_ids(field, fields.field(field.name)) for field in schema])
 
-    def next_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    def states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionState]:
         """See `TransactionalTable`."""
         from pyiceberg.expressions import In
 
-        found: dict[TopicPartition, int] = {}
-        snapshot = self._table.current_snapshot()
-        while snapshot is not None:
-            if (commit := self._description(snapshot)) is not None:
-                for one in commit["partitions"]:
-                    found.setdefault((one["topic"], one["partition"]), one["next_offset"])
-            parent = snapshot.parent_snapshot_id
-            snapshot = None if parent is None else self._table.snapshot_by_id(parent)
+        found = stored_states(self._table)
         if unknown := {topic for topic, partition in partitions if (topic, partition) not in found}:
-            # New ones; or their snapshots have expired.
+            # New ones; or others have rolled the table back, or expired snapshots of an earlier version.
             with library_errors(self.name):
                 scan = self._table.scan(
                     In("topic", unknown), selected_fields=("topic", "partition", "offset")
                 )
-                found = {**offsets_after(scan.to_arrow_batch_reader()), **found}
+                after = offsets_after(scan.to_arrow_batch_reader())
+            found = {**{place: PartitionState(end) for place, end in after.items()}, **found}
         return {one: found[one] for one in partitions if one in found}
 
     def holds(self, job: str, directory: str) -> bool:
         """See `TransactionalTable`."""
-        descriptions = map(self._description, self._table.snapshots())
+        descriptions = map(description, self._table.snapshots())
         if any(one is not None and one["job"] == job for one in descriptions):
             return True
         with library_errors(self.name):
             return any(f"/{directory}/" in task.file.file_path for task in self._table.scan().plan_files())
-
-    def _description(self, snapshot: Any) -> dict[str, Any] | None:
-        summary = snapshot.summary
-        return None if summary is None else described(summary.additional_properties.get(COMMIT))
 
     def commit(self, commit: Commit) -> None:
         """See `TransactionalTable`."""
@@ -174,27 +168,111 @@ class IcebergTable:
                     schema = self._with_ids(transaction, commit.schema)
                     if not schema.equals(commit.schema, check_metadata=True):
                         raise UnsettledError(f"{self.name}: another job has changed the schema meanwhile")
-                    transaction.add_files(
-                        [f"{self._data_uri}/{file.path}" for file in commit.files],
-                        snapshot_properties={COMMIT: json.dumps(commit.description)},
-                        check_duplicate_files=False,  # their names are new
+                    transaction.set_properties(
+                        {STATE: packed_states(commit.job, {**stored_states(self._table), **commit.states})}
                     )
+                    paths = [f"{self._data_uri}/{file.path}" for file in commit.files]
+                    summary = {COMMIT: json.dumps(commit.summary)}
+                    if commit.replaced:
+                        self._replace(transaction, commit.replaced, paths, summary)
+                    else:
+                        # Their names are new.
+                        transaction.add_files(paths, summary, check_duplicate_files=False)
             except CommitFailedException as error:
                 raise ConflictError(str(error)) from error
         self.refresh()
+
+    def _replace(
+        self,
+        transaction: Transaction,
+        replaced: Sequence[TableFile],
+        paths: list[str],
+        summary: dict[str, str],
+    ) -> None:
+        """Adds and removes files in one snapshot."""
+        from pyiceberg.io.pyarrow import parquet_files_to_data_files
+
+        with transaction.update_snapshot(summary).overwrite() as update:
+            for file in replaced:
+                update.delete_data_file(file.handle)
+            for data_file in parquet_files_to_data_files(
+                self._table.io, transaction.table_metadata, iter(paths)
+            ):
+                update.append_data_file(data_file)
 
     def refresh(self) -> None:
         """See `TransactionalTable`."""
         with library_errors(self.name):
             self._table = self._catalog.load_table(self.name)
 
-    def rows(self, columns: Sequence[str] = DIGESTED) -> Iterator[pa.RecordBatch]:
+    def rows(
+        self, columns: Sequence[str] = DIGESTED, within: Sequence[OffsetRange] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """See `TransactionalTable`."""
-        names = [name for name in self.column_names if name in columns]
+        names = tuple(name for name in self.column_names if name in columns)
         with library_errors(self.name):
-            for batch in self._table.scan(selected_fields=tuple(names)).to_arrow_batch_reader():
-                for start in range(0, batch.num_rows, BATCH_ROWS):
-                    yield batch.slice(start, BATCH_ROWS)
+            scan = self._table.scan(selected_fields=names)
+            yield from _bounded(scan if within is None else scan.filter(_is_within(within)))
+
+    def files_with(self, ranges: Sequence[OffsetRange]) -> Iterator[TableFile]:
+        """See `TransactionalTable`."""
+        with library_errors(self.name):
+            known = set()
+            for scan in scans(ranges):
+                for task in self._table.scan(_is_within(scan)).plan_files():
+                    if task.file.file_path not in known:
+                        known.add(task.file.file_path)
+                        yield _IcebergFile(task, self._table)
+
+    def whole_schema(self) -> pa.Schema:
+        """See `TransactionalTable`."""
+        fields = self._table.schema().as_arrow()
+        return pa.schema([_with_ids(one, fields.field(one.name)) for one in plain_schema(fields)])
+
+
+class _IcebergFile:
+    """See `TableFile`."""
+
+    def __init__(self, task: FileScanTask, table: Table) -> None:
+        self.handle = task.file
+        self.topic = str(task.file.partition[0])
+        self.rows = task.file.record_count
+        self._task = task
+        self._table = table
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """See `TableFile`. Rows that others have deleted are left out."""
+        from pyiceberg.expressions import AlwaysTrue
+        from pyiceberg.io.pyarrow import ArrowScan
+
+        scan = ArrowScan(self._table.metadata, self._table.io, self._table.schema(), AlwaysTrue())
+        for batch in scan.to_record_batches([self._task]):
+            for start in range(0, batch.num_rows, BATCH_ROWS):
+                yield batch.slice(start, BATCH_ROWS)
+
+
+def _bounded(scan: DataScan) -> Iterator[pa.RecordBatch]:
+    for batch in scan.to_arrow_batch_reader():
+        for start in range(0, batch.num_rows, BATCH_ROWS):
+            yield batch.slice(start, BATCH_ROWS)
+
+
+def _is_within(ranges: Sequence[OffsetRange]) -> BooleanExpression:
+    from pyiceberg.expressions import AlwaysFalse, And, EqualTo, GreaterThanOrEqual, In, LessThan, Or
+
+    return Or(
+        AlwaysFalse(),
+        AlwaysFalse(),
+        *(
+            And(
+                EqualTo("topic", one.topic),
+                In("partition", one.partitions),
+                GreaterThanOrEqual("offset", one.start),
+                LessThan("offset", one.end),
+            )
+            for one in by_offsets(ranges)
+        ),
+    )
 
 
 def _storage_options(properties: Mapping[str, Any]) -> dict[str, str]:

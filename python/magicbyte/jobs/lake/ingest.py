@@ -5,10 +5,11 @@ list -> survey (tasks) -> plan from the table's offsets -> decode and write (tas
 
 from __future__ import annotations
 
+import os
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 
 import pyarrow as pa
@@ -28,15 +29,23 @@ from magicbyte.jobs.ingest import (
     IngestOptions,
     IngestReport,
     ManifestRow,
+    RepairedRange,
     TableSum,
     check_options,
     read_options,
 )
 from magicbyte.jobs.internal_tables import InternalTopicsReport
 from magicbyte.jobs.lake.delta import DeltaTable
+from magicbyte.jobs.lake.differences import TableRows
+from magicbyte.jobs.lake.divergence import Checked, DivergedError, Divergence, LineageCheck
 from magicbyte.jobs.lake.growth import refuse_types
 from magicbyte.jobs.lake.iceberg import IcebergTable
 from magicbyte.jobs.lake.job_files import JobFiles, LocalJobFiles
+from magicbyte.jobs.lake.lineage import Hole, PartitionState, epoch_before, joined, uncovered
+from magicbyte.jobs.lake.losses import gap_before, holes_in, refuse_losses, remembered_holes, without_ends
+from magicbyte.jobs.lake.ranges import OffsetRange
+from magicbyte.jobs.lake.repair import MAX_OFFSET, Repair, plan_repair, segments_for
+from magicbyte.jobs.lake.rewrite import Rewritten, rewrite_without
 from magicbyte.jobs.lake.stored_job_files import StoredJobFiles
 from magicbyte.jobs.lake.sums import RecordSum, RecordSums, TopicPartition
 from magicbyte.jobs.lake.table import (
@@ -50,31 +59,30 @@ from magicbyte.jobs.lake.table import (
 from magicbyte.jobs.lake.write import LakeWriteOptions, Written, write_task
 from magicbyte.jobs.log_dirs import log_dir_reports
 from magicbyte.jobs.partitions import find_inputs
-from magicbyte.jobs.plan import LARGEST_TARGET, DecodeTask, Planned, Range, Surveyor, survey
-from magicbyte.jobs.problems import partition_problem
+from magicbyte.jobs.plan import (
+    LARGEST_TARGET,
+    DecodeTask,
+    Planned,
+    Range,
+    Surveyor,
+    plan_partitions,
+    survey,
+)
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.reading import HighWatermarks, ReadOptions
 from magicbyte.jobs.typed import column_decoders
 from magicbyte.jobs.workspace import check_apart
-from magicbyte.model import PartitionListing, PartitionPlan, PartitionReconciliation, Problem
+from magicbyte.listing import known_topic_id
+from magicbyte.model import LeaderEpoch, PartitionListing, PartitionPlan, PartitionReconciliation, Problem
 from magicbyte.storage.paths import is_url
 
-__all__ = ["EndsBeforeTableError", "ingest_table"]
+__all__ = ["ingest_table"]
 
 _ATTEMPTS = 8
 """At a commit, if others commit to the table as well."""
 _WAIT_SECONDS = 0.2
 _LOG_PER_FILE = 8
 """How many times the size of a file a task reads at most: as much as the rows may be smaller than the log."""
-_MOST = 1 << 63
-
-Offsets = Mapping[TopicPartition, int]
-
-
-class EndsBeforeTableError(RefusedError):
-    """The log ends before the table does: it is another log, or was truncated, or another job has added what
-    came after it was listed.
-    """
 
 
 def ingest_table(
@@ -89,6 +97,7 @@ def ingest_table(
     surveyor: Surveyor = survey,
     whole: bool = False,
     above_high_watermark: bool = True,
+    checked: Checked | None = None,
 ) -> IngestReport:
     """Adds the records of every partition at and below `sources` that the table does not have yet.
 
@@ -108,10 +117,11 @@ def ingest_table(
             a file, or offsets between the files, are missing. Otherwise they are problems, as damage is.
         above_high_watermark: add the records, too, that may not be replicated. Otherwise a broker's partition
             ends at its high watermark.
+        checked: the partitions that an earlier job has compared with their logs; updated.
 
     Raises:
         RefusedError: as `jobs.ingest.ingest`; if the table was made otherwise.
-        EndsBeforeTableError: the table holds offsets beyond the end of a log.
+        DivergedError: logs are not those that the table continues; not with `options.repair`.
         UnsettledError: if another job has added the same records meanwhile; for `whole`.
         JobError: if the expression fails for a record.
 
@@ -122,7 +132,6 @@ def ingest_table(
     made = _table_options(options, partition_by)
     inputs = find_inputs(sources, choice, distinct=True, assigned=True)
     marks = high_watermarks(inputs.listings, required=not above_high_watermark)
-    limits = {} if above_high_watermark else marks
 
     @cache
     def read() -> ReadOptions:
@@ -142,92 +151,38 @@ def ingest_table(
     try:
         orphans = files.remove_orphans(table)
         table.refresh()
-        starts = table.next_offsets([(one["topic"], one["partition"]) for one in inputs.listings])
-        gaps = [gap for one in inputs.listings for gap in _gap(one, starts, options)]
-        ends: dict[TopicPartition, int] = {}
-        schema = pa.schema([])
-
-        def find_end(planned: Planned) -> None:
-            ends[_place(planned.plan)] = _end(planned, starts, options, limits, table.name)
-
-        def begin() -> Callable[[DecodeTask], Written]:
-            nonlocal schema
-            _refuse_empty_columns(table, read().records_schema)
-            schema = table.file_schema(read().records_schema)
-            write = LakeWriteOptions(
-                read(),
-                table.data,
-                files.name,
-                schema,
-                partition_by == "day",
-                options.codec,
-                ("key",) if options.bloom_filter else (),
-                options.target_file_size,
-            )
-            return partial(write_task, options=write)
-
-        plans, written = decode_partitions(
-            begin,
-            [_from_offset(one, starts) for one in inputs.listings],
-            engine,
-            verb="ingest",
-            surveyor=surveyor,
-            isolation_level=options.isolation_level,
-            bounds=lambda planned: _bounds(planned, starts, options, limits),
-            check=find_end,
-            most_task_bytes=max(LARGEST_TARGET, _LOG_PER_FILE * options.target_file_size),
+        job = _Job(
+            table=table,
+            directory=files.name,
+            listings=inputs.listings,
+            clusters={one.path: one.cluster_id for one in inputs.log_dirs},
+            engine=engine,
+            options=options,
+            read=read,
             progress=progress,
+            surveyor=surveyor,
+            whole=whole,
+            limits={} if above_high_watermark else marks,
         )
-        problems = [*gaps, *(problem for one in plans for problem in one.plan["problems"])]
-        problems += [problem for one in written for problem in one.problems]
-        left_out = sum(one.problems_left_out for one in written)
-        sums = RecordSums()
-        sums.add_all(one.sums for one in written)
-        results = [text for one in written for text in one.results]
-        partitions = reconcile_partitions(plans, results)
-        if whole:
-            problems = list(_without_ends(problems, partitions))
-            _refuse_losses(table.name, problems, left_out, starts)
-        balanced = all(one["balanced"] for one in partitions) and _rows_agree(partitions, sums, written)
-        if not balanced:
-            raise JobError(
-                f"{table.name}: the sum of bytes and records does not add up: nothing is committed"
-            )
-        commit = Commit(
-            job=files.job,
-            magicbyte=_core.__version__,
-            sources=list(sources),
-            partitions=[
-                CommittedPartition(
-                    topic=topic,
-                    partition=partition,
-                    start_offset=starts.get((topic, partition), 0),
-                    next_offset=end,
-                    rows=sums.get((topic, partition), RecordSum()).rows,
-                    digest=sums.get((topic, partition), RecordSum()).hex_digest,
-                )
-                for (topic, partition), end in ends.items()
-                if end > starts.get((topic, partition), 0)
-            ],
-            files=[file for one in written for file in one.files],
-            schema=schema,
-        )
-        if commit.partitions:
+        commit = job.run(files.job, sources, {} if checked is None else checked)
+        if commit.states:
             files.complete(commit.files)
             keep = None
-            moved = _commit(table, commit, starts, files.name)
+            moved = _commit(table, commit, job.states, files.name)
             keep = moved is None
             if moved is not None:
                 raise UnsettledError(
-                    f"{table.name}: another job has added records of {moved[0]}-{moved[1]} meanwhile, "
+                    f"{table.name}: another job has changed {moved[0]}-{moved[1]} meanwhile, "
                     "so nothing is added: run it again"
                 )
+    except UnsettledError:
+        keep = False
+        raise
     finally:
         files.close(keep=keep)
-    rows = sum(file.rows for file in commit.files)
-    left_out += len(problems[_core.LISTED :])
-    total = total_of(partitions)
-    total["problems"] += len(gaps)
+    total = total_of(job.partitions)
+    total["problems"] += job.other_problems
+    added = [file for one in job.written for file in one.files]
     return IngestReport(
         magicbyte=_core.__version__,
         format=target.format,
@@ -240,32 +195,342 @@ def ingest_table(
         key_format=options.typed.key_format,
         value_format=options.typed.value_format,
         schema_registry=options.typed.schema_registry,
-        balanced=balanced,
+        balanced=True,
         total=total,
         tables={
             "records": TableSum(
-                files=len(commit.files), rows=rows, size=sum(one.size for one in commit.files)
+                files=len(added), rows=sum(one.rows for one in added), size=sum(one.size for one in added)
             )
         },
-        partitions=partitions,
+        partitions=job.partitions,
         skipped=inputs.skipped,
-        log_dirs=log_dir_reports(inputs.log_dirs, [one.plan for one in plans], partitions),
-        above_high_watermark=partitions_above(plans, marks, results),
+        log_dirs=log_dir_reports(inputs.log_dirs, [one.plan for one in job.plans], job.partitions),
+        above_high_watermark=partitions_above(
+            job.plans, marks, (text for one in job.written for text in one.results)
+        ),
         internal_topics=InternalTopicsReport(pending_offsets=0, problems=[]),
         files=[
             ManifestRow(table="records", topic=one.topic, path=one.path, rows=one.rows, size=one.size)
-            for one in commit.files
+            for one in added
         ],
         commit=CommitReport(
             table=table.name,
             version=table.version,
-            job=commit.job if commit.partitions else None,
+            job=commit.job if commit.states else None,
             partitions=list(commit.partitions),
+            repaired=job.repaired,
             orphans=orphans,
-            problems=problems[: _core.LISTED],
-            problems_left_out=left_out,
+            problems=job.problems[: _core.LISTED],
+            problems_left_out=job.left_out + len(job.problems[_core.LISTED :]),
         ),
     )
+
+
+@dataclass
+class _Job:
+    """One job, until there is something to commit."""
+
+    table: TransactionalTable
+    directory: str
+    listings: Sequence[PartitionListing]
+    clusters: Mapping[str, str | None]
+    """The cluster ids of brokers' directories, by path."""
+    engine: Engine
+    options: IngestOptions
+    read: Callable[[], ReadOptions]
+    progress: Progress
+    surveyor: Surveyor
+    whole: bool
+    limits: HighWatermarks
+    """The offsets where partitions end (exclusive) before the ends of their logs."""
+    states: dict[TopicPartition, PartitionState] = field(init=False)
+    """Those of the table when the job began."""
+    repair: Repair = field(init=False, default_factory=Repair)
+    ends: dict[TopicPartition, int] = field(init=False, default_factory=dict)
+    """Where the next job starts."""
+    schema: pa.Schema = field(init=False, default_factory=lambda: pa.schema([]))
+    plans: list[Planned] = field(init=False, default_factory=list)
+    written: list[Written] = field(init=False, default_factory=list)
+    partitions: list[PartitionReconciliation] = field(init=False, default_factory=list)
+    problems: list[Problem] = field(init=False, default_factory=list)
+    left_out: int = field(init=False, default=0)
+    other_problems: int = field(init=False, default=0)
+    """Those that no partition has counted."""
+    repaired: list[RepairedRange] = field(init=False, default_factory=list)
+
+    def run(self, job: str, sources: Sequence[str], checked: Checked) -> Commit:
+        """Reads what is new, and what is to be repaired; returns what to commit."""
+        self.states = self.table.states([_place(one) for one in self.listings])
+        if self.options.repair:
+            self._plan_repair(checked)
+        self._decode()
+        if not self.options.repair and (found := self._divergences(self.plans, checked)):
+            raise DivergedError(self.table.name, found)
+        self._judge_problems()
+        sums = RecordSums()
+        sums.add_all(one.sums for one in self.written)
+        if not (
+            all(one["balanced"] for one in self.partitions)
+            and _rows_agree(self.partitions, sums, self.written)
+        ):
+            raise JobError(
+                f"{self.table.name}: the sum of bytes and records does not add up: nothing is committed"
+            )
+        states = {
+            place: self._state(listing, planned)
+            for listing, planned in zip(self.listings, self.plans, strict=True)
+            if self.ends[place := _place(listing)] > (self._start(place) or 0)
+            or place in self.repair.divergences
+        }
+        replaced = self._replace(states, sums)
+        remembered = [
+            problem
+            for one in self.listings
+            for problem in remembered_holes(one, self._kept_holes(one, states))
+        ]
+        self.problems = [*remembered, *self.problems]
+        self.other_problems += len(remembered)
+        return Commit(
+            job=job,
+            magicbyte=_core.__version__,
+            sources=list(sources),
+            partitions=[self._committed(place, state, sums) for place, state in states.items()],
+            files=[*(file for one in self.written for file in one.files), *replaced.kept],
+            schema=self.schema,
+            states=states,
+            before=self.states,
+            replaced=replaced.replaced,
+        )
+
+    def _start(self, place: TopicPartition) -> int | None:
+        return self.repair.start(place, self.states.get(place))
+
+    def _from_start(self) -> list[PartitionListing]:
+        return [_from_offset(one, self._start(_place(one)) or 0) for one in self.listings]
+
+    def _plan_repair(self, checked: Checked) -> None:
+        plans = plan_partitions(self._from_start(), self.engine, isolation_level=self.options.isolation_level)
+        found = self._divergences(plans, checked)
+        self.repair = plan_repair(self.table, self.listings, self.states, found)
+
+    def _divergences(self, plans: Sequence[Planned], checked: Checked) -> list[Divergence]:
+        check = LineageCheck(
+            self.table, self.states, self.engine, self.options.max_decompressed_bytes, self.clusters
+        )
+        ends = {_place(one.plan): _log_end(one) for one in plans}
+        return check.divergences(self.listings, plans, ends, checked)
+
+    def _begin(self) -> Callable[[DecodeTask], Written]:
+        _refuse_empty_columns(self.table, self.read().records_schema)
+        self.schema = self.table.file_schema(self.read().records_schema)
+        return partial(write_task, options=self._write_options(self.read(), self.schema))
+
+    def _write_options(self, read: ReadOptions, schema: pa.Schema) -> LakeWriteOptions:
+        return LakeWriteOptions(
+            read,
+            self.table.data,
+            self.directory,
+            schema,
+            self.table.options.partition_by == "day",
+            self.options.codec,
+            ("key",) if self.options.bloom_filter else (),
+            self.options.target_file_size,
+        )
+
+    def _decode(self) -> None:
+        """Reads each partition from where the table ends, or diverges."""
+        listings = self._from_start()
+
+        def find_end(planned: Planned) -> None:
+            place = _place(planned.plan)
+            self.ends[place] = _end(planned, self._start(place) or 0, self.options, self.limits.get(place))
+
+        def bounds(planned: Planned) -> Range:
+            place = _place(planned.plan)
+            return _bounds(self._start(place) or 0, self.options, self.limits.get(place))
+
+        self.plans, self.written = decode_partitions(
+            self._begin,
+            listings,
+            self.engine,
+            verb="ingest",
+            surveyor=self.surveyor,
+            isolation_level=self.options.isolation_level,
+            bounds=bounds,
+            check=find_end,
+            most_task_bytes=max(LARGEST_TARGET, _LOG_PER_FILE * self.options.target_file_size),
+            progress=self.progress,
+        )
+        self.partitions = reconcile_partitions(
+            self.plans, (text for one in self.written for text in one.results)
+        )
+
+    def _judge_problems(self) -> None:
+        """Collects the problems, and refuses those that a job must not pass."""
+        places = map(_place, self.listings)
+        starts = {place: start for place in places if (start := self._start(place)) is not None}
+        gaps = [
+            gap
+            for one in self.listings
+            for gap in gap_before(one, starts.get(_place(one)), self.options.ranges)
+        ]
+        self.other_problems = len(gaps)
+        self.problems = [*gaps, *_problems(self.plans, self.written)]
+        self.left_out = sum(one.problems_left_out for one in self.written)
+        if self.whole:
+            self.problems = list(without_ends(self.problems, self.partitions))
+            refuse_losses(self.table.name, self.problems, self.left_out, starts)
+        for listing in self.listings if self.options.fail_on_missing else ():
+            for hole in self._new_holes(listing):
+                raise JobError(
+                    f"{self.table.name}: nothing is committed, since records of "
+                    f"{listing['topic']}-{listing['partition']} are missing (--fail-on-missing), the first "
+                    f"ones of the offsets {hole.start}..={hole.end - 1}"
+                )
+
+    def _new_holes(self, listing: PartitionListing) -> tuple[Hole, ...]:
+        """The offsets that this job passes without having read their records."""
+        place = _place(listing)
+        start = max(self._start(place) or 0, self.options.ranges.start_offset or 0)
+        end = self.ends[place]
+        if self.left_out:
+            counted = sum(one["problems"] for one in self.partitions if _place(one) == place)
+            listed = sum((one["topic"], one["partition"]) == place for one in self.problems)
+            if counted > listed:
+                return (Hole(start, end),) if start < end else ()
+        return holes_in(self.problems, listing, start, end)
+
+    def _state(self, listing: PartitionListing, planned: Planned) -> PartitionState:
+        place = _place(listing)
+        before = self.states.get(place)
+        if before is not None and (divergence := self.repair.divergences.get(place)) is not None:
+            holes = tuple(uncovered(before.holes, divergence.offset, MAX_OFFSET))
+            before = PartitionState(divergence.offset, holes=holes)
+        end = self.ends[place]
+        return PartitionState(
+            end,
+            topic_id=known_topic_id(listing) or (None if before is None else before.topic_id),
+            cluster_id=self.clusters.get(os.path.dirname(listing["path"]))
+            or (None if before is None else before.cluster_id),
+            leader_epoch=epoch_before(
+                end, planned.plan["leader_epochs"], None if before is None else before.leader_epoch
+            ),
+            holes=joined([*(before.holes if before is not None else ()), *self._new_holes(listing)]),
+        )
+
+    def _kept_holes(
+        self, listing: PartitionListing, states: Mapping[TopicPartition, PartitionState]
+    ) -> list[Hole]:
+        """The holes that earlier jobs have left and that stay."""
+        place = _place(listing)
+        before, after = self.states.get(place), states.get(place)
+        if before is None or after is None:
+            return [] if before is None else list(before.holes)
+        kept = [
+            Hole(max(one.start, hole.start), min(one.end, hole.end))
+            for one in before.holes
+            for hole in after.holes
+        ]
+        return list(joined(kept))
+
+    def _replace(self, states: dict[TopicPartition, PartitionState], sums: RecordSums) -> Rewritten:
+        """Fills holes, and takes the rows out of the table that this job has read again."""
+        replaced = self.repair.replaced
+        read: dict[OffsetRange, int] = {one: sums.get(one.place, RecordSum()).rows for one in replaced}
+        for listing in self.listings:
+            place = _place(listing)
+            for wanted in self.repair.fills.get(place, ()):
+                state = states.get(place, self.states[place])
+                fill = self._fill(listing, wanted, state.holes)
+                if fill is None:
+                    continue
+                rows, holes = fill
+                read[wanted] = rows
+                replaced.append(wanted)
+                states[place] = replace(state, holes=holes)
+            if place in self.repair.acknowledged:
+                state = states.get(place, self.states[place])
+                begin = listing["segments"][0]["base_offset"]
+                states[place] = replace(state, holes=tuple(uncovered(state.holes, 0, begin)))
+        sums.clear()
+        sums.add_all(one.sums for one in self.written)
+        options = self._write_options(ReadOptions(), self.table.whole_schema())
+        rewritten = rewrite_without(self.table, replaced, options)
+        self.repaired = [
+            RepairedRange(
+                topic=one.topic,
+                partition=one.partition,
+                start_offset=one.start,
+                end_offset=min(one.end, self.states[one.place].next_offset),
+                removed_rows=rewritten.removed[one],
+                rows=rows,
+            )
+            for one, rows in read.items()
+        ]
+        return rewritten
+
+    def _fill(
+        self, listing: PartitionListing, wanted: OffsetRange, holes: Sequence[Hole]
+    ) -> tuple[int, tuple[Hole, ...]] | None:
+        """Reads a range again; returns how many rows it has, and the holes of the partition then. None if
+        nothing is won.
+        """
+        plans, written = decode_partitions(
+            self._begin,
+            [segments_for(listing, wanted)],
+            self.engine,
+            verb="ingest",
+            isolation_level=self.options.isolation_level,
+            bounds=lambda _: _bounds(wanted.start, self.options, wanted.end),
+            most_task_bytes=max(LARGEST_TARGET, _LOG_PER_FILE * self.options.target_file_size),
+            progress=self.progress,
+        )
+        partitions = reconcile_partitions(plans, (text for one in written for text in one.results))
+        sums = RecordSums()
+        sums.add_all(one.sums for one in written)
+        problems = _problems(plans, written)
+        log_end = min(wanted.end, _log_end(plans[0]))
+        missing = joined([*holes_in(problems, listing, wanted.start, wanted.end), Hole(log_end, wanted.end)])
+        others = list(uncovered(holes, wanted.start, wanted.end))
+        last = TableRows(self.table, wanted.place).last_offset(wanted.end)
+        has_rows = last is not None and last >= wanted.start
+        after = joined([*others, *missing])
+        if (
+            any(one.problems_left_out for one in written)
+            or not _rows_agree(partitions, sums, written)
+            or (missing and has_rows)
+            or after == tuple(holes)
+        ):
+            return None
+        self.written += written
+        return sums.get(wanted.place, RecordSum()).rows, after
+
+    def _committed(
+        self, place: TopicPartition, state: PartitionState, sums: RecordSums
+    ) -> CommittedPartition:
+        epoch = state.leader_epoch
+        found = sums.get(place, RecordSum())
+        return CommittedPartition(
+            topic=place[0],
+            partition=place[1],
+            start_offset=self._start(place) or 0,
+            next_offset=state.next_offset,
+            rows=found.rows,
+            digest=found.hex_digest,
+            topic_id=state.topic_id,
+            cluster_id=state.cluster_id,
+            leader_epoch=None
+            if epoch is None
+            else LeaderEpoch(epoch=epoch.epoch, start_offset=epoch.start_offset),
+            holes=[list(hole) for hole in state.holes],
+        )
+
+
+def _problems(plans: Iterable[Planned], written: Iterable[Written]) -> list[Problem]:
+    return [
+        *(problem for one in plans for problem in one.plan["problems"]),
+        *(problem for one in written for problem in one.problems),
+    ]
 
 
 def _table_options(options: IngestOptions, partition_by: PartitionBy) -> TableOptions:
@@ -298,112 +563,35 @@ def _refuse_empty_columns(table: TransactionalTable, schema: pa.Schema) -> None:
         )
 
 
-def _place(plan: PartitionPlan | PartitionListing) -> TopicPartition:
+def _place(plan: PartitionPlan | PartitionListing | PartitionReconciliation) -> TopicPartition:
     return plan["topic"], plan["partition"]
 
 
-def _from_offset(listing: PartitionListing, starts: Offsets) -> PartitionListing:
+def _from_offset(listing: PartitionListing, start: int) -> PartitionListing:
     """The partition without the segments before the one that holds the offset to start at."""
-    start = starts.get(_place(listing), 0)
     segments = listing["segments"]
     first = max((at for at, one in enumerate(segments) if one["base_offset"] <= start), default=0)
     return {**listing, "segments": segments[first:]}
 
 
-def _gap(listing: PartitionListing, starts: Offsets, options: IngestOptions) -> Iterator[Problem]:
-    """The offsets between the table and the log, if the log begins after them by now."""
-    start = starts.get(_place(listing))
-    if start is None or not listing["segments"]:
-        return
-    begin = min(listing["segments"][0]["base_offset"], options.ranges.end_offset or _MOST)
-    if begin > max(start, options.ranges.start_offset or 0):
-        topic, partition = _place(listing)
-        yield partition_problem(
-            topic,
-            partition,
-            "data_loss",
-            f"the table ends before offset {start}, and the log begins at {begin}: "
-            "what was between them is in neither",
-            first_lost_offset=start,
-            last_lost_offset=begin - 1,
-        )
+def _bounds(start: int, options: IngestOptions, end: int | None = None) -> Range:
+    ranges = options.ranges
+    ends = [one for one in (end, ranges.end_offset) if one is not None]
+    return max(start, ranges.start_offset or 0) or None, min(ends, default=None)
 
 
-def _bounds(planned: Planned, starts: Offsets, options: IngestOptions, limits: HighWatermarks) -> Range:
-    start = max(starts.get(_place(planned.plan), 0), options.ranges.start_offset or 0)
-    return start or None, _limit(planned.plan, options, limits)
-
-
-def _limit(plan: PartitionPlan, options: IngestOptions, limits: HighWatermarks) -> int | None:
-    """The end (exclusive) of the offsets that are added, if it is before the end of the log."""
-    ends = [end for end in (options.ranges.end_offset, limits.get(_place(plan))) if end is not None]
-    return min(ends, default=None)
-
-
-def _end(
-    planned: Planned, starts: Offsets, options: IngestOptions, limits: HighWatermarks, table: str
-) -> int:
-    """The offset that the next job starts at."""
-    plan = planned.plan
-    topic, partition = _place(plan)
-    start = starts.get((topic, partition), 0)
+def _log_end(planned: Planned) -> int:
     bases = [one["base_offset"] for one in planned.listing["segments"]]
-    end = max(plan["next_offset"] or 0, *bases, 0)
-    if bases and end < start:
-        raise EndsBeforeTableError(
-            f"{table} holds {topic}-{partition} up to offset {start - 1}, but this log ends before {end}: it "
-            "is another log, or was truncated; leave it out (--exclude), or choose another table"
-        )
-    if options.isolation_level == "read_committed" and plan["last_stable_offset"] is not None:
-        end = min(end, plan["last_stable_offset"])
-    limit = _limit(plan, options, limits)
-    return max(start, end if limit is None else min(end, limit))
+    return max(planned.plan["next_offset"] or 0, *bases, 0)
 
 
-_LOSSES = (
-    "data_loss",
-    "directory_unreadable",
-    "file_missing",
-    "file_truncated",
-    "file_unreadable",
-    "partial_batch",
-)
-"""Kinds of problems: bytes of the log that were not read, or are not there."""
-
-
-def _without_ends(
-    problems: Iterable[Problem], partitions: Sequence[PartitionReconciliation]
-) -> Iterator[Problem]:
-    """Leaves out what is no problem in a log that is being written: bytes at its end that may become a batch,
-    and index entries of batches that were appended after it was listed.
-    """
-    ends = {(one["topic"], one["partition"]): one["segments"][-1] for one in partitions if one["segments"]}
-    for one in problems:
-        last, segment = ends.get((one["topic"], one["partition"])), one["segment"]
-        if last is not None and segment is not None:
-            tail = last["tail"]
-            if tail is not None and (segment, one["start"]) == (last["file"], tail["start"]):
-                continue
-            if one["kind"] == "index_beyond_log" and segment.startswith(last["file"].removesuffix("log")):
-                continue
-        yield one
-
-
-def _refuse_losses(table: str, problems: Iterable[Problem], left_out: int, starts: Offsets) -> None:
-    """Raises UnsettledError for records that are not in the log's files, or in files that cannot be read."""
-    if left_out:
-        raise UnsettledError(f"{table}: nothing is added, since there are too many problems to list them all")
-    for one in problems:
-        place, segment, last = (one["topic"], one["partition"]), one["segment"], one["last_lost_offset"]
-        is_log = segment is None or _core.is_segment_file(segment)
-        is_lost = one["kind"] in _LOSSES and is_log
-        is_lost |= one["kind"] == "missing_segment" and (last is None or last >= starts.get(place, 0))
-        if is_lost:
-            name = f"{one['topic']}-{one['partition']}" + (f"/{segment}" if segment else "")
-            raise UnsettledError(
-                f"{table}: nothing is added, since {name} is not whole: {one['message']}; without --follow, "
-                "what is lost is left out and named, and then this can go on"
-            )
+def _end(planned: Planned, start: int, options: IngestOptions, limit: int | None) -> int:
+    """The offset that the next job starts at. `limit` is exclusive, like the end of the requested range."""
+    ends, stable = [_log_end(planned)], planned.plan["last_stable_offset"]
+    if options.isolation_level == "read_committed" and stable is not None:
+        ends.append(stable)
+    ends += [end for end in (limit, options.ranges.end_offset) if end is not None]
+    return max(start, min(ends))
 
 
 def _rows_agree(
@@ -416,13 +604,16 @@ def _rows_agree(
 
 
 def _commit(
-    table: TransactionalTable, commit: Commit, starts: Offsets, directory: str
+    table: TransactionalTable,
+    commit: Commit,
+    before: Mapping[TopicPartition, PartitionState],
+    directory: str,
 ) -> TopicPartition | None:
-    """Commits, again if others that add different records come first.
+    """Commits, again if others that change different partitions come first.
 
-    Returns None, or a partition of which another job has added records: then nothing is committed.
+    Returns None, or a partition that another job has changed: then nothing is committed.
     """
-    places = list(commit.next_offsets)
+    places = list(commit.states)
     for attempt in range(_ATTEMPTS):
         try:
             table.commit(commit)
@@ -437,7 +628,11 @@ def _commit(
             raise
         time.sleep(random.uniform(0, _WAIT_SECONDS * (attempt + 1)))
         table.refresh()
-        now = table.next_offsets(places)
-        if moved := [place for place in places if now.get(place) != starts.get(place)]:
+        now = table.states(places)
+        if moved := [place for place in places if now.get(place) != before.get(place)]:
             return moved[0]
+        if commit.replaced:
+            raise UnsettledError(
+                f"{table.name}: others have changed the table meanwhile, so nothing is repaired: run it again"
+            )
     raise UnsettledError(f"{table.name}: others commit all the time, so this job cannot: {conflict}")

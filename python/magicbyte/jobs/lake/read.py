@@ -14,6 +14,8 @@ from magicbyte.jobs.columns import DIGEST_COLUMN
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.lake.delta import DeltaTable, is_delta
 from magicbyte.jobs.lake.iceberg import IcebergTable
+from magicbyte.jobs.lake.lineage import PartitionState
+from magicbyte.jobs.lake.ranges import OffsetRange
 from magicbyte.jobs.lake.sums import TopicPartition
 from magicbyte.jobs.lake.table import DIGESTED, TableOptions, TableTarget, dataset_rows, library_errors
 from magicbyte.jobs.workspace import RECONCILIATION, SUCCESS
@@ -32,10 +34,12 @@ class StoredTable(Protocol):
     def options(self) -> TableOptions:
         """Which records it holds."""
 
-    def next_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Where the log of each partition went on when the table was written."""
+    def states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionState]:
+        """The state of each partition when the table was written."""
 
-    def rows(self, columns: Sequence[str] = DIGESTED) -> Iterator[pa.RecordBatch]:
+    def rows(
+        self, columns: Sequence[str] = DIGESTED, within: Sequence[OffsetRange] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """See `TransactionalTable`."""
 
 
@@ -97,12 +101,14 @@ class _ParquetTables:
     def options(self) -> TableOptions:
         return self._options
 
-    def next_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        return {place: end for place, end in self._ends.items() if place in set(partitions)}
+    def states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionState]:
+        return {place: PartitionState(self._ends[place]) for place in partitions if place in self._ends}
 
-    def rows(self, columns: Sequence[str] = DIGESTED) -> Iterator[pa.RecordBatch]:
+    def rows(
+        self, columns: Sequence[str] = DIGESTED, within: Sequence[OffsetRange] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         with library_errors(self.name):
-            yield from dataset_rows(self._records, columns)
+            yield from dataset_rows(self._records, columns, within)
 
 
 def _read(directory: str, name: str) -> bytes | None:

@@ -17,9 +17,12 @@ from magicbyte.enums import PartitionBy
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.high_watermarks import waiting_message
+from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.ingest import IngestOptions, IngestReport
 from magicbyte.jobs.kept_surveys import KeptSurveys
-from magicbyte.jobs.lake.ingest import EndsBeforeTableError, ingest_table
+from magicbyte.jobs.lake.divergence import Checked, DivergedError
+from magicbyte.jobs.lake.ingest import ingest_table
+from magicbyte.jobs.lake.losses import HOLE
 from magicbyte.jobs.lake.table import TableTarget, UnsettledError
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 
@@ -47,7 +50,8 @@ def ingest_stream(
     stop: threading.Event | None = None,
     above_high_watermark: bool = False,
 ) -> Iterator[IngestReport]:
-    """Adds what is new to a table every `interval` seconds until `stop` is set; yields each commit's report.
+    """Adds what is new to a table every `interval` seconds until `stop` is set; yields each commit's report,
+    and before the first one a report of the table's holes, if there are any.
 
     Only segments that have changed are surveyed. A look that finds nothing new commits nothing, and one that
     meets a change of the log or another writer of the table is repeated. Records above a broker's high
@@ -60,7 +64,11 @@ def ingest_stream(
         FileNotFoundError: a directory or file is missing.
 
     """
+    if options.repair:
+        raise RefusedError("a repair is one run: a stream can go on after it")
     surveys = KeptSurveys()
+    checked: Checked = {}
+    has_said = False
     failures = 0
     warned = False
     stop = stop or threading.Event()
@@ -78,8 +86,9 @@ def ingest_stream(
                 surveyor=surveys.survey,
                 whole=True,
                 above_high_watermark=above_high_watermark,
+                checked=checked,
             )
-        except (EndsBeforeTableError, FileNotFoundError, UnsettledError):
+        except (DivergedError, FileNotFoundError, UnsettledError):
             # Most likely a broker has just rolled or deleted a segment, or another job has added records.
             failures += 1
             if failures == _ATTEMPTS:
@@ -92,7 +101,11 @@ def ingest_stream(
         if waiting and not above_high_watermark and not warned:
             warned = True
             _LOGGER.warning("%s", waiting_message(waiting, "--above-high-watermark"))
-        if report["commit"] is not None and report["commit"]["job"] is not None:
+        commit = report["commit"]
+        # Holes of earlier jobs are said once, even if there is nothing to add.
+        has_holes = commit is not None and any(one["kind"] == HOLE for one in commit["problems"])
+        if commit is not None and (commit["job"] is not None or (has_holes and not has_said)):
+            has_said = True
             yield report
         _pause(started + interval - time.monotonic(), stop)
 

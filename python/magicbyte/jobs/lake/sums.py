@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import sha256
 
 import pyarrow as pa
 
 from magicbyte import _core
 from magicbyte.jobs.columns import DIGEST_COLUMN
 
-__all__ = ["DIGEST_FIELD", "RecordSum", "RecordSums", "TopicPartition", "with_digest"]
+__all__ = [
+    "DIGEST_FIELD",
+    "MILLIS",
+    "NullTimes",
+    "RecordSum",
+    "RecordSums",
+    "TopicPartition",
+    "with_digest",
+]
 
 DIGEST_FIELD = pa.field(DIGEST_COLUMN, pa.binary())
+
+MILLIS = "timestampMillis"
+"""The column that has timestamps which are null in `timestamp`."""
 
 TopicPartition = tuple[str, int]
 
@@ -60,6 +72,47 @@ class RecordSums(dict[TopicPartition, RecordSum]):
 
     def _of(self, topic: str, partition: int) -> RecordSum:
         return self.setdefault((topic, partition), RecordSum())
+
+
+@dataclass
+class NullTimes:
+    """The rows of each partition whose timestamp is null: out of range in microseconds. Their digests are the
+    same whatever it was.
+    """
+
+    digests: dict[TopicPartition, int] = field(default_factory=dict)
+    """Sums of hashes of offset and milliseconds."""
+    first: dict[TopicPartition, int] = field(default_factory=dict)
+    """The smallest offset of such a row."""
+    unknown: dict[TopicPartition, int] = field(default_factory=dict)
+    """How many of them have no milliseconds either."""
+
+    def add_rows(self, batch: pa.RecordBatch) -> None:
+        """Adds rows of the table `records`."""
+        times = batch.column("timestamp")
+        if not times.null_count:
+            return
+        found = batch.filter(times.is_null())
+        columns = [name for name in ("topic", "partition", "offset", MILLIS) if name in found.schema.names]
+        for row in found.select(columns).to_pylist():
+            place, offset, millis = (row["topic"], row["partition"]), row["offset"], row.get(MILLIS)
+            if millis is None:
+                self.unknown[place] = self.unknown.get(place, 0) + 1
+                continue
+            digest = sha256(f"{offset} {millis}".encode()).digest()[:_BYTES]
+            self._add(place, int.from_bytes(digest, "big"), offset)
+
+    def add_all(self, others: Iterable[NullTimes]) -> None:
+        """Adds what is known of other rows."""
+        for one in others:
+            for place, digest in one.digests.items():
+                self._add(place, digest, one.first[place])
+            for place, rows in one.unknown.items():
+                self.unknown[place] = self.unknown.get(place, 0) + rows
+
+    def _add(self, place: TopicPartition, digest: int, offset: int) -> None:
+        self.digests[place] = (self.digests.get(place, 0) + digest) % _MODULUS
+        self.first[place] = min(self.first.get(place, offset), offset)
 
 
 def with_digest(rows: pa.RecordBatch, records: RecordSums) -> pa.RecordBatch:

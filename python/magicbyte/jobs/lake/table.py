@@ -16,6 +16,8 @@ from magicbyte.enums import IsolationLevel, PartitionBy, PayloadType, TableForma
 from magicbyte.jobs.columns import DIGEST_COLUMN, KAFKA_COLUMNS
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.ingest import CommittedPartition
+from magicbyte.jobs.lake.lineage import PartitionState
+from magicbyte.jobs.lake.ranges import OffsetRange, is_within
 from magicbyte.jobs.lake.sums import TopicPartition
 from magicbyte.schemas.decoding import TYPED_COLUMNS, SchemaFormat
 from magicbyte.storage.destination import Destination
@@ -30,6 +32,7 @@ __all__ = [
     "Commit",
     "ConflictError",
     "LakeFile",
+    "TableFile",
     "TableOptions",
     "TableTarget",
     "TransactionalTable",
@@ -150,9 +153,21 @@ class LakeFile:
     """See `file_statistics`."""
 
 
+class TableFile(Protocol):
+    """A data file that is in the table."""
+
+    topic: str
+    rows: int
+    handle: Any
+    """The file as the table's library has it."""
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Its rows with all columns of the table, in batches of bounded size."""
+
+
 @dataclass(frozen=True)
 class Commit:
-    """What one job adds to a table, in one transaction."""
+    """What one job changes in a table, in one transaction."""
 
     job: str
     """A new ID for each job."""
@@ -163,6 +178,12 @@ class Commit:
     files: Sequence[LakeFile]
     schema: pa.Schema
     """Of the files: the table gets what it lacks of it."""
+    states: Mapping[TopicPartition, PartitionState]
+    """The new states of partitions. Those of others stay as they are."""
+    before: Mapping[TopicPartition, PartitionState]
+    """The states of partitions when the job began."""
+    replaced: Sequence[TableFile] = ()
+    """Files that are removed from the table: what was to be kept of them is in `files`."""
 
     @property
     def description(self) -> dict[str, Any]:
@@ -175,9 +196,14 @@ class Commit:
         }
 
     @property
-    def next_offsets(self) -> dict[TopicPartition, int]:
-        """Where the next job starts."""
-        return {(one["topic"], one["partition"]): one["next_offset"] for one in self.partitions}
+    def summary(self) -> dict[str, Any]:
+        """A description that does not grow with the number of partitions, as JSON."""
+        return {
+            "job": self.job,
+            "magicbyte": self.magicbyte,
+            "changed_partitions": len(self.partitions),
+            "rows": sum(one["rows"] for one in self.partitions),
+        }
 
 
 class TransactionalTable(Protocol):
@@ -209,9 +235,9 @@ class TransactionalTable(Protocol):
 
         """
 
-    def next_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Where to continue each partition that has been read: according to the commits, or, where others
-        have removed what they said, after the largest offset in the table.
+    def states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionState]:
+        """The state of each partition that has been read: according to the commits, or, where others have
+        removed what they said, to go on after the largest offset in the table.
         """
 
     def holds(self, job: str, directory: str) -> bool:
@@ -229,10 +255,18 @@ class TransactionalTable(Protocol):
     def refresh(self) -> None:
         """Loads the newest version."""
 
-    def rows(self, columns: Sequence[str] = DIGESTED) -> Iterator[pa.RecordBatch]:
-        """All rows with those of these columns that there are, by default those of digests, in batches of
-        bounded size.
+    def rows(
+        self, columns: Sequence[str] = DIGESTED, within: Sequence[OffsetRange] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows with those of these columns that there are, by default those of digests, in batches of
+        bounded size: all, or those in the ranges `within`, of which there is at least one.
         """
+
+    def files_with(self, ranges: Sequence[OffsetRange]) -> Iterator[TableFile]:
+        """The data files that may have rows in one of these ranges, of which there is at least one."""
+
+    def whole_schema(self) -> pa.Schema:
+        """The schema of new files that have all columns of the table."""
 
 
 @contextmanager
@@ -269,10 +303,18 @@ def data_location(name: str, location: str, options: Mapping[str, str] | None = 
     raise RefusedError(f"{name} is in {location}, where nothing can be written: choose another location")
 
 
-def dataset_rows(dataset: ds.Dataset, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def dataset_rows(
+    dataset: ds.Dataset, columns: Sequence[str], within: Sequence[OffsetRange] | None
+) -> Iterator[pa.RecordBatch]:
     """The rows of a dataset for `TransactionalTable.rows`."""
     names = [name for name in dataset.schema.names if name in columns]
-    yield from dataset.to_batches(names, batch_size=BATCH_ROWS, batch_readahead=4, fragment_readahead=2)
+    yield from dataset.to_batches(
+        names,
+        filter=None if within is None else is_within(within),
+        batch_size=BATCH_ROWS,
+        batch_readahead=4,
+        fragment_readahead=2,
+    )
 
 
 def offsets_after(batches: Iterable[pa.RecordBatch]) -> dict[TopicPartition, int]:

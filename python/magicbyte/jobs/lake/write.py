@@ -6,8 +6,10 @@ its own, and the driver commits those of one attempt.
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -31,7 +33,7 @@ from magicbyte.model import Problem
 from magicbyte.storage.destination import Destination
 from magicbyte.storage.paths import is_url
 
-__all__ = ["LakeWriteOptions", "Written", "write_task"]
+__all__ = ["LakeWriteOptions", "Written", "write_rows", "write_task"]
 
 _OPEN_FILES = 4
 """How many files may be open at a time: each holds a row group in memory."""
@@ -76,13 +78,29 @@ class Written:
 
 def write_task(task: DecodeTask, options: LakeWriteOptions) -> Written:
     """Decodes the chunks of a task and writes their rows as Parquet, in files of one topic each."""
+    with _local(options) as (local, finished):
+        return _write(task, local, finished)
+
+
+def write_rows(topic: str, batches: Iterable[pa.RecordBatch], options: LakeWriteOptions) -> list[LakeFile]:
+    """Writes rows of one topic that are in the table already, with all of its columns."""
+    with _local(options) as (local, finished), _TopicFiles(topic, 0, local, finished) as files:
+        for batch in batches:
+            files.write(batch.drop_columns([DAY]) if DAY in batch.schema.names else batch)
+            files.roll(math.inf)
+        return files.close()
+
+
+@contextmanager
+def _local(options: LakeWriteOptions) -> Iterator[tuple[LakeWriteOptions, Callable[[LakeFile], None]]]:
+    """Options to write to local files, and what to call with each: it brings them to a store, if need be."""
     if not is_url(options.data):
-        return _write(task, options, lambda _: None)
-    with TemporaryDirectory(prefix="magicbyte-") as local:
-        uploads = _Uploads(Destination(options.data), local, options.file_size)
-        written = _write(task, replace(options, data=local), uploads.add)
+        yield options, lambda _: None
+        return
+    with TemporaryDirectory(prefix="magicbyte-") as directory:
+        uploads = _Uploads(Destination(options.data), directory, options.file_size)
+        yield replace(options, data=directory), uploads.add
         uploads.flush()
-        return written
 
 
 class _Uploads:
