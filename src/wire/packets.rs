@@ -60,7 +60,8 @@ impl Packets {
             (start, file) = started(Box::new(MultiGzDecoder::new(file))).map_err(cannot_read)?;
         }
         if let Some((_, format)) = COMPRESSED.iter().find(|(first, _)| start.starts_with(first)) {
-            return Err(format!("it is compressed with {format}: decompress it first"));
+            let not_one = "it is neither a pcap nor a pcapng file";
+            return Err(format!("{not_one}, but compressed with {format}: decompress it first"));
         }
         let reader = create_reader(BUFFER, file).map_err(|error| match error {
             PcapError::ReadError => "it cannot be read".to_owned(),
