@@ -431,6 +431,19 @@ def test_an_iceberg_table_that_was_rolled_back(tmp_path: Path, root: Path) -> No
     assert set(lake.compare(root).values()) == {"equal"}
 
 
+@pytest.mark.parametrize(
+    "text", ["", "x", "eJwDAAAAAAE=", "e30=", "eJyrVspKLVKyUlBKVNJRUCouTUpKLQKxawFaegbq"]
+)
+def test_a_state_that_somebody_has_changed(tmp_path: Path, root: Path, text: str) -> None:
+    lake = Lake.at("iceberg", tmp_path / "lake")
+    write(root, records(0, 10))
+    lake.ingest(root)
+    with lake.iceberg().transaction() as transaction:
+        transaction.set_properties({"magicbyte.state": text})
+    with pytest.raises(RefusedError, match=r"its property magicbyte\.state is not understood"):
+        lake.ingest(root)
+
+
 def test_the_metadata_of_iceberg_grows_by_what_changed(tmp_path: Path, root: Path) -> None:
     lake = Lake.at("iceberg", tmp_path / "lake")
     for partition in range(200):

@@ -53,10 +53,10 @@ def stored_states(table: Table) -> dict[TopicPartition, PartitionState]:
     newest, expired = _newest_job(table)
     text = table.properties.get(STATE)
     if text is not None:
-        state = _unpacked(table, text)
-        is_elsewhere = any(_job(one) == state["job"] for one in table.snapshots())
-        if newest == state["job"] or (newest is None and expired and not is_elsewhere):
-            return dict(_states(state))
+        job, states = _unpacked(table, text)
+        is_elsewhere = any(_job(one) == job for one in table.snapshots())
+        if newest == job or (newest is None and expired and not is_elsewhere):
+            return states
     return dict(_in_summaries(table))
 
 
@@ -78,17 +78,15 @@ def _job(snapshot: Any) -> str | None:
     return None if found is None else str(found["job"])
 
 
-def _unpacked(table: Table, text: str) -> dict[str, Any]:
+def _unpacked(table: Table, text: str) -> tuple[str, dict[TopicPartition, PartitionState]]:
     try:
         unpacker = zlib.decompressobj()
         data = unpacker.decompress(base64.b64decode(text, validate=True), _MAX_BYTES)
         state = json.loads(data)
-        if not isinstance(state["job"], str) or not isinstance(state["topics"], dict):
-            raise TypeError
-    except (ValueError, TypeError, KeyError, zlib.error):
+        return str(state["job"]), dict(_states(state))
+    except (ValueError, TypeError, KeyError, AttributeError, zlib.error):
         name = ".".join(table.name())
         raise RefusedError(f"{name}: its property {STATE} is not understood: it was changed") from None
-    return dict(state)
 
 
 def _states(state: Mapping[str, Any]) -> Iterator[tuple[TopicPartition, PartitionState]]:
