@@ -99,8 +99,7 @@ class Watch:
             chunk_bytes=_WHOLE_SEGMENTS,
         )
         end, high = log_end(whole), whole.plan["next_offset"]
-        # A renamed segment may begin before the offset in its name.
-        starts = [segment["base_offset"] for segment in listing["segments"][:1]]
+        starts = [segment["base_offset"] for segment in whole.plan["segments"][:1]]
         if whole.plan["first_offset"] is not None:
             starts.append(whole.plan["first_offset"])
         parsed: list[Survey] = [json.loads(text) for text in surveys]

@@ -5,6 +5,7 @@ list -> survey (tasks) -> plan from the table's offsets -> decode and write (tas
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -136,7 +137,6 @@ def ingest_table(
         orphans = files.remove_orphans(table)
         table.refresh()
         starts = table.next_offsets([(one["topic"], one["partition"]) for one in inputs.listings])
-        gaps = [gap for one in inputs.listings for gap in _gap(one, starts, options)]
         ends: dict[TopicPartition, int] = {}
         schema = pa.schema([])
 
@@ -171,6 +171,7 @@ def ingest_table(
             most_task_bytes=max(LARGEST_TARGET, _LOG_PER_FILE * options.target_file_size),
             progress=progress,
         )
+        gaps = [gap for one in plans for gap in _gap(one.plan, starts, options)]
         problems = [*gaps, *(problem for one in plans for problem in one.plan["problems"])]
         problems += [problem for one in written for problem in one.problems]
         left_out = sum(one.problems_left_out for one in written)
@@ -296,19 +297,18 @@ def _place(plan: PartitionPlan | PartitionListing) -> TopicPartition:
 def _from_offset(listing: PartitionListing, starts: Offsets) -> PartitionListing:
     """The partition without the segments before the one that holds the offset to start at."""
     start = starts.get(_place(listing), 0)
-    segments = listing["segments"]
-    first = max((at for at, one in enumerate(segments) if one["base_offset"] <= start), default=0)
-    return {**listing, "segments": segments[first:]}
+    segments = json.loads(_core.segments_from(json.dumps(listing), start))
+    return {**listing, "segments": segments}
 
 
-def _gap(listing: PartitionListing, starts: Offsets, options: IngestOptions) -> Iterator[Problem]:
+def _gap(plan: PartitionPlan, starts: Offsets, options: IngestOptions) -> Iterator[Problem]:
     """The offsets between the table and the log, if the log begins after them by now."""
-    start = starts.get(_place(listing))
-    if start is None or not listing["segments"]:
+    start = starts.get(_place(plan))
+    if start is None or not plan["segments"]:
         return
-    begin = min(listing["segments"][0]["base_offset"], options.ranges.end_offset or _MOST)
+    begin = min(plan["segments"][0]["base_offset"], options.ranges.end_offset or _MOST)
     if begin > max(start, options.ranges.start_offset or 0):
-        topic, partition = _place(listing)
+        topic, partition = _place(plan)
         yield partition_problem(
             topic,
             partition,
@@ -330,7 +330,7 @@ def _end(planned: Planned, starts: Offsets, options: IngestOptions, table: str) 
     plan = planned.plan
     topic, partition = _place(plan)
     start = starts.get((topic, partition), 0)
-    bases = [one["base_offset"] for one in planned.listing["segments"]]
+    bases = [one["base_offset"] for one in plan["segments"]]
     end = max(plan["next_offset"] or 0, *bases, 0)
     if bases and end < start:
         raise EndsBeforeTableError(
