@@ -196,6 +196,10 @@ class Survey(TypedDict):
     batches: int
     first_offset: int | None
     last_offset: int | None
+    base_offset: int
+    """Where its offsets begin: at the offset in the name, or lower if the file was renamed."""
+    gap_before_last: int | None
+    """The offset that was expected where the last batch begins, if it begins later."""
     gaps: int
     """Offsets without a record, judged by the headers: usually the work of compaction."""
     max_timestamp: int

@@ -10,6 +10,9 @@ use crate::state::isolation::AbortedTransaction;
 /// The distance between the survey's borders, and the default size of a chunk: 4 MiB.
 pub const DEFAULT_CHUNK_BYTES: u64 = 4 << 20;
 
+/// The largest offset of a log: an offset follows it.
+pub(crate) const MAX_OFFSET: i64 = i64::MAX - 1;
+
 /// A byte range of a segment, cut at borders, with everything needed to decode it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -69,18 +72,11 @@ impl Chunk {
             start: range.start,
             end: range.end,
             expected_offset: base,
-            max_offset: largest_offset(segment, base),
+            max_offset: MAX_OFFSET,
             next_offset: None,
             start_offset: None,
             end_offset: None,
             aborted: Vec::new(),
         }
     }
-}
-
-/// The largest offset of a segment whose offsets begin at `base`: Kafka's index stores them relative to it in
-/// 31 bits. `i64::MAX` is excluded since no offset can follow it.
-pub(crate) fn largest_offset(segment: &Segment, base: i64) -> i64 {
-    let max = if segment.is_checkpoint { i64::MAX } else { base.saturating_add(i32::MAX.into()) };
-    max.min(i64::MAX - 1)
 }

@@ -15,6 +15,7 @@ use crate::log::problem::{DIRECTORY_UNREADABLE, MISSING_SEGMENT, Problem};
 use crate::log::storage;
 use crate::log::storage::file_info::{FileInfo, Found, Other, ends_the_run, unreadable};
 use crate::log::storage::sidecars::{read_sidecar, sidecar_problem};
+use crate::log::unnamed::base_offset_of_content;
 use crate::sidecar::leader_epoch_checkpoint::parse_leader_epoch_checkpoint;
 use crate::sidecar::partition_metadata::parse_partition_metadata;
 use crate::sidecar::producer_snapshot::parse_producer_snapshot;
@@ -134,8 +135,8 @@ pub struct Listing {
     pub problems: Vec<Problem>,
 }
 
-/// Lists a partition's directory; a single `.log` or `.checkpoint` file counts as a directory with only that
-/// file. KRaft `.checkpoint` snapshots are listed as segments only on request. Checkpoints and the snapshot
+/// Lists a partition's directory; a single file counts as a directory with only that file, whatever its name, if it
+/// begins with a batch. KRaft `.checkpoint` snapshots are listed as segments only on request. Checkpoints and the snapshot
 /// at the log's end are read, to report those that are malformed.
 ///
 /// # Errors
@@ -155,14 +156,7 @@ pub fn list_partition(path: &Path, include_checkpoints: bool) -> LogResult<Listi
         let first_epoch = listing.check_sidecars(directory)?;
         listing.note_missing_segments(first_epoch);
     } else {
-        let found = storage::examine(path);
-        if let Ok(Found::Other(_, why)) = &found {
-            return Err(io(io::Error::new(io::ErrorKind::InvalidInput, why.clone())));
-        }
-        if let Ok(Found::File(info)) = &found {
-            storage::open(path, info.size, info.version.as_deref()).map_err(io)?;
-        }
-        listing.add(path, found, true, &HashSet::new())?;
+        listing.add_single(path)?;
     }
     listing.problems.sort_by(|a, b| a.segment.cmp(&b.segment));
     Ok(listing)
@@ -223,6 +217,29 @@ impl Listing {
             _ => ErrorKind::FileUnreadable(problem.message.clone()),
         };
         LogError::Format { path, error: kind.into() }
+    }
+
+    /// Adds the one file that the caller names. Whoever names a file means it, so a segment may have any name.
+    fn add_single(&mut self, path: &Path) -> LogResult<()> {
+        let io = |error| LogError::io(path, error);
+        let found = storage::examine(path);
+        match &found {
+            Ok(Found::Other(_, why)) => {
+                return Err(io(io::Error::new(io::ErrorKind::InvalidInput, why.clone())));
+            }
+            Ok(Found::File(info)) => {
+                let opened = storage::open(path, info.size, info.version.as_deref()).map_err(io)?;
+                let file = display_name(path.file_name().unwrap_or_default());
+                if matches!(classify(&file), FileKind::Ignored(_))
+                    && let Some(base_offset) = base_offset_of_content(&opened, info.size).map_err(io)?
+                {
+                    self.add_segment(path, file, base_offset, info.clone(), false);
+                    return Ok(());
+                }
+            }
+            Err(_) => {}
+        }
+        self.add(path, found, true, &HashSet::new())
     }
 
     /// Adds a file. `plain` has the base offsets of the segments that are not compressed.

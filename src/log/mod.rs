@@ -17,6 +17,7 @@ pub(crate) mod read;
 pub(crate) mod segment;
 pub mod steps;
 pub(crate) mod storage;
+pub(crate) mod unnamed;
 pub(crate) mod write;
 
 pub use cleaner::compact::{CompactRun, compact_partition};

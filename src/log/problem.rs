@@ -14,6 +14,7 @@ pub(crate) const DIRECTORY_UNREADABLE: &str = "directory_unreadable";
 pub(crate) const FILE_UNREADABLE: &str = "file_unreadable";
 pub(crate) const INDEX_BEYOND_LOG: &str = "index_beyond_log";
 pub(crate) const MISSING_SEGMENT: &str = "missing_segment";
+pub(crate) const OFFSET_OVERFLOW: &str = "offset_overflow";
 pub(crate) const OVERLAPPING_SEGMENT: &str = "overlapping_segment";
 pub(crate) const TRANSACTION_INDEX_MISMATCH: &str = "transaction_index_mismatch";
 pub(crate) const UNFINISHED_SWAP: &str = "unfinished_swap";

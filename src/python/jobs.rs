@@ -20,7 +20,7 @@ use crate::log::listing::Listing;
 use crate::log::names;
 use crate::log::read::options::{DamageMode, PlanOptions};
 use crate::log::read::survey_in_parts::SurveyInParts;
-use crate::log::read::{accounting, header_scan, plan, seek, trim};
+use crate::log::read::{accounting, header_scan, name_order, plan, seek, trim};
 use crate::python::arrow::{PyArrowBatch, parse_columns};
 use crate::python::errors::{io_to_py, log_to_py};
 use crate::python::locked::Locked;
@@ -66,6 +66,22 @@ pub(super) fn is_partition(directory: OsString, names: Vec<OsString>) -> bool {
 pub(super) fn is_segment_file(name: OsString) -> bool {
     panics::here();
     name.to_str().is_some_and(names::is_segment_file)
+}
+
+#[doc = docs::steps!(is_in_name_order)]
+#[pyfunction]
+pub(super) fn is_in_name_order(py: Python<'_>, listing: &str) -> PyResult<bool> {
+    let listing: Listing = parse(listing)?;
+    let is_in_order = py.detach(|| name_order::is_in_name_order(&listing.segments));
+    is_in_order.map_err(|e| log_to_py(py, &e))
+}
+
+#[doc = docs::steps!(segments_from)]
+#[pyfunction]
+pub(super) fn segments_from(py: Python<'_>, listing: &str, offset: i64) -> PyResult<String> {
+    let listing: Listing = parse(listing)?;
+    let segments = py.detach(|| name_order::segments_from(&listing.segments, offset));
+    to_json(&segments.map_err(|e| log_to_py(py, &e))?)
 }
 
 #[doc = docs::steps!(survey_segment)]

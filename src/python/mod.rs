@@ -77,8 +77,9 @@ mod _core {
     use crate::python::internal_topics::{CommittedOffsets, decode_data, decode_record, is_secret_record};
     #[pymodule_export]
     use crate::python::jobs::{
-        PyChunkDecoder, PySurveyInParts, is_partition, is_segment_file, list_partition, offset_for_timestamp,
-        plan_partition, reconcile, survey_segment, trim_chunk, unreadable_directory,
+        PyChunkDecoder, PySurveyInParts, is_in_name_order, is_partition, is_segment_file, list_partition,
+        offset_for_timestamp, plan_partition, reconcile, segments_from, survey_segment, trim_chunk,
+        unreadable_directory,
     };
     #[pymodule_export]
     use crate::python::lab::{batches_cost, chunk_cost, cost_report, try_layouts};

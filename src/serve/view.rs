@@ -57,6 +57,8 @@ impl View {
         options: ViewOptions,
         before: Option<&Self>,
     ) -> LogResult<Self> {
+        // Names may be wrong, and transactions are folded in the order of offsets.
+        surveys.sort_by_key(|survey| survey.first_offset.unwrap_or(survey.base_offset));
         let end = match options.as_of {
             Some(time) => end_as_of(&surveys, time)?,
             None => None,
@@ -186,7 +188,7 @@ fn end_as_of(surveys: &[Survey], time: i64) -> LogResult<Option<i64>> {
     }
 
     for survey in surveys.iter().filter(|survey| survey.max_timestamp > time) {
-        let mut visitor = FirstLater { time, next: survey.base_offset(), found: None };
+        let mut visitor = FirstLater { time, next: survey.base_offset, found: None };
         survey_with(&survey.segment, Some(&mut visitor))?;
         if visitor.found.is_some() {
             return Ok(visitor.found);

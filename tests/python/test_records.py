@@ -240,8 +240,7 @@ def test_one_file(cli: Cli, tmp_path: Path) -> None:
     assert 0 < part < 346
     renamed = tmp_path / "segment.bin"
     shutil.copyfile(path, renamed)
-    cli("records", renamed, code=2)
-    assert "does not have the name of a segment" in cli.error
+    assert len(cli.records(renamed)) == part
 
 
 @pytest.mark.partitions("v2_none")

@@ -7,7 +7,8 @@ from typing import Self, final
 from magicbyte._stubs.arrow import ArrowBatch
 
 def list_partition(path: str | PathLike[str], *, include_checkpoints: bool = False) -> str:
-    """Lists a partition's directory, or a single segment file: a PartitionListing.
+    """Lists a partition's directory, or a single file, which may have any name if it begins with a batch: a
+    PartitionListing.
 
     Raises OSError if it cannot be listed, or its path is not UTF-8.
     """
@@ -22,6 +23,22 @@ def is_partition(directory: str, names: Sequence[str]) -> bool:
 def is_segment_file(name: str) -> bool:
     """Whether a name is that of a segment: twenty digits and `.log`, `.log.zst` or `.log.gz`; in tiered
     storage, with an ID after the digits."""
+
+def is_in_name_order(listing: str) -> bool:
+    """Whether each segment of a PartitionListing begins within its name and that of the next one.
+
+    Then the order of names is that of offsets, as a broker leaves it.
+
+    Cost: reads the first header of each segment; in a store, of those written after the next one only.
+    """
+
+def segments_from(listing: str, offset: int) -> str:
+    """The segments of a PartitionListing that may hold this offset or later ones: a list of Segments.
+
+    Their names or their first batches tell.
+
+    Cost: that of `is_in_name_order` for the segments before the one whose name leads to the offset.
+    """
 
 def survey_segment(segment: str) -> str:
     """Scans the batch headers of a Segment: a Survey."""

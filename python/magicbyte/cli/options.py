@@ -45,6 +45,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 # The sum of two of them still fits in 64 bits.
 _MOST = 1 << 62
 _MOST_PARTITIONS = 1 << 20
+_SECONDS = range(10**9, 10**11)
+"""Times that are meant in seconds, as `date +%s` prints them: from 2001 to 5138. In milliseconds they are
+from 1970 to 1973, before there was Kafka."""
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -95,18 +98,19 @@ class _Bytes(_Int):
 
 
 class _Time(_Int):
-    """A time in milliseconds since 1970, or in ISO 8601 (UTC unless it has an offset)."""
+    """A time in milliseconds or seconds since 1970, or in ISO 8601 (UTC unless it has an offset)."""
 
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         text = str(value).strip()
         if re.fullmatch(r"-?\d{5,}", text):
-            return Number(-_MOST, (1 << 63) - 1).convert(text, param, ctx)
+            number = Number(-_MOST, (1 << 63) - 1).convert(text, param, ctx)
+            return number * 1000 if number in _SECONDS else number
         try:
             time = datetime.fromisoformat(text)
         except ValueError:
-            self.fail(f"{value!r} is neither milliseconds since 1970 nor ISO 8601", param, ctx)
+            self.fail(f"{value!r} is neither milliseconds or seconds since 1970 nor ISO 8601", param, ctx)
         if time.tzinfo is None:
             time = time.replace(tzinfo=UTC)
         return round(time.timestamp() * 1000)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from magicbyte.cli.options import PARTITIONS
+from magicbyte.cli.piped import saved
 from magicbyte.jobs.choice import PartitionChoice
 
 __all__ = ["local_sources", "options", "out", "preferred_copy", "sources", "sources_and_out"]
@@ -107,7 +108,7 @@ class _LocalPath(click.Path):
         if is_url(value):
             command = f"`{ctx.command.name}`" if ctx is not None else "this command"
             self.fail(f"{command} reads local paths only; copy the log first, or part of it", param, ctx)
-        return super().convert(value, param, ctx)
+        return super().convert(saved(value), param, ctx)
 
 
 class _Source(click.Path):
@@ -117,7 +118,7 @@ class _Source(click.Path):
         """See `click.ParamType.convert`."""
         from magicbyte.storage.paths import is_stored, local_path
 
-        value = local_path(value)
+        value = saved(local_path(value))
         if is_stored(value) and not os.path.lexists(value):
             return value
         return click.Path(exists=True).convert(value, param, ctx)
@@ -151,8 +152,9 @@ def sources_and_out(command: F) -> F:
     def with_paths(paths: tuple[str, ...], dry_run: bool, **others: Any) -> Any:
         writes = len(paths) > 1 and not dry_run
         sources, out = (paths[:-1], paths[-1]) if writes else (paths, None)
+        context = click.get_current_context(silent=True)
+        sources = tuple(_LocalPath().convert(source, None, context) for source in sources)
         for source in sources:
-            _LocalPath().convert(source, None, click.get_current_context(silent=True))
             if not os.path.lexists(source):
                 raise click.BadParameter(f"{source!r} does not exist", param_hint="SRC")
         return inner(sources=sources, out=out, **others)

@@ -87,7 +87,7 @@ def ranges(command: F) -> F:
         click.option(
             "--start-timestamp",
             type=shared.TIME,
-            help="The first time: ISO 8601, or milliseconds since 1970.",
+            help="The first time: ISO 8601, or milliseconds or seconds since 1970.",
         ),
         click.option(
             "--end-offset", type=shared.OFFSET, metavar="OFFSET", help="The offset after the last one."

@@ -6,14 +6,17 @@ threads of this process decode what has been surveyed while the rest is fetched.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from magicbyte import _core
 from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.arriving_tasks import ArrivingTask, ArrivingTasks
 from magicbyte.jobs.engines import Engine, LocalEngine
+from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.plan import (
     LARGEST_TARGET,
     MIB,
@@ -166,21 +169,30 @@ class _Planner:
     def _chunks_of(self, listing: PartitionListing, surveys: Iterator[Surveyed]) -> Iterator[Chunk]:
         found: list[str] = []
         growing = _GrowingPlan(listing, self)
-        given, new_bytes = 0, 0
+        given: list[Chunk] = []
+        new_bytes = 0
+        # What comes first is not known before all segments are surveyed if files have the names of others.
+        is_in_order = _core.is_in_name_order(json.dumps(listing))
         while len(found) < len(listing["segments"]):
             surveyed = next(surveys)
             new_bytes += surveyed.size
             # A transaction may be aborted in any later segment.
-            if new_bytes >= PART_BYTES and self.isolation_level == "read_uncommitted":
+            if new_bytes >= PART_BYTES and self.isolation_level == "read_uncommitted" and is_in_order:
                 chunks = growing.new_chunks([*found, surveyed.text])
                 yield from chunks
-                given, new_bytes = given + len(chunks), 0
+                given, new_bytes = [*given, *chunks], 0
             if surveyed.is_whole:
                 found.append(surveyed.text)
         planned = self.plan(listing, found)
         self.check(planned)
         self.plans.append(planned)
-        yield from planned.plan["chunks"][given:]
+        first = [_place(chunk) for chunk in planned.plan["chunks"][: len(given)]]
+        if first != [_place(chunk) for chunk in given]:
+            raise JobError(
+                f"{listing['path']}: segments overlap, which showed only at their ends: copy the"
+                " partition to a local disk, and read it there"
+            )
+        yield from planned.plan["chunks"][len(given) :]
 
     def plan(self, listing: PartitionListing, surveys: Sequence[str]) -> Planned:
         """Plans a partition."""
@@ -227,6 +239,10 @@ class _GrowingPlan:
             path = segments[self._first]["path"]
             self._given -= sum(chunk["path"] == path for chunk in final)
             self._first += 1
+
+
+def _place(chunk: Chunk) -> tuple[str, int, int, int | None]:
+    return chunk["path"], chunk["start"], chunk["end"], chunk["start_offset"]
 
 
 def _has_offsets(segment: PlanSegment) -> bool:

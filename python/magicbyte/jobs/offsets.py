@@ -164,7 +164,7 @@ def log_ends(plans: Iterable[Planned]) -> Ends:
     """The log end offset and the last stable offset of each partition."""
     ends: dict[tuple[str, int], tuple[int | None, int | None]] = {}
     for planned in plans:
-        plan, segments = planned.plan, planned.listing["segments"]
+        plan, segments = planned.plan, planned.plan["segments"]
         # A log without batches ends where its last segment begins.
         empty = segments[-1]["base_offset"] if segments else None
         end = empty if plan["next_offset"] is None else plan["next_offset"]

@@ -17,6 +17,7 @@ from magicbyte.errors import CorruptRecordError
 from magicbyte.jobs.assignments import add_assigned
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.foreign_files import foreign_below, foreign_format
 from magicbyte.jobs.log_dirs import LogDir, is_log_dir, read_log_dir
 from magicbyte.jobs.remote_segments import join_remote
 from magicbyte.jobs.workspace import COMPLETE, UNFINISHED, is_unfinished
@@ -99,7 +100,8 @@ def find_partitions(sources: Sequence[str]) -> list[str]:
 
     Symbolic links are followed, but no directory is entered twice. Directories that may hold a partition
     but cannot be read are included. Output that a job has not finished, or left over when it was killed,
-    is skipped with a warning to the logger `magicbyte.jobs`, unless it is a source itself.
+    is skipped with a warning to the logger `magicbyte.jobs`. What is below a hidden directory or one of the
+    system, such as `.snapshot` or `lost+found`, is skipped without one. Sources themselves are always read.
     """
     return sorted(_find(sources).directories)
 
@@ -155,7 +157,10 @@ def _walk(top: str, visited: set[str], found: _Found) -> None:
             if is_directory and is_unfinished(entry.name):
                 _warn_unfinished(entry.path)
             elif is_directory:
-                waiting.append(entry.path)
+                if not _is_set_aside(entry.name):
+                    waiting.append(entry.path)
+                elif _core.is_partition(entry.name, _names_in(entry.path)):
+                    found.directories[entry.path] = None
             elif why is not None and not holds_log:  # the listing of a partition has these itself
                 found.directories[entry.path] = why
 
@@ -184,7 +189,39 @@ def _find_stored(source: str, found: _Found) -> None:
             if is_directory and is_unfinished(name):
                 _warn_unfinished(path)
             elif is_directory:
-                waiting.append(path)
+                if not _is_set_aside(name):
+                    waiting.append(path)
+                elif _core.is_partition(name, [name for name, _ in _core.list_directory(path)]):
+                    found.directories[path] = None
+
+
+_SYSTEM_DIRECTORIES = frozenset(
+    {
+        "lost+found",
+        "@eaDir",
+        "#recycle",
+        "#snapshot",
+        "~snapshot",
+        "$RECYCLE.BIN",
+        "System Volume Information",
+    }
+)
+"""What file systems and storage appliances keep in every volume."""
+
+
+def _is_set_aside(name: str) -> bool:
+    """Whether a directory is hidden or of the system, such as `.snapshot` or `.Trash-1000`.
+
+    Logs below it are copies. A topic may begin with a dot, so the directory itself may be a partition.
+    """
+    return name.startswith(".") or name in _SYSTEM_DIRECTORIES
+
+
+def _names_in(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:  # nobody may read what is in lost+found
+        return []
 
 
 def _examine(entry: os.DirEntry[str]) -> tuple[bool, str | None]:
@@ -240,7 +277,7 @@ def find_inputs(
     listing with that problem.
 
     Args:
-        sources: directories, and segment files, each of which is read as a partition of its own.
+        sources: directories, and segment files of any name, each of which is read as a partition of its own.
         choice: which partitions to read.
         distinct: refuse two directories for the same partition, unless `choice.prefer` names one.
         may_be_none: return no listings if there is no partition, rather than refuse.
@@ -300,7 +337,9 @@ def nothing_found(sources: Sequence[str], found: Iterable[str], what: str) -> Re
     """The refusal of a job without any partition or topic to read, given the topics that are there."""
     topics = sorted({*found})
     if not topics:
-        return RefusedError(f"no Kafka segments (files such as {0:020d}.log) below {', '.join(sources)}")
+        foreign = foreign_below(sources)
+        why = "" if foreign is None else f"; {foreign}"
+        return RefusedError(f"no Kafka segments (files such as {0:020d}.log) below {', '.join(sources)}{why}")
     more = f" and {len(topics) - _NAMED} more" if len(topics) > _NAMED else ""
     named = ", ".join(topics[:_NAMED])
     return RefusedError(f"no {what} is chosen; there are partitions of {named}{more}")
@@ -391,8 +430,13 @@ def list_directory(path: str) -> PartitionListing:
 
 
 def list_segment_file(path: str) -> PartitionListing:
-    """Lists a single `.log` or `.checkpoint` file as if it were its whole partition."""
+    """Lists a single file, which may have any name, as if it were its whole partition."""
     listing = list_directory(absolute(path))
     if not listing["segments"]:
-        raise RefusedError(f"{path} does not have the name of a segment, such as {0:020d}.log")
+        what = foreign_format(path)
+        if what is not None:
+            raise RefusedError(f"{path} is {what}")
+        raise RefusedError(
+            f"{path} does not have the name of a segment, such as {0:020d}.log, nor begins with a batch"
+        )
     return listing

@@ -118,6 +118,9 @@ class Watch:
             chunk_bytes=_WHOLE_SEGMENTS,
         )
         end, high = log_end(whole), whole.plan["next_offset"]
+        starts = [segment["base_offset"] for segment in whole.plan["segments"][:1]]
+        if whole.plan["first_offset"] is not None:
+            starts.append(whole.plan["first_offset"])
         parsed: list[Survey] = [json.loads(text) for text in surveys]
         unreadable = {one["segment"]["path"]: one["unreadable"] or "" for one in parsed if one["unreadable"]}
         lineage = LogLineage(

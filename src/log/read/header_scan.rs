@@ -5,6 +5,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 use ::bytes::Bytes;
@@ -14,13 +15,14 @@ use crate::bytes::cursor::be;
 use crate::compression::codec::Compression;
 use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use crate::frame::{Frame, HEADER_SIZE_UP_TO_MAGIC};
-use crate::log::chunk::{DEFAULT_CHUNK_BYTES, largest_offset};
+use crate::log::chunk::{DEFAULT_CHUNK_BYTES, MAX_OFFSET};
 use crate::log::error::{LogError, LogResult};
 use crate::log::listing::Segment;
 use crate::log::read::survey::{Border, Survey};
 use crate::log::segment::blocks::Blocks;
 use crate::log::segment::limits::Limits;
 use crate::log::segment::salvage::Salvage;
+use crate::log::segment::wrapper::inner_offsets;
 use crate::record::batch::RecordBatch;
 use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
 use crate::record::control::{ControlRecord, ControlType};
@@ -127,7 +129,6 @@ impl<'a> Scan<'a> {
         is_decoded_next: bool,
     ) -> LogResult<Self> {
         let path = Path::new(&segment.path);
-        let base = if segment.is_checkpoint { 0 } else { segment.base_offset };
         let blocks = Blocks::open(path, segment.size, segment.version.as_deref(), BLOCK)
             .map_err(|error| LogError::io(path, error))?;
         let is_fetched = is_decoded_next && blocks.fetch_for_the_next();
@@ -142,7 +143,7 @@ impl<'a> Scan<'a> {
             position: 0,
             limits: Limits {
                 expected: i64::MIN,
-                max_offset: largest_offset(segment, base),
+                max_offset: MAX_OFFSET,
                 max_batch_size: DEFAULT_MAX_DECOMPRESSED_BYTES,
             },
             salvage: Salvage::new(0, segment.size),
@@ -163,6 +164,9 @@ impl<'a> Scan<'a> {
     /// The survey, after the last step.
     pub(super) fn end(mut self) -> LogResult<Survey> {
         self.find_last_offset().map_err(|error| self.failed(error))?;
+        if self.survey.last_offset.is_none() {
+            self.survey.base_offset = Survey::new(&self.survey.segment).base_offset;
+        }
         while let Some(recent) = self.recent.pop_front() {
             self.pass_on(&recent);
         }
@@ -175,8 +179,7 @@ impl<'a> Scan<'a> {
         LogError::io(Path::new(&self.survey.segment.path), error)
     }
 
-    /// What no damage to come can take back, if that reaches `from`, and where it ends. None as well while the segment's
-    /// name may be wrong: all of its offsets tell where they begin.
+    /// What no damage to come can take back, if that reaches `from`, and where it ends.
     pub(super) fn part(&self, from: u64) -> Option<(u64, Survey)> {
         let recent = self.recent.front()?;
         let borders = &self.survey.borders[..recent.borders];
@@ -184,11 +187,12 @@ impl<'a> Scan<'a> {
         let part = Survey {
             first_offset: recent.first_offset,
             last_offset: Some(last.expected_offset - 1),
+            base_offset: self.survey.base_offset,
             borders: borders.to_vec(),
             is_part: true,
             ..Survey::new(&self.survey.segment)
         };
-        (last.expected_offset > self.survey.segment.base_offset).then_some((last.position, part))
+        Some((last.position, part))
     }
 
     fn next_header(&mut self) -> io::Result<bool> {
@@ -210,7 +214,8 @@ impl<'a> Scan<'a> {
         let Ok(batch) = Batch::from_header(&header, position) else { return self.recover(None) };
         let (first, last) = (batch.stored_offset(), batch.last_offset());
         if self.limits.expected == i64::MIN {
-            self.limits.expected = self.first_expected(first, end)?;
+            self.survey.base_offset = self.first_expected(&batch, position..end)?;
+            self.limits.expected = self.survey.base_offset;
         }
         if self.salvage.misfit(&mut self.blocks, &self.limits, (first, last), position..end)?.is_some() {
             if self.verified(position, size)?.is_none() || self.recent.iter().any(|r| r.crc_holds.is_none()) {
@@ -263,12 +268,28 @@ impl<'a> Scan<'a> {
 
     /// The smallest possible offset of the segment: that of its name, or a lower one if the file was renamed,
     /// which the second batch confirms.
-    fn first_expected(&mut self, first: i64, end: u64) -> io::Result<i64> {
-        let named = if self.survey.segment.is_checkpoint { 0 } else { self.survey.segment.base_offset };
-        let next = self.blocks.at(end, HEADER_SIZE_UP_TO_MAGIC)?;
+    fn first_expected(&mut self, batch: &Batch<'_>, range: Range<u64>) -> io::Result<i64> {
+        let named = self.survey.base_offset;
+        let first = batch.stored_offset();
+        if first >= named {
+            return Ok(named);
+        }
+        let next = self.blocks.at(range.end, HEADER_SIZE_UP_TO_MAGIC)?;
         let second = next.get(..8).filter(|bytes| bytes.iter().any(|&byte| byte != 0));
-        let renamed = second.is_none_or(|bytes| (first..named).contains(&be!(bytes, 0, i64)));
-        Ok(if first < named && renamed { first } else { named })
+        // A damaged offset of the first batch is below the name, too, but the second does not follow it.
+        let renamed = second.is_none_or(|bytes| {
+            let second = be!(bytes, 0, i64);
+            (first..named).contains(&second) || second == batch.last_offset().saturating_add(1)
+        });
+        if !renamed {
+            return Ok(named);
+        }
+        // A wrapper's header has its last offset only.
+        let data = self.verified(range.start, (range.end - range.start) as usize)?;
+        let inner = data.as_deref().and_then(|data| {
+            inner_offsets(&Batch::from_frame(data, range.start).ok()?, &mut self.decompressor)
+        });
+        Ok(inner.map_or(first, |(first_inner, _)| first_inner.min(first)).max(0))
     }
 
     /// Records gaps, leader epochs and transactions from a batch.
@@ -436,6 +457,8 @@ impl<'a> Scan<'a> {
             if self.crc_holds(index)? {
                 let recent = &self.recent[index];
                 self.survey.last_offset = Some(recent.last_offset);
+                let first = be!(&recent.header, 0, i64);
+                self.survey.gap_before_last = (first > recent.expected).then_some(recent.expected);
                 self.survey.sound_end = recent.position + recent.size as u64;
                 break;
             }

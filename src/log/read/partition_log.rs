@@ -12,9 +12,12 @@ use crate::log::problem::{LISTED, MISSING_SEGMENT, Problem, Problems};
 use crate::log::read::accounting::{ChunkResult, PartitionReconciliation, reconcile};
 use crate::log::read::chunk_reader::{BatchCounts, ChunkReader, Disposition};
 use crate::log::read::header_scan::survey_segment;
+use crate::log::read::name_order::{is_in_name_order, segments_from};
 use crate::log::read::options::{DamageMode, PlanOptions, ReadOptions};
 use crate::log::read::plan::{Plan, plan_partition};
-use crate::log::read::seek::{first_stored_offset, offset_for_timestamp_in, position_for_offset};
+use crate::log::read::seek::{
+    first_stored_offset, offset_for_timestamp, offset_for_timestamp_in, position_for_offset,
+};
 use crate::log::segment::reader::SegmentBatch;
 use crate::state::isolation::IsolationLevel;
 
@@ -68,8 +71,8 @@ impl PartitionLog {
     }
 
     /// The batches that hold the requested records, in offset order. `read_committed` surveys the whole log
-    /// first, since a transaction's marker may come long after its data; otherwise nothing is read before it
-    /// is needed.
+    /// first, since a transaction's marker may come long after its data, and so does a log whose files do not have
+    /// their own names; otherwise only the first header of each segment is read before it is needed.
     ///
     /// # Errors
     /// [`LogError::Io`].
@@ -82,25 +85,23 @@ impl PartitionLog {
         let mut end_offset = options.end_offset.unwrap_or(i64::MAX);
         let start = start_offset.unwrap_or(i64::MIN);
         let mut losses: Vec<_> = self.unreadable_segments(start, end_offset).collect();
-        let steps: Vec<(i64, Step)> = match options.isolation_level {
-            IsolationLevel::ReadUncommitted => {
-                // The start is in the last segment whose base offset is not greater.
-                let names = &self.listing.segments;
-                let skip =
-                    names.partition_point(|s| s.base_offset <= start_offset.unwrap_or(0)).saturating_sub(1);
-                names.iter().skip(skip).map(|s| (s.base_offset, Step::Segment(s.clone()))).collect()
-            }
-            IsolationLevel::ReadCommitted => {
-                let plan = self.plan(PlanOptions {
-                    isolation_level: options.isolation_level,
-                    start_offset,
-                    end_offset: options.end_offset,
-                    ..PlanOptions::default()
-                })?;
+        let is_committed = options.isolation_level == IsolationLevel::ReadCommitted;
+        let segments = segments_from(&self.listing.segments, start_offset.unwrap_or(0))?;
+        let steps: Vec<(i64, Step)> = if is_committed || !is_in_name_order(&segments)? {
+            let plan = self.plan(PlanOptions {
+                isolation_level: options.isolation_level,
+                start_offset,
+                end_offset: options.end_offset,
+                ..PlanOptions::default()
+            })?;
+            if is_committed {
                 end_offset = end_offset.min(plan.last_stable_offset.unwrap_or(i64::MAX));
-                losses.extend(missing_segments(&plan, start, end_offset));
-                plan.chunks.into_iter().map(|c| (c.expected_offset, Step::Chunk(c))).collect()
             }
+            losses.retain(|(_, one)| one.kind != MISSING_SEGMENT || plan.problems.contains(one));
+            losses.extend(missing_segments(&plan, start, end_offset));
+            plan.chunks.into_iter().map(|c| (c.expected_offset, Step::Chunk(c))).collect()
+        } else {
+            segments.into_iter().map(|s| (s.base_offset, Step::Segment(s))).collect()
         };
         Ok(LogBatches {
             log: self.clone(),
@@ -147,6 +148,9 @@ impl PartitionLog {
     /// # Errors
     /// [`LogError::Io`].
     pub fn offset_for_timestamp(&self, timestamp: i64) -> LogResult<Option<i64>> {
+        if !is_in_name_order(&self.listing.segments)? {
+            return offset_for_timestamp(&self.plan(PlanOptions::default())?, timestamp);
+        }
         for segment in &self.listing.segments {
             if let Some(offset) = offset_for_timestamp_in(segment, timestamp)? {
                 return Ok(Some(offset));
@@ -440,5 +444,5 @@ fn whole_segment(segment: &Segment, start_offset: i64) -> LogResult<Option<Chunk
     if survey.last_offset.is_some_and(|last| last < start_offset) {
         return Ok(None);
     }
-    Ok(Some(Chunk::of(segment, survey.base_offset(), start..segment.size)))
+    Ok(Some(Chunk::of(segment, survey.base_offset, start..segment.size)))
 }

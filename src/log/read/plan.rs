@@ -3,12 +3,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::log::chunk::Chunk;
+use crate::log::chunk::{Chunk, MAX_OFFSET};
 use crate::log::error::{LogError, LogResult};
 use crate::log::listing::{IgnoredFile, Listing, Segment};
 use crate::log::names::IgnoreReason;
 use crate::log::problem::{
-    CHECKPOINT_BEYOND_LOG, FILE_UNREADABLE, MISSING_SEGMENT, OVERLAPPING_SEGMENT, Problem,
+    CHECKPOINT_BEYOND_LOG, FILE_UNREADABLE, MISSING_SEGMENT, OFFSET_OVERFLOW, OVERLAPPING_SEGMENT, Problem,
     TRANSACTION_INDEX_MISMATCH, UNFINISHED_SWAP, UNKNOWN_LOG_FILE, WRONG_BASE_OFFSET,
 };
 use crate::log::read::options::PlanOptions;
@@ -96,17 +96,17 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
         let survey = by_path.get(&segment.path).copied();
         survey.ok_or_else(|| LogError::Usage(format!("segment {} was not surveyed", segment.path)))
     };
-    let ordered: Vec<&Survey> = listing.segments.iter().map(survey_of).collect::<LogResult<_>>()?;
+    let ordered = in_offset_order(listing.segments.iter().map(survey_of).collect::<LogResult<_>>()?);
     plan.note_unread_files(listing);
     let mut transactions = Transactions::default();
-    let mut kept: Vec<(&Survey, Option<i64>)> = Vec::new();
-    for survey in ordered {
-        let before = kept.last().map(|(before, _)| *before);
-        let Some(start_offset) = plan.append(survey, options.start_offset) else { continue };
-        if let Some(before) = before {
-            plan.note_missing_segment(listing, before, survey);
+    let mut kept: Vec<LogSegment<'_>> = Vec::new();
+    for (survey, max_offset) in ordered {
+        let Some(segment) = plan.append(survey, max_offset, options.start_offset) else { continue };
+        if let Some(before) = kept.last() {
+            plan.note_missing_segment(listing, before, &segment);
         }
-        kept.push((survey, start_offset));
+        let start_offset = segment.start_offset;
+        kept.push(segment);
         plan.problems.extend(survey.problems.iter().cloned());
         // Unreadable bytes are reported by the chunk that has them.
         if let (Some(why), 0) = (&survey.unreadable, survey.segment.size) {
@@ -115,11 +115,14 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
         }
         for &event in &survey.transactions {
             let (TransactionEvent::Begin { offset, .. } | TransactionEvent::End { offset, .. }) = event;
-            if start_offset.is_none_or(|start| options.start_offset == Some(start) || offset >= start) {
+            if start_offset.is_none_or(|start| options.start_offset == Some(start) || offset >= start)
+                && offset <= max_offset
+            {
                 transactions.apply(event);
             }
         }
-        survey.leader_epochs.entries().iter().for_each(|&entry| plan.leader_epochs.replay(entry));
+        let epochs = survey.leader_epochs.entries().iter().filter(|entry| entry.start_offset <= max_offset);
+        epochs.for_each(|&entry| plan.leader_epochs.replay(entry));
     }
     plan.aborted = transactions.aborted().to_vec();
     let first_unstable = transactions.first_unstable_offset();
@@ -130,47 +133,91 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
     if options.isolation_level == IsolationLevel::ReadCommitted {
         let stable = plan.last_stable_offset.unwrap_or(i64::MAX);
         end_offset = Some(end_offset.unwrap_or(i64::MAX).min(stable));
-        for (survey, _) in &kept {
-            plan.compare_transaction_index(survey);
+        for segment in &kept {
+            plan.compare_transaction_index(segment.survey);
         }
     }
     // Only a log that was never compacted has all its offsets; files that the listing misses are missing anyway.
-    if kept.iter().any(|(survey, _)| survey.gaps > 0) {
-        let found: HashSet<_> = kept.iter().map(|(survey, _)| Some(&survey.segment.file)).collect();
+    if kept.iter().any(|segment| segment.survey.gaps > 0) {
+        let found: HashSet<_> = kept.iter().map(|segment| Some(&segment.survey.segment.file)).collect();
         plan.problems.retain(|one| one.kind != MISSING_SEGMENT || !found.contains(&one.segment.as_ref()));
     }
+    // The listing knows names only.
+    let is_there = |offset: i64| kept.iter().any(|segment| segment.is_misnamed && segment.holds(offset));
+    plan.problems.retain(|one| one.kind != MISSING_SEGMENT || !one.first_lost_offset.is_some_and(is_there));
     plan.note_checkpoints(listing);
     let aborted = match options.isolation_level {
         IsolationLevel::ReadCommitted => AbortedByProducer::new(&plan.aborted),
         IsolationLevel::ReadUncommitted => AbortedByProducer::new(&[]),
     };
-    for (index, (survey, start_offset)) in kept.iter().enumerate() {
-        let next_offset = kept.get(index + 1).map(|(next, _)| next.base_offset());
-        plan.cut(survey, *start_offset, end_offset, next_offset, &aborted, options);
+    for (index, segment) in kept.iter().enumerate() {
+        let next_offset = kept.get(index + 1).map(|next| next.base_offset);
+        plan.cut(segment, end_offset, next_offset, &aborted, options);
     }
     Ok(plan)
+}
+
+/// A segment as a part of the log.
+struct LogSegment<'a> {
+    survey: &'a Survey,
+    /// Where its offsets begin, whatever its name says.
+    base_offset: i64,
+    /// Its last offset that is believed.
+    last_offset: Option<i64>,
+    /// Larger offsets in it are wrong.
+    max_offset: i64,
+    /// The offset to start reading it at: the one requested, or the end of the segments before it.
+    start_offset: Option<i64>,
+    is_misnamed: bool,
+}
+
+impl LogSegment<'_> {
+    fn holds(&self, offset: i64) -> bool {
+        self.last_offset.is_some_and(|last| (self.base_offset..=last).contains(&offset))
+    }
+}
+
+/// Orders segments by the offsets of their first good batches, since a restored file may have the name of another one,
+/// with the largest offset that each can have. Segments without a good batch have their names only.
+///
+/// If all offsets of the next segment are in a gap before the last batch of a segment, that batch, whose offset no
+/// CRC covers, is wrong rather than the whole segment.
+fn in_offset_order(mut surveys: Vec<&Survey>) -> Vec<(&Survey, i64)> {
+    surveys.sort_by_key(|survey| {
+        let named = survey.segment.base_offset;
+        let first = survey.first_offset.filter(|_| !survey.segment.is_checkpoint).unwrap_or(named);
+        // Of two copies, the one with the right name comes first.
+        (first, named > first, -named)
+    });
+    let max_offset = |index: usize| {
+        let (survey, next): (&Survey, &Survey) = (surveys[index], surveys.get(index + 1)?);
+        let (first, last) = (next.first_offset?, next.last_offset?);
+        let is_wrong = survey.gap_before_last? <= first && last <= survey.last_offset?;
+        (is_wrong && !survey.segment.is_checkpoint && !next.segment.is_checkpoint).then_some(first - 1)
+    };
+    (0..surveys.len()).map(|index| (surveys[index], max_offset(index).unwrap_or(MAX_OFFSET))).collect()
 }
 
 impl Plan {
     /// Kafka names a segment by the offset after the previous segment's last one. Damage at the end of a
     /// segment is left to its reader.
-    fn note_missing_segment(&mut self, listing: &Listing, before: &Survey, survey: &Survey) {
+    fn note_missing_segment(&mut self, listing: &Listing, before: &LogSegment<'_>, next: &LogSegment<'_>) {
         let (first, ends) = match before.last_offset {
-            Some(last) if before.sound_end == before.segment.size => {
+            Some(last) if before.survey.sound_end == before.survey.segment.size => {
                 (last.saturating_add(1), "ends before them")
             }
-            None if before.emptied => (before.segment.base_offset, "is empty"),
+            None if before.survey.emptied => (before.base_offset, "is empty"),
             _ => return,
         };
-        let segment = &survey.segment;
+        let (before, segment) = (&before.survey.segment, &next.survey.segment);
         // The listing has reported the segments of which other files are there.
         let reported = listing.missing_segments().filter(|&offset| offset >= first).min();
-        let end = reported.unwrap_or(i64::MAX).min(segment.base_offset);
+        let end = reported.unwrap_or(i64::MAX).min(next.base_offset);
         if end > first && !segment.is_checkpoint {
             let last = end - 1;
             let message = format!(
                 "offsets {first}..={last} are in no file: {} {ends} and {} begins after them",
-                before.segment.file, segment.file
+                before.file, segment.file
             );
             self.problems.push(Problem {
                 first_lost_offset: Some(first),
@@ -250,14 +297,27 @@ impl Plan {
         }
     }
 
-    /// Appends a segment to the log. None if it adds nothing to the segments before it, else the offset to
-    /// start reading it at.
-    fn append(&mut self, survey: &Survey, requested_start: Option<i64>) -> Option<Option<i64>> {
+    /// Appends a segment to the log, of which offsets beyond `max_offset` are wrong. None if it adds nothing to the
+    /// segments before it.
+    fn append<'a>(
+        &mut self,
+        survey: &'a Survey,
+        max_offset: i64,
+        requested_start: Option<i64>,
+    ) -> Option<LogSegment<'a>> {
         let segment = &survey.segment;
         let mut start_offset = requested_start;
-        if let (Some(first), Some(last), false) =
-            (survey.first_offset, survey.last_offset, segment.is_checkpoint)
-        {
+        let mut base_offset = survey.base_offset;
+        let mut is_misnamed = false;
+        let last_offset = match survey.gap_before_last {
+            Some(expected) if survey.last_offset > Some(max_offset) => Some(expected.saturating_sub(1)),
+            _ => survey.last_offset,
+        };
+        if let (Some(first), Some(last), false) = (survey.first_offset, last_offset, segment.is_checkpoint) {
+            // Kafka names a segment by an offset that is not in those before it.
+            let before = self.next_offset.filter(|&next| base_offset < next && next <= first);
+            base_offset = before.unwrap_or(base_offset);
+            is_misnamed = base_offset != segment.base_offset;
             if let Some(next) = self.next_offset.filter(|&next| first < next) {
                 if survey.is_part {
                     // Whether it adds anything, all of its offsets tell.
@@ -282,23 +342,29 @@ impl Plan {
             }
             self.first_offset.get_or_insert(first);
             self.next_offset = Some(last.saturating_add(1));
-            if last < segment.base_offset {
+            if is_misnamed {
                 let message = format!(
-                    "the file is named for base offset {}, but its offsets end at {last}",
+                    "the file is named for base offset {}, but its offsets are {first}..={last}",
                     segment.base_offset
                 );
                 self.problems.push(segment.problem(&segment.file, WRONG_BASE_OFFSET, message));
             }
+            if last.saturating_sub(base_offset) > i32::MAX.into() {
+                let message = format!(
+                    "its offsets reach {last}, 2^31 or more beyond {base_offset}: no index can hold them, and a                      broker splits the segment when it starts"
+                );
+                self.problems.push(segment.problem(&segment.file, OFFSET_OVERFLOW, message));
+            }
         }
         self.segments.push(PlanSegment {
-            segment: segment.clone(),
+            segment: Segment { base_offset, ..segment.clone() },
             first_offset: survey.first_offset,
-            last_offset: survey.last_offset,
+            last_offset,
             max_timestamp: survey.max_timestamp,
             batches: survey.batches,
             transactional: survey.transactional.clone(),
         });
-        Some(start_offset)
+        Some(LogSegment { survey, base_offset, last_offset, max_offset, start_offset, is_misnamed })
     }
 
     /// Markers are authoritative; a broker would be misled by an index that lacks their transactions.
@@ -329,16 +395,14 @@ impl Plan {
 
     fn cut(
         &mut self,
-        survey: &Survey,
-        start_offset: Option<i64>,
+        of: &LogSegment<'_>,
         end_offset: Option<i64>,
         next_segment: Option<i64>,
         aborted: &AbortedByProducer,
         options: PlanOptions,
     ) {
-        let segment = &survey.segment;
-        let base = survey.base_offset();
-        let (mut start, mut expected_offset) = (0, base);
+        let (survey, segment) = (of.survey, &of.survey.segment);
+        let (mut start, mut expected_offset) = (0, of.base_offset);
         let mut borders = survey.borders.iter();
         while start < segment.size {
             let next =
@@ -358,10 +422,11 @@ impl Plan {
                 self.chunks.push(Chunk {
                     expected_offset,
                     next_offset: next.map(|border| border.expected_offset).or(next_segment),
-                    start_offset,
+                    max_offset: of.max_offset,
+                    start_offset: of.start_offset,
                     end_offset,
                     aborted,
-                    ..Chunk::of(segment, base, start..end)
+                    ..Chunk::of(segment, of.base_offset, start..end)
                 });
             }
             (start, expected_offset) = (end, next_expected);

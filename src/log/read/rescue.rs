@@ -105,7 +105,7 @@ impl Rescuer {
     /// If no file can be opened or memory is exhausted.
     pub fn open(survey: &Survey, max_decompressed_bytes: usize) -> io::Result<Self> {
         let segment: &Segment = &survey.segment;
-        let whole = Chunk::of(segment, survey.base_offset(), 0..segment.size);
+        let whole = Chunk::of(segment, survey.base_offset, 0..segment.size);
         let pieces = SegmentReader::open_version(
             Path::new(&segment.path),
             segment.size,

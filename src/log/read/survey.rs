@@ -40,6 +40,12 @@ pub struct Survey {
     pub first_offset: Option<i64>,
     /// The last offset of the last batch whose CRC holds.
     pub last_offset: Option<i64>,
+    /// Where the segment's offsets begin: at the offset in its name, or at the first inside of a renamed file, if
+    /// that is lower. The offsets of a KRaft snapshot begin at 0.
+    pub base_offset: i64,
+    /// The offset that was expected where that batch begins, if it begins later. Nothing in the segment shows
+    /// whether offsets are missing there or its offset is wrong.
+    pub gap_before_last: Option<i64>,
     /// Offsets missing between adjacent batches or, by its header, within a batch: they were compacted away.
     pub gaps: u64,
     /// The largest timestamp (ms) in any header; -1 if there is none.
@@ -78,6 +84,8 @@ impl Survey {
             batches: 0,
             first_offset: None,
             last_offset: None,
+            base_offset: if segment.is_checkpoint { 0 } else { segment.base_offset },
+            gap_before_last: None,
             gaps: 0,
             max_timestamp: -1,
             chain_end: 0,
@@ -91,18 +99,6 @@ impl Survey {
             problems: Vec::new(),
             unreadable: None,
             is_part: false,
-        }
-    }
-
-    /// Where the segment's offsets begin: at the offset in its name, or at the first offset inside if all are
-    /// lower (a renamed file). The offsets of a KRaft snapshot begin at 0.
-    #[must_use]
-    pub fn base_offset(&self) -> i64 {
-        let named = self.segment.base_offset;
-        match (self.segment.is_checkpoint, self.last_offset) {
-            (true, _) => 0,
-            (false, Some(last)) if last < named => self.first_offset.unwrap_or(named).min(last),
-            _ => named,
         }
     }
 

@@ -10,3 +10,12 @@ pub(crate) struct Limits {
     /// Larger batches are not loaded.
     pub(crate) max_batch_size: usize,
 }
+
+impl Limits {
+    /// The largest offset that needs no further evidence: a segment of Kafka's spans 31 bits, since its index stores
+    /// offsets relative to the name (`LogSegment.canConvertToRelativeOffset`). Cleaners before 0.11.0.1 wrote wider
+    /// ones, so an offset beyond it is possible, but a damaged one is more likely.
+    pub(crate) fn near(&self) -> i64 {
+        self.max_offset.min(self.expected.saturating_add(i32::MAX.into()))
+    }
+}

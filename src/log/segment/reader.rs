@@ -259,7 +259,7 @@ impl SegmentReader {
     fn read_tail(&mut self, header: &[u8], size: u64) -> io::Result<Piece> {
         if header.len() >= 8 {
             let found = cursor::be!(header, 0, i64);
-            if found < self.limits.expected || found > self.limits.max_offset {
+            if found < self.limits.expected || found > self.limits.near() {
                 return self.quarantine(None, Error::new(ErrorKind::Garbage).in_field("baseOffset"));
             }
         }

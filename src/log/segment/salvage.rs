@@ -40,6 +40,8 @@ use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
 const BLOCK: usize = 1 << 20;
 /// The cost of inspecting a header, in bytes of the budget.
 const HEADER_EFFORT: u64 = 256;
+/// How many headers after a batch are asked whether its offset is right.
+const HEADERS: usize = 16;
 /// The first step of a scan with little budget left, in bytes.
 const SMALLEST_STEP: u64 = 1 << 10;
 /// No codec inflates one byte to more records than this: a zstd block of four bytes is at most 128 KiB.
@@ -95,7 +97,41 @@ impl Salvage {
         let is_too_high = first > limits.expected
             && self.is_contradicted(blocks, limits, last, end)?
             && !follows(blocks, range, limits)?;
+        if !is_too_high && last > limits.near() && !self.is_confirmed(blocks, limits, last, end)? {
+            return Ok(Some(last));
+        }
         Ok(is_too_high.then_some(first))
+    }
+
+    /// Whether the log goes on at `position` after this `last` offset: with a batch whose CRC holds, behind which
+    /// damaged ones may be, or with nothing. A far offset that damage follows would take all batches behind the
+    /// damage with it if it were wrong.
+    fn is_confirmed(
+        &mut self,
+        blocks: &mut Blocks,
+        limits: &Limits,
+        last: i64,
+        position: u64,
+    ) -> io::Result<bool> {
+        let mut at = position;
+        for _ in 0..HEADERS {
+            let next = blocks.peek(at, RECORD_BATCH_OVERHEAD)?;
+            if next.iter().all(|&byte| byte == 0) {
+                return Ok(at.saturating_add(blocks.zeros_from(at)?) >= blocks.size());
+            }
+            let Some(length) = declared_length(&next) else { return Ok(next.len() < LOG_OVERHEAD) };
+            if be!(&next, 0, i64) <= last {
+                return Ok(false);
+            }
+            // The tail: its batch was not written completely.
+            if at.saturating_add(length) > blocks.size()
+                || self.evidence.crc_holds_at(blocks, &next, at, limits.max_batch_size, position)?
+            {
+                return Ok(true);
+            }
+            at = at.saturating_add(length);
+        }
+        Ok(false)
     }
 
     /// Whether a batch whose CRC holds and whose offset is within the expected one and `last` follows at
@@ -107,7 +143,6 @@ impl Salvage {
         last: i64,
         position: u64,
     ) -> io::Result<bool> {
-        const HEADERS: usize = 16;
         let mut at = position;
         for _ in 0..HEADERS {
             let next = blocks.peek(at, RECORD_BATCH_OVERHEAD)?;
@@ -260,7 +295,7 @@ impl Salvage {
             {
                 Sizes::End(end)
             }
-            _ if fits_the_file || !(limits.expected..=limits.max_offset).contains(&be!(header, 0, i64)) => {
+            _ if fits_the_file || !(limits.expected..=limits.near()).contains(&be!(header, 0, i64)) => {
                 Sizes::Unknown
             }
             Extent::Torn if claims || as_written(blocks, header, damage, declared_end)? => Sizes::Torn,
@@ -310,7 +345,7 @@ impl Salvage {
         let found = be!(&next, 0, i64);
         let continues = found == expected && claims_its_offsets(header, rest, limits);
         Ok(continues
-            || ((expected..=limits.max_offset).contains(&found)
+            || ((expected..=limits.near()).contains(&found)
                 && self.evidence.crc_holds_at(blocks, &next, end, limits.max_batch_size, damage)?))
     }
 
@@ -402,14 +437,14 @@ impl Salvage {
             }
             let Ok(batch) = Batch::from_header(&next, at) else { return Ok(refused) };
             let (first, last) = (batch.stored_offset(), batch.last_offset());
-            let fits = first >= expected && last >= first && last <= limits.max_offset;
+            let fits = first >= expected && last >= first && last <= limits.near();
             if intact_at.is_none()
                 && self.evidence.crc_holds_at(blocks, &next, at, limits.max_batch_size, damage)?
             {
                 intact_at = Some(at);
             }
             if !fits && refused.is_none() {
-                let refuses = first < limits.expected || last < first || last > limits.max_offset;
+                let refuses = first < limits.expected || last < first || last > limits.near();
                 if intact_at.is_none() || !refuses || at != end {
                     return Ok(None);
                 }
@@ -443,7 +478,7 @@ impl Salvage {
         let (next, is_last) = (blocks.peek(end, RECORD_BATCH_OVERHEAD)?, end == blocks.size());
         let first_after = match Batch::from_header(&next, end) {
             Ok(batch) => batch.stored_offset(),
-            Err(_) if is_last => limits.max_offset,
+            Err(_) if is_last => limits.near(),
             Err(_) => i64::MIN,
         };
         let rest = blocks.size() - damage;
@@ -483,10 +518,16 @@ impl Salvage {
         limits: &Limits,
     ) -> io::Result<Option<u64>> {
         let rest = blocks.size() - damage;
-        let possible = first_offset_after(header, rest, limits)..=limits.max_offset;
+        let possible = first_offset_after(header, rest, limits)..=limits.near();
         let continues = |found: &[Candidate], start: &u64| {
             let lost = |batch: &Candidate| batch.first.abs_diff(*possible.start());
             !torn || found.iter().any(|batch| batch.start == *start && lost(batch) <= start - damage)
+        };
+        // Far offsets only if there are no others.
+        let far = *possible.start()..=limits.max_offset;
+        let chosen = |found: &[Candidate]| {
+            let start = choose(found, &possible).or_else(|| choose(found, &far));
+            start.filter(|start| continues(found, start))
         };
         let reach = self.evidence.reach(damage);
         let mut scan = Scan::new(damage, header, limits);
@@ -505,10 +546,10 @@ impl Salvage {
                 if whole {
                     return Ok(Some(at));
                 }
-                return Ok(choose(&scan.found, &possible).filter(|start| continues(&scan.found, start)));
+                return Ok(chosen(&scan.found));
             }
             if scan.found.first().is_some_and(|first| at >= first.start + reach / 2) {
-                let chosen = choose(&scan.found, &possible).filter(|start| continues(&scan.found, start));
+                let chosen = chosen(&scan.found);
                 if chosen.is_some() {
                     return Ok(chosen);
                 }

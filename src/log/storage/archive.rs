@@ -1,7 +1,7 @@
 //! Archives (`.tar`, `.tar.gz`, `.tar.zst`), read as directories: `backup.tar/orders-0/00000000000000000000.log`. The members of
 //! an uncompressed one are ranges of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::log::storage::file_info::{FileInfo, Found, Other, changed};
 use crate::log::storage::files;
 use crate::log::storage::open_file::{OpenFile, Sequential};
+use crate::log::storage::sparse::{PaxSparse, SparseMap, SparseMember};
 use crate::log::storage::unpacked::{MAX_ARCHIVE, Packing, unpack};
 
 /// The largest long name or extended header.
@@ -16,6 +17,10 @@ const MAX_EXTENSION: u64 = 1 << 20;
 /// The most members, and the most bytes of long names and extended headers: names are kept in memory.
 const MAX_MEMBERS: usize = 1 << 20;
 const MAX_EXTENSIONS: u64 = 256 << 20;
+/// The size of a header; members are padded to a multiple.
+const BLOCK: u64 = 512;
+/// The most extents of all sparse files: their maps are kept in memory, with 24 bytes each.
+const MAX_EXTENTS: usize = 1 << 22;
 /// How many archives' lists of members are kept.
 const KEPT: usize = 16;
 
@@ -34,6 +39,8 @@ struct Member {
     start: u64,
     size: u64,
     modified_ms: i64,
+    /// Of a sparse file.
+    map: Option<SparseMap>,
     /// Why it cannot be read, of anything but a regular file.
     other: Option<&'static str>,
 }
@@ -143,8 +150,11 @@ impl Archive {
                 format!("it is {what}, not a regular file"),
             ));
         }
-        let archive = Box::new(open_content(&self.path, &self.info)?);
-        Ok(OpenFile::Member { archive, start: member.start, size: member.size })
+        let archive = open_content(&self.path, &self.info)?;
+        Ok(match &member.map {
+            Some(map) => OpenFile::Composed(Box::new(SparseMember { archive, map: map.clone() })),
+            None => OpenFile::Member { archive: Box::new(archive), start: member.start, size: member.size },
+        })
     }
 }
 
@@ -166,70 +176,148 @@ fn open_content(path: &str, info: &FileInfo) -> io::Result<OpenFile> {
 /// Lists the members; of two with one name the later one counts, as for tar itself.
 fn list_members(file: OpenFile, size: u64) -> io::Result<BTreeMap<String, Member>> {
     let mut reader = Seeking { size, file: Sequential { file, position: 0 } };
-    refuse_what_takes_memory(&mut reader, MAX_MEMBERS)?;
+    let mut sparse = check_headers(&mut reader, MAX_MEMBERS)?;
     reader.rewind()?;
     let mut members = BTreeMap::new();
+    let (mut sparse_bytes, mut extents): (u64, usize) = (0, 0);
     let mut archive = tar::Archive::new(reader);
     for entry in archive.entries_with_seek()? {
-        let entry = entry?;
+        let mut entry = entry?;
         let kind = entry.header().entry_type();
-        let path = entry.path_bytes();
+        let mut pax = PaxSparse::default();
+        for record in entry.pax_extensions()?.into_iter().flatten() {
+            let record = record?;
+            pax.add(record.key_bytes(), record.value_bytes());
+        }
+        let path = pax.name.take().unwrap_or_else(|| entry.path_bytes().into_owned());
         let name = match std::str::from_utf8(&path) {
             Ok(name) => name.to_owned(),
             Err(_) => path.escape_ascii().to_string(),
+        };
+        let stored = entry.raw_file_position()..entry.raw_file_position().saturating_add(entry.size());
+        let map = match kind.is_gnu_sparse() {
+            true => sparse.remove(&entry.raw_header_position()),
+            false => pax.map(stored, &mut entry)?,
         };
         let parts: Vec<&str> = name.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect();
         let other = match kind {
             tar::EntryType::Regular | tar::EntryType::Continuous => None,
             tar::EntryType::Directory => continue,
             tar::EntryType::Symlink | tar::EntryType::Link => Some("a link inside an archive"),
-            tar::EntryType::GNUSparse => Some("a sparse file inside an archive"),
+            tar::EntryType::GNUSparse => None,
             _ => Some("a special file inside an archive"),
         };
+        let (map, not_read) = match map {
+            Some(Ok(map)) => (Some(map), None),
+            Some(Err(what)) => (None, Some(what)),
+            None => (None, None),
+        };
+        // Holes cost nothing in an archive, but are read as zeros.
+        sparse_bytes = sparse_bytes.saturating_add(map.as_ref().map_or(0, |map| map.size));
+        extents += map.as_ref().map_or(0, |map| map.extents.len());
+        if extents > MAX_EXTENTS {
+            let why = format!("tar: the maps of its sparse files have more than {MAX_EXTENTS} extents");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        if sparse_bytes > MAX_ARCHIVE {
+            let why = format!("tar: its sparse files have more than {MAX_ARCHIVE} bytes, which is the limit");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+        }
         let member = Member {
             start: entry.raw_file_position(),
-            size: entry.size(),
+            size: map.as_ref().map_or(entry.size(), |map| map.size),
             modified_ms: entry.header().mtime().unwrap_or(0).saturating_mul(1000) as i64,
-            other,
+            map,
+            other: other.or(not_read),
         };
         members.insert(parts.join("/"), member);
     }
     Ok(members)
 }
 
-/// The library reads long names and extended headers as a whole, and all names are kept.
-fn refuse_what_takes_memory(reader: &mut Seeking, max_members: usize) -> io::Result<()> {
-    let mut archive = tar::Archive::new(reader);
-    let mut extensions = 0;
-    for (index, entry) in archive.entries_with_seek()?.raw(true).enumerate() {
-        let entry = entry?;
-        if index == max_members {
-            let why = format!("tar: the archive has more than {max_members} members");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+/// The maps of sparse members in the old format, by the position of the member's header.
+type SparseMaps = HashMap<u64, Result<SparseMap, &'static str>>;
+
+/// Walks over all headers before the library does, which reads long names, extended headers and the maps of sparse files as a
+/// whole, and keeps all names. Returns those maps, which it does not show.
+///
+/// # Errors
+/// If they would take too much memory ([`io::ErrorKind::InvalidData`]), or cannot be read.
+fn check_headers(reader: &mut Seeking, max_members: usize) -> io::Result<SparseMaps> {
+    let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+    let mut maps = SparseMaps::new();
+    let (mut position, mut members, mut extensions) = (0, 0, 0);
+    loop {
+        reader.seek(SeekFrom::Start(position))?;
+        let mut header = tar::Header::new_old();
+        // The library reports where an archive is cut, and wrong checksums.
+        if !fill(reader, header.as_mut_bytes())? || header.as_bytes().iter().all(|&byte| byte == 0) {
+            return Ok(maps);
         }
-        let kind = entry.header().entry_type();
-        let is_extension = kind.is_gnu_longname()
-            || kind.is_gnu_longlink()
-            || kind.is_pax_global_extensions()
-            || kind.is_pax_local_extensions();
-        if !is_extension {
-            continue;
+        if members == max_members {
+            return Err(invalid(format!("tar: the archive has more than {max_members} members")));
         }
-        extensions += entry.size().min(MAX_EXTENSION);
+        members += 1;
+        let kind = header.entry_type();
+        let size = header.entry_size()?;
+        let mut start = position + BLOCK;
+        let mut extension = match kind {
+            _ if kind.is_gnu_longname() || kind.is_gnu_longlink() => size,
+            _ if kind.is_pax_global_extensions() || kind.is_pax_local_extensions() => size,
+            _ => 0,
+        };
+        if let (true, Some(gnu)) = (kind.is_gnu_sparse(), header.as_gnu()) {
+            let mut ranges = ranges_of(&gnu.sparse);
+            let mut is_extended = gnu.is_extended();
+            while is_extended && extension <= MAX_EXTENSION {
+                let mut more = tar::GnuExtSparseHeader::new();
+                if !fill(reader, more.as_mut_bytes())? {
+                    break;
+                }
+                match (&mut ranges, ranges_of(more.sparse())) {
+                    (Some(ranges), Some(more)) => ranges.extend(more),
+                    _ => ranges = None,
+                }
+                is_extended = more.is_extended();
+                (start, extension) = (start + BLOCK, extension + BLOCK);
+            }
+            let stored = start..start.saturating_add(size);
+            let map = match (ranges, gnu.real_size()) {
+                (Some(ranges), Ok(size)) => SparseMap::new(size, &ranges, &stored),
+                _ => Err("a sparse file whose map is damaged, inside an archive"),
+            };
+            maps.insert(position, map);
+        }
+        extensions += extension.min(MAX_EXTENSION);
         if extensions > MAX_EXTENSIONS {
-            let why = format!("tar: the extended headers have more than {MAX_EXTENSIONS} bytes");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+            return Err(invalid(format!("tar: the extended headers have more than {MAX_EXTENSIONS} bytes")));
         }
-        if entry.size() > MAX_EXTENSION {
-            let why = format!(
-                "tar: the extended header at byte {} has {} bytes, more than {MAX_EXTENSION}",
-                entry.raw_header_position(),
-                entry.size()
-            );
-            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        if extension > MAX_EXTENSION {
+            return Err(invalid(format!(
+                "tar: the extended header at byte {position} has {extension} bytes, more than {MAX_EXTENSION}"
+            )));
         }
+        let blocks = size.div_ceil(BLOCK).checked_mul(BLOCK);
+        let Some(next) = blocks.and_then(|bytes| start.checked_add(bytes)) else {
+            return Err(invalid(format!("tar: the member at byte {position} has {size} bytes")));
+        };
+        position = next;
     }
-    Ok(())
+}
+
+/// The start and length of each extent; None if one is not a number.
+fn ranges_of(headers: &[tar::GnuSparseHeader]) -> Option<Vec<(u64, u64)>> {
+    let known = headers.iter().filter(|header| !header.is_empty());
+    known.map(|header| Some((header.offset().ok()?, header.length().ok()?))).collect()
+}
+
+/// Fills the buffer; false if the archive ends before.
+fn fill(reader: &mut Seeking, buffer: &mut [u8]) -> io::Result<bool> {
+    match reader.read_exact(buffer) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// A file with a position.
@@ -279,7 +367,7 @@ mod tests {
     #[test]
     fn what_would_take_memory_is_refused() {
         let refused =
-            |names: &[&str]| refuse_what_takes_memory(&mut archive(names), 3).map_err(|e| e.to_string());
+            |names: &[&str]| check_headers(&mut archive(names), 3).map(drop).map_err(|e| e.to_string());
         assert_eq!(refused(&["a", "b", "c"]), Ok(()));
         assert_eq!(refused(&["a", "b", "c", "d"]), Err("tar: the archive has more than 3 members".into()));
         let long = |length: usize| format!("{}.log", "x/".repeat(length / 2));

@@ -14,6 +14,7 @@ mod range_cache;
 mod ranges;
 pub(crate) mod remote_names;
 pub(crate) mod sidecars;
+mod sparse;
 pub(crate) mod store;
 #[cfg(feature = "tiered")]
 pub(crate) mod tiered;

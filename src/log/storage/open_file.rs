@@ -21,7 +21,6 @@ pub(crate) enum OpenFile {
         size: u64,
     },
     Unpacked(Arc<Unpacked>),
-    #[cfg_attr(not(feature = "tiered"), expect(dead_code, reason = "segments in tiered storage are"))]
     Composed(Box<dyn Composed>),
 }
 

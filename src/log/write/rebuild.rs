@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::error::{Error, ErrorKind};
-use crate::log::chunk::largest_offset;
+use crate::log::chunk::MAX_OFFSET;
 use crate::log::error::{LogError, LogResult};
 use crate::log::listing::{Listing, Segment, list_partition};
 use crate::log::segment::reader::{Piece, SegmentReader};
@@ -136,20 +136,25 @@ fn fold_segment(
     let format = |error| LogError::Format { path: path.to_owned(), error };
     let base_offset = segment.base_offset;
     let mut fold = SegmentFold::new(directory.to_owned(), base_offset, options.index_interval_bytes);
-    let max_offset = largest_offset(segment, base_offset);
     let pieces = SegmentReader::open_version(
         path,
         segment.size,
         segment.version.as_deref(),
         0..segment.size,
         base_offset,
-        max_offset,
+        MAX_OFFSET,
     )
     .map_err(|e| LogError::io(path, e))?;
     for piece in pieces {
         match piece.map_err(|e| LogError::io(path, e))? {
             Piece::Batch(batch) => {
-                fold.add(&batch.batch()).map_err(format)?;
+                let batch = batch.batch();
+                let (found, max) = (batch.last_offset(), base_offset.saturating_add(i32::MAX.into()));
+                if found > max {
+                    let beyond = ErrorKind::OffsetOutOfRange { found, min: base_offset, max };
+                    return Err(format(batch.place(beyond.into())));
+                }
+                fold.add(&batch).map_err(format)?;
             }
             Piece::Tail { .. } if is_last => {}
             Piece::Tail { range, .. } => {

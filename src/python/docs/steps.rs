@@ -2,7 +2,8 @@
 
 macro_rules! steps {
     (list_partition) => {
-        r"Lists a partition's directory, or a single segment file: a PartitionListing.
+        r"Lists a partition's directory, or a single file, which may have any name if it begins with a batch: a
+PartitionListing.
 
 Raises OSError if it cannot be listed, or its path is not UTF-8."
     };
@@ -16,6 +17,20 @@ Raises OSError if it cannot be listed, or its path is not UTF-8."
     (is_segment_file) => {
         r"Whether a name is that of a segment: twenty digits and `.log`, `.log.zst` or `.log.gz`; in tiered
 storage, with an ID after the digits."
+    };
+    (is_in_name_order) => {
+        r"Whether each segment of a PartitionListing begins within its name and that of the next one.
+
+Then the order of names is that of offsets, as a broker leaves it.
+
+Cost: reads the first header of each segment; in a store, of those written after the next one only."
+    };
+    (segments_from) => {
+        r"The segments of a PartitionListing that may hold this offset or later ones: a list of Segments.
+
+Their names or their first batches tell.
+
+Cost: that of `is_in_name_order` for the segments before the one whose name leads to the offset."
     };
     (survey_segment) => {
         r"Scans the batch headers of a Segment: a Survey."

@@ -5,6 +5,7 @@ list -> survey (tasks) -> plan from the table's offsets -> decode and write (tas
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
@@ -371,8 +372,8 @@ class _Job:
         starts = {place: start for place in places if (start := self._start(place)) is not None}
         gaps = [
             gap
-            for one in self.listings
-            for gap in gap_before(one, starts.get(_place(one)), self.options.ranges)
+            for one in self.plans
+            for gap in gap_before(one.plan, starts.get(_place(one.plan)), self.options.ranges)
         ]
         self.other_problems = len(gaps)
         self.problems = [*gaps, *_problems(self.plans, self.written)]
@@ -569,9 +570,8 @@ def _place(plan: PartitionPlan | PartitionListing | PartitionReconciliation) -> 
 
 def _from_offset(listing: PartitionListing, start: int) -> PartitionListing:
     """The partition without the segments before the one that holds the offset to start at."""
-    segments = listing["segments"]
-    first = max((at for at, one in enumerate(segments) if one["base_offset"] <= start), default=0)
-    return {**listing, "segments": segments[first:]}
+    segments = json.loads(_core.segments_from(json.dumps(listing), start))
+    return {**listing, "segments": segments}
 
 
 def _bounds(start: int, options: IngestOptions, end: int | None = None) -> Range:
@@ -581,7 +581,7 @@ def _bounds(start: int, options: IngestOptions, end: int | None = None) -> Range
 
 
 def _log_end(planned: Planned) -> int:
-    bases = [one["base_offset"] for one in planned.listing["segments"]]
+    bases = [one["base_offset"] for one in planned.plan["segments"]]
     return max(planned.plan["next_offset"] or 0, *bases, 0)
 
 

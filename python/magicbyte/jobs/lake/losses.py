@@ -10,7 +10,7 @@ from magicbyte.jobs.lake.sums import TopicPartition
 from magicbyte.jobs.lake.table import UnsettledError
 from magicbyte.jobs.problems import partition_problem
 from magicbyte.jobs.ranges import Ranges
-from magicbyte.model import PartitionListing, PartitionReconciliation, Problem
+from magicbyte.model import PartitionListing, PartitionPlan, PartitionReconciliation, Problem
 
 __all__ = ["HOLE", "gap_before", "holes_in", "refuse_losses", "remembered_holes", "without_ends"]
 
@@ -28,15 +28,15 @@ _LOSSES = (
 """Kinds of problems: bytes of the log that were not read, or are not there."""
 
 
-def gap_before(listing: PartitionListing, start: int | None, ranges: Ranges) -> Iterator[Problem]:
+def gap_before(plan: PartitionPlan, start: int | None, ranges: Ranges) -> Iterator[Problem]:
     """The offsets between the table, which ends before `start`, and the log, if that begins after them."""
-    if start is None or not listing["segments"]:
+    if start is None or not plan["segments"]:
         return
-    begin = min(listing["segments"][0]["base_offset"], ranges.end_offset or _MOST)
+    begin = min(plan["segments"][0]["base_offset"], ranges.end_offset or _MOST)
     if begin > (first := max(start, ranges.start_offset or 0)):
         yield partition_problem(
-            listing["topic"],
-            listing["partition"],
+            plan["topic"],
+            plan["partition"],
             "data_loss",
             f"the table ends before offset {first}, and the log begins at {begin}: "
             "what was between them is in neither",

@@ -1,0 +1,80 @@
+"""A segment that comes through a pipe: `-`, `/dev/stdin`, a FIFO, or `<(...)` of a shell."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from typing import BinaryIO
+
+import click
+
+from magicbyte import _core
+
+__all__ = ["saved"]
+
+_MOST_BYTES = 2 << 30
+"""Positions in a segment have 31 bits."""
+_BLOCK_BYTES = 1 << 20
+_ENDINGS = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
+"""By the first bytes: what compresses a segment that is read."""
+
+
+def saved(path: str) -> str:
+    """The path of a temporary file with what comes through a pipe; the path itself, if it is none.
+
+    The file is removed when the command ends. A FIFO with the name of a segment is not read: opening it could
+    wait for ever, and nobody puts one into a partition's directory on purpose.
+
+    Raises:
+        UsageError: more than 2 GiB come, or there is no standard input.
+        OSError: the pipe cannot be read, or what comes cannot be written.
+
+    """
+    if path == "-":
+        if sys.stdin is None:
+            raise click.UsageError("-: there is no standard input")
+        return _save(sys.stdin.buffer)
+    if not _is_pipe(path) or _core.is_segment_file(os.path.basename(path)):
+        return path
+    with open(path, "rb", buffering=0) as pipe:
+        return _save(pipe)
+
+
+def _is_pipe(path: str) -> bool:
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or (stat.S_ISCHR(mode) and path.startswith(("/dev/stdin", "/dev/fd/")))
+
+
+def _save(pipe: BinaryIO) -> str:
+    top = tempfile.mkdtemp(prefix="magicbyte-")
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.find_root().call_on_close(lambda: shutil.rmtree(top, ignore_errors=True))
+    # The directory's name is that of a partition.
+    directory = os.path.join(top, "stdin-0")
+    os.mkdir(directory)
+    block = _read(pipe)
+    ending = next((ending for start, ending in _ENDINGS.items() if block.startswith(start)), "")
+    path = os.path.join(directory, f"stdin.log{ending}")
+    size = 0
+    with open(path, "xb") as file:
+        while block:
+            size += file.write(block)
+            if size > _MOST_BYTES:
+                raise click.UsageError("more than 2 GiB come through the pipe, which no segment has")
+            block = _read(pipe)
+    return path
+
+
+def _read(pipe: BinaryIO) -> bytes:
+    """A block that is full, unless the pipe ends."""
+    block = b""
+    while len(block) < _BLOCK_BYTES and (more := pipe.read(_BLOCK_BYTES - len(block))):
+        block += more
+    return block
