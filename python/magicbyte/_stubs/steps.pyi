@@ -23,8 +23,11 @@ def is_segment_file(name: str) -> bool:
     """Whether a name is that of a segment: twenty digits and `.log`, `.log.zst` or `.log.gz`; in tiered
     storage, with an ID after the digits."""
 
-def survey_segment(segment: str) -> str:
-    """Scans the batch headers of a Segment: a Survey."""
+def survey_segment(segment: str, before: str | None = None) -> str:
+    """Scans the batch headers of a Segment: a Survey.
+
+    `before` is an earlier Survey of the file: if it has only grown, the scan begins where that one ended.
+    """
 
 @final
 class SurveyInParts:

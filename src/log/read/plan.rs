@@ -338,8 +338,12 @@ impl Plan {
     ) {
         let segment = &survey.segment;
         let base = survey.base_offset();
-        let (mut start, mut expected_offset) = (0, base);
-        let mut borders = survey.borders.iter();
+        let wanted = options.start_offset.unwrap_or(i64::MIN);
+        let skipped = survey.borders.partition_point(|border| border.expected_offset <= wanted);
+        let (before, borders) = survey.borders.split_at(skipped);
+        let (mut start, mut expected_offset) =
+            before.last().map_or((0, base), |border| (border.position, border.expected_offset));
+        let mut borders = borders.iter();
         while start < segment.size {
             let next =
                 borders.by_ref().find(|border| border.position >= start.saturating_add(options.chunk_bytes));

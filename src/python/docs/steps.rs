@@ -18,7 +18,9 @@ Raises OSError if it cannot be listed, or its path is not UTF-8."
 storage, with an ID after the digits."
     };
     (survey_segment) => {
-        r"Scans the batch headers of a Segment: a Survey."
+        r"Scans the batch headers of a Segment: a Survey.
+
+`before` is an earlier Survey of the file: if it has only grown, the scan begins where that one ended."
     };
     (SurveyInParts) => {
         r"The Survey of a Segment that is decoded next, in this process and as a whole.

@@ -136,7 +136,6 @@ def ingest_table(
         orphans = files.remove_orphans(table)
         table.refresh()
         starts = table.next_offsets([(one["topic"], one["partition"]) for one in inputs.listings])
-        gaps = [gap for one in inputs.listings for gap in _gap(one, starts, options)]
         ends: dict[TopicPartition, int] = {}
         schema = pa.schema([])
 
@@ -164,13 +163,16 @@ def ingest_table(
             [_from_offset(one, starts) for one in inputs.listings],
             engine,
             verb="ingest",
+            accounts_of=lambda written: written.results,
             surveyor=surveyor,
             isolation_level=options.isolation_level,
             bounds=lambda planned: _bounds(planned, starts, options),
+            narrow=lambda listing: _from_offset(listing, starts),
             check=find_end,
             most_task_bytes=max(LARGEST_TARGET, _LOG_PER_FILE * options.target_file_size),
             progress=progress,
         )
+        gaps = [gap for one in plans for gap in _gap(one.listing, starts, options)]
         problems = [*gaps, *(problem for one in plans for problem in one.plan["problems"])]
         problems += [problem for one in written for problem in one.problems]
         left_out = sum(one.problems_left_out for one in written)
