@@ -60,8 +60,8 @@ class Segment(TypedDict):
     size: int
     modified_ms: int
     is_checkpoint: bool
-    version: str | None
-    """In a store or an archive: an ETag, or the like. None for a local file."""
+    version: str
+    """In a store or an archive: an ETag, or the like. Of a local file, what stays while it grows, too."""
 
 
 class IgnoredFile(TypedDict):
@@ -208,6 +208,8 @@ class Survey(TypedDict):
     """Where the chain of batch headers ends: the file's size if it can be framed to the end."""
     sound_end: int
     """Where the last batch with a right CRC ends."""
+    last_batch: tuple[int, int] | None
+    """Position of that batch, and the CRC-32C of its header."""
     borders: list[Border]
     transactions: list[TransactionEvent]
     transactional: list[tuple[int, int]]
@@ -241,8 +243,8 @@ class Chunk(TypedDict):
     partition: int
     size: int
     """Of the segment when it was listed."""
-    version: str | None
-    """Of the segment; None for a local file."""
+    version: str
+    """Of the segment."""
     start: int
     end: int
     expected_offset: int

@@ -27,7 +27,7 @@ pub struct Chunk {
     pub partition: i32,
     /// The segment's size when it was listed.
     pub size: u64,
-    /// The segment's version when it was listed; None for a local file, which may grow.
+    /// The segment's version when it was listed, see [`Segment::version`].
     #[cfg_attr(feature = "serde", serde(default))]
     pub version: Option<String>,
     /// First byte.

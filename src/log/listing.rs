@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::error::{ErrorKind, Result};
 use crate::log::error::{LogError, LogResult};
@@ -20,6 +21,8 @@ use crate::sidecar::leader_epoch_checkpoint::parse_leader_epoch_checkpoint;
 use crate::sidecar::partition_metadata::parse_partition_metadata;
 use crate::sidecar::producer_snapshot::parse_producer_snapshot;
 
+/// The pauses between looks at a directory in which a broker renames files at this moment.
+const PAUSES_MS: [u64; 4] = [10, 20, 40, 80];
 /// The number of files that a message names.
 const FILES_NAMED: usize = 5;
 
@@ -44,7 +47,7 @@ pub struct Segment {
     pub modified_ms: i64,
     /// Whether the file is a KRaft snapshot, whose offsets start at 0 whatever its name.
     pub is_checkpoint: bool,
-    /// The version that is read, such as an ETag; None for a local file, which may grow.
+    /// The version that is read: an ETag, or for a local file, which may grow, what tells it from another one of its name.
     #[cfg_attr(feature = "serde", serde(default))]
     pub version: Option<String>,
 }
@@ -142,6 +145,18 @@ pub struct Listing {
 /// # Errors
 /// [`LogError::Io`] if the directory cannot be listed, or its path is not UTF-8: plans travel as JSON.
 pub fn list_partition(path: &Path, include_checkpoints: bool) -> LogResult<Listing> {
+    let mut listing = list_once(path, include_checkpoints)?;
+    for pause in PAUSES_MS {
+        if !listing.has_renames() || !storage::is_written_now(path) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(pause));
+        listing = list_once(path, include_checkpoints)?;
+    }
+    Ok(listing)
+}
+
+fn list_once(path: &Path, include_checkpoints: bool) -> LogResult<Listing> {
     let io = |error| LogError::io(path, error);
     let is_directory = storage::is_directory(path).map_err(io)?;
     let directory = if is_directory { path } else { path.parent().unwrap_or(Path::new(".")) };
@@ -181,6 +196,12 @@ impl Listing {
         let mut listing = Self::empty(path, path)?;
         listing.add_problem(None, DIRECTORY_UNREADABLE, format!("{} cannot be listed: {why}", listing.path));
         Ok(listing)
+    }
+
+    /// Whether files look as they do while a broker renames them: a segment and then its indexes, one after the other.
+    fn has_renames(&self) -> bool {
+        let is_swap = |one: &IgnoredFile| one.reason == IgnoreReason::Swap;
+        self.ignored.iter().any(is_swap) || self.missing_segments().next().is_some()
     }
 
     fn sort(&mut self) {
@@ -228,7 +249,8 @@ impl Listing {
                 return Err(io(io::Error::new(io::ErrorKind::InvalidInput, why.clone())));
             }
             Ok(Found::File(info)) => {
-                let opened = storage::open(path, info.size, info.version.as_deref()).map_err(io)?;
+                let opened =
+                    storage::open(path, info.size, storage::pinned_version(info).as_deref()).map_err(io)?;
                 let file = display_name(path.file_name().unwrap_or_default());
                 if matches!(classify(&file), FileKind::Ignored(_))
                     && let Some(base_offset) = base_offset_of_content(&opened, info.size).map_err(io)?
@@ -440,7 +462,7 @@ impl Listing {
             size: info.size,
             modified_ms: info.modified_ms,
             is_checkpoint,
-            version: info.version,
+            version: storage::pinned_version(&info),
         });
     }
 }

@@ -29,7 +29,7 @@ pub use crate::log::history::segment_history::{
 pub use crate::log::names::{is_partition, is_segment_file};
 pub use crate::log::read::accounting::reconcile;
 pub use crate::log::read::chunk_reader::{BatchCounts, ChunkReader};
-pub use crate::log::read::header_scan::survey_segment;
+pub use crate::log::read::header_scan::{survey_grown, survey_segment};
 pub use crate::log::read::name_order::{is_in_name_order, segments_from};
 pub use crate::log::read::plan::{Plan, PlanSegment, plan_partition};
 pub use crate::log::read::seek::offset_for_timestamp;

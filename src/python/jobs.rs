@@ -86,9 +86,17 @@ pub(super) fn segments_from(py: Python<'_>, listing: &str, offset: i64) -> PyRes
 
 #[doc = docs::steps!(survey_segment)]
 #[pyfunction]
-pub(super) fn survey_segment(py: Python<'_>, segment: &str) -> PyResult<String> {
+#[pyo3(signature = (segment, before = None))]
+pub(super) fn survey_segment(py: Python<'_>, segment: &str, before: Option<&str>) -> PyResult<String> {
     let segment = parse(segment)?;
-    let survey = py.detach(|| header_scan::survey_segment(&segment));
+    let before = before.map(parse).transpose()?;
+    let survey = py.detach(|| {
+        let grown = match &before {
+            Some(before) => header_scan::survey_grown(&segment, before)?,
+            None => None,
+        };
+        grown.map_or_else(|| header_scan::survey_segment(&segment), Ok)
+    });
     to_json(&survey.map_err(|e| log_to_py(py, &e))?)
 }
 

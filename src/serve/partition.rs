@@ -16,6 +16,7 @@ use crate::log::listing::{Listing, list_partition};
 use crate::log::problem::Problem;
 use crate::log::read::seek::{FoundRecord, record_for_timestamp};
 use crate::log::read::survey::Survey;
+use crate::log::storage::pin::is_pin;
 use crate::serve::batch_map::Run;
 use crate::serve::lock::lock;
 use crate::serve::problem_log::ProblemLog;
@@ -263,7 +264,7 @@ impl Reading<'_> {
         let is_inside = run.first_offset >= offset && run.last_offset < limit;
         let is_converted = run.is_legacy && self.shared.to_magic_2;
         // Of other files the bytes are not those of the segment.
-        let is_local = chunk.version.is_none();
+        let is_local = chunk.version.as_deref().is_none_or(is_pin);
         if is_local && !is_converted && (run.batches == 1 || is_inside) && self.fits(size) {
             self.taken += size;
             self.last_offset = Some(run.last_offset);
@@ -272,7 +273,7 @@ impl Reading<'_> {
             {
                 return Ok(true);
             }
-            self.parts.push(Part::File(Span::new(&chunk.path, run.start, size)));
+            self.parts.push(Part::File(Span::new(chunk, run.start, size)));
             return Ok(true);
         }
         if run.batches == 1 && !self.fits(size) {

@@ -10,7 +10,8 @@ use ::bytes::Bytes;
 
 use crate::log::chunk::Chunk;
 use crate::log::storage;
-use crate::log::storage::local::{open_regular, read_at};
+use crate::log::storage::local::{open_pinned, read_at};
+use crate::log::storage::pin::is_pin;
 
 /// A part of a response.
 #[derive(Debug)]
@@ -23,14 +24,16 @@ pub(super) enum Part {
 #[derive(Debug)]
 pub(super) struct Span {
     path: String,
+    /// See [`Chunk::version`].
+    pin: Option<String>,
     start: u64,
     size: u64,
     file: Option<File>,
 }
 
 impl Span {
-    pub(super) fn new(path: &str, start: u64, size: u64) -> Self {
-        Self { path: path.to_owned(), start, size, file: None }
+    pub(super) fn new(chunk: &Chunk, start: u64, size: u64) -> Self {
+        Self { path: chunk.path.clone(), pin: chunk.version.clone(), start, size, file: None }
     }
 
     pub(super) fn size(&self) -> u64 {
@@ -51,7 +54,7 @@ impl Span {
     /// # Errors
     /// If the file cannot be read, or has become shorter.
     pub(super) fn load(&self) -> io::Result<Vec<u8>> {
-        let file = open_regular(Path::new(&self.path))?;
+        let file = open_pinned(Path::new(&self.path), self.pin.as_deref())?;
         let mut data = vec![0; self.size as usize];
         let read = read_at(&file, &mut data, self.start)?;
         if read < data.len() {
@@ -65,7 +68,7 @@ impl Span {
     /// # Errors
     /// If the file cannot be opened, or has become shorter.
     pub(super) fn open(&mut self) -> io::Result<()> {
-        let mut file = open_regular(Path::new(&self.path))?;
+        let mut file = open_pinned(Path::new(&self.path), self.pin.as_deref())?;
         if file.metadata()?.len() < self.start + self.size {
             return Err(self.is_short());
         }
@@ -84,8 +87,10 @@ impl Span {
 /// # Errors
 /// If they cannot be read, or the file has become shorter.
 pub(super) fn load(chunk: &Chunk, range: Range<u64>) -> io::Result<Vec<u8>> {
-    let span = Span::new(&chunk.path, range.start, range.end - range.start);
-    let Some(version) = &chunk.version else { return span.load() };
+    let span = Span::new(chunk, range.start, range.end - range.start);
+    let Some(version) = chunk.version.as_deref().filter(|version| !is_pin(version)) else {
+        return span.load();
+    };
     let file = storage::open(Path::new(&chunk.path), chunk.size, Some(version))?;
     let mut data = vec![0; span.size as usize];
     let mut filled = 0;

@@ -12,6 +12,7 @@ use crate::log::read::header_scan::{Control, HeaderVisitor, survey_with};
 use crate::log::read::options::PlanOptions;
 use crate::log::read::plan::{Plan, plan_partition};
 use crate::log::read::survey::Survey;
+use crate::log::storage::pin::is_same_file;
 use crate::serve::batch_map::BatchMap;
 use crate::serve::lock::lock;
 use crate::state::isolation::{AbortedTransaction, IsolationLevel, last_stable_offset};
@@ -118,7 +119,9 @@ impl Slot {
         fn bytes(chunk: &Chunk) -> (u64, u64, i64, Option<i64>) {
             (chunk.start, chunk.end, chunk.expected_offset, chunk.start_offset)
         }
-        bytes(&self.chunk) == bytes(chunk) && self.chunk.aborted == chunk.aborted
+        bytes(&self.chunk) == bytes(chunk)
+            && is_same_file(self.chunk.version.as_deref(), chunk.version.as_deref())
+            && self.chunk.aborted == chunk.aborted
     }
 
     /// The chunk's map, and whether it was made now.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pyarrow as pa
 import pytest
 from conftest import KAFKA, PARTITIONS, Cli
 from digest import expected, summary
@@ -208,6 +209,38 @@ def test_failure_exit_code(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("magicbyte.jobs.verify.decode_partitions", fail)
     cli("verify", KAFKA, code=3)
     assert cli.error == "magicbyte: disk on fire\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (MemoryError(), "magicbyte: the memory is exhausted"),
+        (
+            pa.ArrowMemoryError("malloc of size 64 failed"),
+            "the memory is exhausted: malloc of size 64 failed",
+        ),
+        (
+            RuntimeError("can't start new thread"),
+            "can't start new thread: the system allows this user no more",
+        ),
+        (PermissionError(13, "Permission denied", "/logs"), "[Errno 13] Permission denied: '/logs'"),
+        (
+            BlockingIOError(11, "Resource temporarily unavailable"),
+            "[Errno 11] Resource temporarily unavailable",
+        ),
+    ],
+    ids=lambda one: type(one).__name__ if isinstance(one, Exception) else "",
+)
+def test_what_the_system_refuses_is_one_line(
+    error: Exception, line: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("magicbyte.jobs.verify.find_inputs", fails)
+    cli("verify", KAFKA / "v2_none", code=3)
+    assert line in cli.error
+    assert cli.error.count("\n") == 1
 
 
 def test_an_error_after_an_interrupt_is_the_interrupt(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

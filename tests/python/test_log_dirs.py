@@ -113,10 +113,56 @@ def test_all_files_of_the_first_segment_are_gone(cli: Cli, root: Path) -> None:
     # A log that begins later according to its epochs, too, was trimmed by its retention time.
     (root / "orders-0" / "leader-epoch-checkpoint").write_text("0\n1\n0 232\n")
     assert problems(cli.json("verify", root), "missing_segment") == []
+
+
+def config_record(topic: str, name: str, value: str) -> bytes:
+    texts = (bytes([len(text) + 1]) + text.encode() for text in (topic, name, value))
+    return b"\1\4\0\2" + b"".join(texts) + b"\0"
+
+
+@pytest.mark.parametrize(
+    ("configs", "is_problem"),
+    [
+        (None, False),
+        ({}, False),
+        ({"retention.ms": "-1"}, True),
+        ({"retention.ms": "-1", "retention.bytes": "1000"}, False),
+        ({"cleanup.policy": "compact"}, True),
+        ({"cleanup.policy": "compact,delete"}, False),
+    ],
+)
+def test_what_retention_deleted_after_the_last_checkpoint(
+    cli: Cli, root: Path, configs: dict[str, str] | None, is_problem: bool
+) -> None:
+    for path in (root / "orders-0").glob(f"{FIRST}.*"):
+        path.unlink()
+    (root / "orders-0" / "leader-epoch-checkpoint").unlink()
     write_checkpoint(root, "log-start-offset-checkpoint", {("orders", 0): 100})
-    report = cli.json("verify", root, code=1)
-    assert lost(*problems(report, "missing_segment")) == (100, 231)
-    assert report["log_dirs"][0]["offsets"] == RECORDS - 100
+    if configs is not None:
+        records = [config_record("orders", *one) for one in configs.items()]
+        write_metadata(root, topic_record("orders", 1), partition_record(1, 0, [7]), *records)
+    report = cli.json("verify", root, code=int(is_problem))
+    (log_dir,) = report["log_dirs"]
+    ranges = [lost(one) for one in problems(report, "missing_segment")]
+    assert ranges == ([(100, 231)] if is_problem else [])
+    assert log_dir["offsets"] == RECORDS - (100 if is_problem else 232)
+    assert ["orders-0 begins at 232" in note for note in log_dir["notes"]] == [True] * (not is_problem)
+    assert ("orders-0 begins at 232" in cli("verify", root, code=None)) is not is_problem
+
+
+def test_a_topic_that_checkpoints_name_after_its_deletion(cli: Cli, root: Path) -> None:
+    write_checkpoint(root, "replication-offset-checkpoint", {("gone", 4): 1, ("orders", 0): RECORDS})
+    topics = [topic_record("orders", 1), topic_record("events", 2)]
+    write_metadata(root, *topics)
+    report = cli.json("verify", root)
+    assert report["log_dirs"][0]["notes"] == ["the topic gone is deleted: checkpoints still name it"]
+    shutil.rmtree(root / "__cluster_metadata-0")
+    write_metadata(root, *topics, topic_record("gone", 3))
+    assert missing_of(cli.json("verify", root, code=1)) == ["gone-4"]
+    # Metadata that does not know a topic whose directory is there is not whole.
+    shutil.rmtree(root / "__cluster_metadata-0")
+    write_metadata(root, topics[0])
+    assert missing_of(cli.json("verify", root, code=1)) == ["gone-4"]
 
 
 def test_a_segment_that_a_broker_was_deleting_is_not_missing(cli: Cli, root: Path) -> None:

@@ -147,7 +147,10 @@ def test_a_mount_point_is_filled(tmp_path: Path, cli: Cli) -> None:
         assert "No space left" in cli.error
         assert names(volume / "out") == set()
         cli("ingest", "--engine", "local", KAFKA / "v2_large_batches", volume / "out", code=3)
+        assert cli.error.count("\n") == 1
         assert "No space left" in cli.error
+        assert f"{volume}/" in cli.error
+        assert ".parquet" in cli.error
         assert names(volume / "out") == set()
     finally:
         subprocess.run(["umount", volume], check=True)

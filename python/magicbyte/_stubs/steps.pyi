@@ -40,8 +40,11 @@ def segments_from(listing: str, offset: int) -> str:
     Cost: that of `is_in_name_order` for the segments before the one whose name leads to the offset.
     """
 
-def survey_segment(segment: str) -> str:
-    """Scans the batch headers of a Segment: a Survey."""
+def survey_segment(segment: str, before: str | None = None) -> str:
+    """Scans the batch headers of a Segment: a Survey.
+
+    `before` is an earlier Survey of the file: if it has only grown, the scan begins where that one ended.
+    """
 
 @final
 class SurveyInParts:

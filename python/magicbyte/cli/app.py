@@ -147,14 +147,21 @@ def _run(arguments: list[str]) -> int:
         return USAGE
     except (JobError, Error, OSError) as error:
         return _interrupted() if _is_of_an_interrupt(error) else _failed(str(error))
+    except MemoryError as error:
+        return _failed(f"the memory is exhausted: {error}" if str(error) else "the memory is exhausted")
     except ModuleNotFoundError as error:
         if message := missing_extra(error):
             print_problem(message)
             return USAGE
         return _bug()
     except BaseException as error:
+        if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
+            return _failed(f"{error}: the system allows this user no more threads")
         # A panic of the compiled core is not an Exception, and must not become exit code 1 either.
         return _interrupted() if _is_of_an_interrupt(error) else _bug()
+
+
+_NO_THREAD = "can't start new thread"
 
 
 def _is_of_an_interrupt(error: BaseException) -> bool:

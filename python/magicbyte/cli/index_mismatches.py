@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -19,12 +20,14 @@ from magicbyte.cli.segment_file import batches
 from magicbyte.cli.sidecar_entries import Entry, is_sidecar, read_sidecar
 from magicbyte.errors import Error
 from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.moving import ATTEMPTS
 from magicbyte.jobs.partitions import list_directory
 from magicbyte.jobs.plan import plan_partitions
 
 __all__ = ["Mismatch", "indexes_of", "mismatches_of"]
 
 _SUFFIXES = (".index", ".timeindex", ".txnindex")
+_PAUSE_SECONDS = 0.05
 Mismatch = dict[str, Any]
 
 
@@ -40,7 +43,51 @@ def indexes_of(files: Sequence[str]) -> list[str]:
 
 
 def mismatches_of(index: str, max_decompressed_bytes: int) -> Iterator[Mismatch]:
-    """Yields what is wrong with an index: first its format, then its entries."""
+    """Yields what is wrong with an index: first its format, then its entries.
+
+    An index and its log are compared again, a few times, if a broker has changed one of them meanwhile. One
+    that the broker has deleted has no mismatches.
+    """
+    for attempts_left in reversed(range(ATTEMPTS)):
+        before = _state(index)
+        found = _mismatches_now(index, max_decompressed_bytes)
+        first = next(found, None)
+        if first is None:
+            return
+        if first["kind"] == "no_log":
+            time.sleep(_PAUSE_SECONDS)  # a broker renames a log before its indexes
+        if not os.path.exists(index):
+            return
+        if not attempts_left or _state(index) == before:
+            yield first
+            yield from found
+            return
+
+
+def _state(index: str) -> tuple[tuple[int, int, int] | None, ...]:
+    """What changes with an index and the files that it is compared with."""
+    stem, suffix = os.path.splitext(index)
+    logs = _logs(os.path.dirname(index)) if suffix == ".txnindex" else [stem + ".log"]
+    return tuple(map(_state_of_file, (index, *logs)))
+
+
+def _logs(directory: str) -> list[str]:
+    try:
+        names = os.listdir(directory or os.curdir)
+    except OSError:
+        return []
+    return sorted(os.path.join(directory, name) for name in names if name.endswith(".log"))
+
+
+def _state_of_file(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _mismatches_now(index: str, max_decompressed_bytes: int) -> Iterator[Mismatch]:
     stem, suffix = os.path.splitext(index)
     entries, error = read_sidecar(index)
     if error is not None:
@@ -117,7 +164,8 @@ def _largest_time(batch: _core.RecordBatch | _core.LegacyBatch) -> int | str:
 
 def _transaction_mismatches(log: str, entries: list[Entry]) -> Iterator[Mismatch]:
     """Checks that each aborted transaction with data has an entry, and each entry an abort marker."""
-    surveys, aborted = _transactions(os.path.dirname(os.path.abspath(log)))
+    directory = os.path.dirname(os.path.abspath(log))
+    surveys, aborted = _transactions(directory, tuple(map(_state_of_file, _logs(directory))))
     if os.path.basename(log) not in surveys:
         yield {"kind": "no_log", "expected": f"{log} as a part of the partition"}
         return
@@ -154,10 +202,13 @@ def _transaction_mismatches(log: str, entries: list[Entry]) -> Iterator[Mismatch
 
 
 @lru_cache(maxsize=1)
-def _transactions(directory: str) -> tuple[dict[str, dict[str, Any]], list[tuple[int, int, int]]]:
+def _transactions(
+    directory: str, _state: tuple[tuple[int, int, int] | None, ...]
+) -> tuple[dict[str, dict[str, Any]], list[tuple[int, int, int]]]:
     """The surveys of a partition's segments by file name, and its aborted transactions.
 
-    A transaction is its producer id, first offset and last offset.
+    A transaction is its producer id, first offset and last offset. The result is kept while the state of the
+    files is the same.
     """
     (planned,) = plan_partitions([list_directory(directory)], LocalEngine())
     surveys = map(json.loads, planned.surveys)

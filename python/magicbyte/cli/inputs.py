@@ -32,8 +32,8 @@ def print_log_dirs(log_dirs: Sequence[LogDirReport]) -> None:
         if one["partitions_elsewhere"]:
             count = count_of(one["partitions_elsewhere"], "partition")
             print_line(f"  {count} of this broker may be in other directories, which are not among SRC")
-        for problem in one["problems"]:
-            print_line(f"  {problem}")
+        for line in (*one["problems"], *one["notes"]):
+            print_line(f"  {line}")
 
 
 def print_unread(

@@ -13,7 +13,7 @@ from magicbyte.jobs.cluster import Cluster, read_cluster
 from magicbyte.jobs.log_dirs import LogDir, absent_partition
 from magicbyte.model import PartitionListing
 
-__all__ = ["add_assigned"]
+__all__ = ["add_assigned", "metadata_of"]
 
 _RESERVED = "A" * 20
 """How ids begin that stand for no particular directory (`DirectoryId`): with 15 bytes of zeros."""
@@ -30,9 +30,8 @@ def add_assigned(log_dirs: Sequence[LogDir], listings: Sequence[PartitionListing
         if one.cluster_id is not None and one.broker_id is not None:
             brokers[one.cluster_id, one.broker_id].append(one)
     clusters: dict[str, Cluster] = {}
-    for (cluster_id, broker), own in brokers.items():
-        of_cluster = [one for one in log_dirs if one.cluster_id == cluster_id]
-        metadata = _newest_metadata(listings, own) or _newest_metadata(listings, of_cluster)
+    for (_, broker), own in brokers.items():
+        metadata = metadata_of(own, log_dirs, listings)
         if metadata is None:
             continue
         path = metadata["path"]
@@ -44,6 +43,14 @@ def add_assigned(log_dirs: Sequence[LogDir], listings: Sequence[PartitionListing
             own[0].problems.append(f"{path}: {error}")
             continue
         _add_assigned_to(broker, own, clusters[path].state, listings)
+
+
+def metadata_of(
+    own: Sequence[LogDir], log_dirs: Sequence[LogDir], listings: Sequence[PartitionListing]
+) -> PartitionListing | None:
+    """The newest copy of the metadata among a broker's own directories, else among those of its cluster."""
+    of_cluster = [one for one in log_dirs if one.cluster_id == own[0].cluster_id]
+    return _newest_metadata(listings, own) or _newest_metadata(listings, of_cluster)
 
 
 def _newest_metadata(

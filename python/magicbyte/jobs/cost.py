@@ -72,6 +72,7 @@ def cost(
         inputs.listings,
         engine,
         verb="cost",
+        accounts_of=lambda texts: (json.dumps(json.loads(text)["result"]) for text in texts),
         stored_task_bytes=SMALL_TASK,
         progress=progress,
     )

@@ -7,9 +7,12 @@ threads of this process decode what has been surveyed while the rest is fetched.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import groupby
 from typing import TypeVar
 
 from magicbyte import _core
@@ -17,25 +20,31 @@ from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.arriving_tasks import ArrivingTask, ArrivingTasks
 from magicbyte.jobs.engines import Engine, LocalEngine
 from magicbyte.jobs.failure import JobError
+from magicbyte.jobs.moving import ATTEMPTS, doubted_by_results, look_again
 from magicbyte.jobs.plan import (
     LARGEST_TARGET,
     MIB,
     Bounds,
     DecodeTask,
+    Narrow,
     Planned,
     Surveyor,
+    Task,
     all_offsets,
     count_of,
+    everything_of,
     plan_partitions,
     plan_within,
     survey,
+    survey_again,
     target_bytes,
     task_name,
     tasks_of,
+    tasks_of_chunks,
 )
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
 from magicbyte.jobs.surveys_ahead import PART_BYTES, Surveyed, SurveysAhead
-from magicbyte.model import Chunk, PartitionListing, PlanSegment
+from magicbyte.model import Chunk, ChunkResult, PartitionListing, PlanSegment
 from magicbyte.storage.paths import is_url
 
 __all__ = ["SMALL_TASK", "decode_partitions"]
@@ -56,9 +65,11 @@ def decode_partitions(
     engine: Engine,
     *,
     verb: str,
+    accounts_of: Callable[[R], Iterable[str]] = lambda _: (),
     surveyor: Surveyor = survey,
     isolation_level: IsolationLevel = "read_uncommitted",
     bounds: Bounds = all_offsets,
+    narrow: Narrow = everything_of,
     check: Callable[[Planned], None] = lambda _: None,
     most_task_bytes: int = LARGEST_TARGET,
     stored_task_bytes: int | None = None,
@@ -66,14 +77,20 @@ def decode_partitions(
 ) -> tuple[list[Planned], list[R]]:
     """Plans the partitions, and runs tasks over all of their chunks.
 
+    Where a broker has changed files before they were decoded, the partition is listed and planned again, and
+    the tasks with its chunks are replaced by others (`jobs.moving`).
+
     Args:
         begin: called before the first task, if there is one; returns what a task does.
         listings: the partitions, with the sizes of their files.
         engine: where it runs.
         verb: what the tasks are called.
+        accounts_of: the `ChunkResult` of each chunk of a task, as JSON text. Without them, nothing is decoded
+            again.
         surveyor: what surveys. Another one than `survey` does so before anything is decoded.
         isolation_level: which records are delivered.
         bounds: the requested offsets of each partition, by its name alone.
+        narrow: see `plan_partitions`.
         check: called with each plan, once it is there; may raise.
         most_task_bytes: how much a task reads at most.
         stored_task_bytes: the most that a task reads of a store. The last ones begin when all of it has been
@@ -94,28 +111,114 @@ def decode_partitions(
             target_bytes(size, engine.parallelism, most=most_task_bytes), _KEPT // (engine.parallelism + 1)
         )
         planner = _Planner(isolation_level, bounds, check, min(task_bytes, _CHUNK_BYTES))
-        results = _decode_arriving(begin, listings, engine, verb, planner, task_bytes, progress)
-        return planner.plans, results
+        stored = _decode_arriving(begin, listings, engine, verb, planner, task_bytes, progress)
+        return planner.plans, stored
+    chunk_bytes = target_bytes(sum(segment["size"] for segment in segments), engine.parallelism)
     plans = plan_partitions(
         listings,
         engine,
         surveyor=surveyor,
         isolation_level=isolation_level,
         bounds=bounds,
+        narrow=narrow,
+        chunk_bytes=chunk_bytes,
         progress=progress,
     )
     for planned in plans:
         check(planned)
-    if not (tasks := tasks_of(plans, engine.parallelism, most=most_task_bytes)):
-        return plans, []
-    results = engine.map(
-        begin(),
-        tasks,
-        name=task_name(verb, tasks),
-        sizes=[task.size for task in tasks],
-        progress=progress,
-    )
-    return plans, results
+    decoded: list[tuple[Task, R]] = []
+    function: Callable[[DecodeTask], R] | None = None
+    number = 0
+    for attempt in range(ATTEMPTS):
+        kept, tasks = _rest(plans, decoded, number, engine.parallelism, most_task_bytes)
+        number += len(tasks)
+        if tasks:
+            function = function or begin()
+            results = engine.map(
+                function,
+                tasks,
+                name=task_name(verb, tasks),
+                sizes=[task.size for task in tasks],
+                progress=progress,
+            )
+            decoded = _in_order(plans, [*kept, *zip(tasks, results, strict=True)])
+        else:
+            decoded = kept
+        if attempt + 1 == ATTEMPTS:
+            break
+        accounts = (json.loads(text) for _, result in decoded for text in accounts_of(result))
+        again = _planned_again(plans, accounts, engine, isolation_level, bounds, narrow, chunk_bytes)
+        if not again:
+            break
+        for index, planned in again.items():
+            check(planned)
+            plans[index] = planned
+    return plans, [result for _, result in decoded]
+
+
+def _rest(
+    plans: Sequence[Planned], decoded: Sequence[tuple[Task, R]], number: int, parallelism: int, most: int
+) -> tuple[list[tuple[Task, R]], list[Task]]:
+    """Tasks with their results whose chunks are all still planned, and new tasks for the other chunks."""
+    if not decoded:
+        return [], tasks_of(plans, parallelism, most=most)
+    chunks = [chunk for one in plans for chunk in one.plan["chunks"]]
+    texts = [json.dumps(chunk) for chunk in chunks]
+    planned = set(texts)
+    kept = [(task, result) for task, result in decoded if planned.issuperset(task.chunks)]
+    done = {text for task, _ in kept for text in task.chunks}
+    runs = groupby(zip(chunks, texts, strict=True), key=lambda one: one[1] in done)
+    new = [
+        task
+        for is_done, run in runs
+        if not is_done
+        for task in tasks_of_chunks([chunk for chunk, _ in run], parallelism, most=most)
+    ]
+    return kept, [replace(task, number=number + index) for index, task in enumerate(new)]
+
+
+def _in_order(plans: Sequence[Planned], decoded: Iterable[tuple[Task, R]]) -> list[tuple[Task, R]]:
+    """Tasks in the order of the plans' chunks."""
+    texts = (json.dumps(chunk) for one in plans for chunk in one.plan["chunks"])
+    places = {text: place for place, text in enumerate(texts)}
+    return sorted(decoded, key=lambda one: places[one[0].chunks[0]])
+
+
+def _planned_again(
+    plans: Sequence[Planned],
+    accounts: Iterable[ChunkResult],
+    engine: Engine,
+    isolation_level: IsolationLevel,
+    bounds: Bounds,
+    narrow: Narrow,
+    chunk_bytes: int,
+) -> dict[int, Planned]:
+    """New plans for partitions with damage in files that have changed since they were listed, by place."""
+    by_directory: dict[str, list[ChunkResult]] = defaultdict(list)
+    for one in accounts:
+        by_directory[os.path.dirname(one["path"])].append(one)
+    again = {}
+    for index, planned in enumerate(plans):
+        directories = {os.path.dirname(one["path"]) for one in planned.listing["segments"]}
+        results = [one for directory in directories for one in by_directory[directory]]
+        now = narrow(look_again(planned.listing, doubted_by_results(results)))
+        if now != planned.listing:
+            (again[index],) = plan_partitions(
+                [now],
+                engine,
+                surveyor=partial(_survey_changed, planned),
+                isolation_level=isolation_level,
+                bounds=bounds,
+                narrow=narrow,
+                chunk_bytes=chunk_bytes,
+            )
+    return again
+
+
+def _survey_changed(
+    before: Planned, listings: Sequence[PartitionListing], engine: Engine, _: Progress
+) -> list[list[str]]:
+    return [survey_again(before, one, engine) for one in listings]
 
 
 def _decode_arriving(

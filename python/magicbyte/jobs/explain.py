@@ -13,6 +13,7 @@ from typing import cast
 from magicbyte import _core
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine, group_by_size
+from magicbyte.jobs.moving import ATTEMPTS, look_again, of_each_segment
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import count_of, target_bytes
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
@@ -82,6 +83,36 @@ def partition_histories(
     progress: Progress = NO_PROGRESS,
 ) -> list[PartitionHistory]:
     """The history of each listed partition; for the arguments see `explain`."""
+
+    def history(listing: PartitionListing, texts: Sequence[str]) -> PartitionHistory:
+        text = _core.partition_history(
+            json.dumps(listing),
+            texts,
+            now=now,
+            transaction_max_timeout_ms=transaction_max_timeout_ms,
+            bins=_BINS,
+            listed=max_listed,
+        )
+        return cast(PartitionHistory, json.loads(text))
+
+    histories = []
+    for listing, texts in zip(listings, _scan(listings, engine, progress), strict=True):
+        found, last = history(listing, texts), listing
+        for _ in range(ATTEMPTS):
+            # Of a segment that was replaced before its scan, there are no batches, and gaps instead.
+            files = {segment["file"] for segment in last["segments"]} if irregularities(found) else ()
+            later = look_again(last, files)
+            if later is last:
+                break
+            texts = of_each_segment(last, texts, later, lambda changed: _scan([changed], engine, progress)[0])
+            last = later
+            found = history(last, texts)
+        histories.append(found)
+    return histories
+
+
+def _scan(listings: Sequence[PartitionListing], engine: Engine, progress: Progress) -> list[list[str]]:
+    """The core's history of each segment of each listing, as JSON text."""
     segments = [segment for listing in listings for segment in listing["segments"]]
     sizes = [segment["size"] for segment in segments]
     groups = list(group_by_size(segments, sizes, target_bytes(sum(sizes), engine.parallelism)))
@@ -92,19 +123,8 @@ def partition_histories(
         sizes=[sum(segment["size"] for segment in group) for group in groups],
         progress=progress,
     )
-    segment_histories = (text for result in results for text in result)
-    histories = []
-    for listing in listings:
-        text = _core.partition_history(
-            json.dumps(listing),
-            [next(segment_histories) for _ in listing["segments"]],
-            now=now,
-            transaction_max_timeout_ms=transaction_max_timeout_ms,
-            bins=_BINS,
-            listed=max_listed,
-        )
-        histories.append(cast(PartitionHistory, json.loads(text)))
-    return histories
+    texts = (text for result in results for text in result)
+    return [[next(texts) for _ in listing["segments"]] for listing in listings]
 
 
 def irregularities(history: PartitionHistory) -> int:

@@ -282,6 +282,7 @@ def ingest(
             listings,
             engine,
             verb="decode",
+            accounts_of=lambda decoded: decoded.results,
             isolation_level=options.isolation_level,
             bounds=options.ranges.bounds,
             progress=progress,

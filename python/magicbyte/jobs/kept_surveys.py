@@ -1,4 +1,4 @@
-"""Surveys of growing logs: a segment is surveyed again only once it has changed."""
+"""Surveys of growing logs: a segment is surveyed again only once it has changed, and then only its end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["KeptSurveys", "SegmentState", "segment_state"]
 _SETTLED_MILLIS = 1000
 """Timestamps of files are coarser than writes."""
 
-SegmentState = tuple[str, int, int, str | None]
+SegmentState = tuple[str, int, int, str]
 """What tells whether a segment has changed: path, size, time of its last change, version in a store."""
 
 
@@ -30,6 +30,8 @@ class KeptSurveys:
 
     def __init__(self) -> None:
         self._texts: dict[SegmentState, str] = {}
+        self._last: dict[str, str] = {}
+        """The last surveys by path, also those of segments that may have changed by now."""
 
     @property
     def states(self) -> Set[SegmentState]:
@@ -48,7 +50,7 @@ class KeptSurveys:
                 changed.append({**one, "segments": segments})
         unsettled = set()
         if changed:
-            for one, found in zip(changed, survey(changed, engine, progress), strict=True):
+            for one, found in zip(changed, survey(changed, engine, progress, self._last), strict=True):
                 for state, text in zip(map(segment_state, one["segments"]), found, strict=True):
                     texts[state] = text
                     if not _is_settled(state, text, now):
@@ -56,6 +58,7 @@ class KeptSurveys:
         surveys = [[texts[segment_state(segment)] for segment in one["segments"]] for one in listings]
         listed = {segment_state(segment) for one in listings for segment in one["segments"]}
         self._texts = {state: texts[state] for state in listed - unsettled}
+        self._last = {state[0]: texts[state] for state in listed}
         return surveys
 
 

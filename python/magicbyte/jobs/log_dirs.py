@@ -85,6 +85,8 @@ class LogDirReport(TypedDict):
     """How many of these offsets this copy covers, without those that damage may have cost."""
     problems: list[str]
     """Files of the directory that cannot be read."""
+    notes: list[str]
+    """What a running broker does between two writes of its checkpoints, such as retention: no problem."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,8 @@ class LogDir:
     problems: list[str]
     elsewhere: list[tuple[str, int]] = field(default_factory=list)
     """Partitions of the broker that may be in directories that are not among the sources."""
+    notes: list[str] = field(default_factory=list)
+    """See `LogDirReport`."""
 
 
 def is_log_dir(names: Container[str]) -> bool:
@@ -150,10 +154,19 @@ def read_log_dir(path: str, listings: Iterable[PartitionListing]) -> LogDir:
         absent=[
             absent_partition(path, name, own, "the broker's checkpoints name the partition")
             for name, own in checkpoints.items()
-            if name not in there
+            if name not in there and not _has_log(path, name)
         ],
         problems=problems,
     )
+
+
+def _has_log(path: str, name: _Name) -> bool:
+    """Whether a partition has a directory by now: one that was created after the directories were listed."""
+    directory = os.path.join(path, f"{name[0]}-{name[1]}")
+    try:
+        return not is_stored(path) and _core.is_partition(os.path.basename(directory), os.listdir(directory))
+    except OSError:
+        return False
 
 
 def _is_there(path: str) -> bool:
@@ -220,6 +233,7 @@ def _report(log_dir: LogDir, read: dict[str, tuple[PartitionPlan, PartitionRecon
         offsets=offsets,
         offsets_held=held,
         problems=log_dir.problems,
+        notes=log_dir.notes,
     )
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -149,11 +150,12 @@ class ParquetFile:
 
     def _flush(self) -> None:
         # Each call of write_table makes a row group, so rows wait until they fill one.
-        if self._writer is None:
-            self._writer = self._open()
-        if self._waiting:
-            table = pa.Table.from_batches(self._waiting, self._schema)
-            self._writer.write_table(table, row_group_size=_ROW_GROUP_ROWS)
+        with _naming(self._path):
+            if self._writer is None:
+                self._writer = self._open()
+            if self._waiting:
+                table = pa.Table.from_batches(self._waiting, self._schema)
+                self._writer.write_table(table, row_group_size=_ROW_GROUP_ROWS)
         self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
 
     def _open(self) -> pq.ParquetWriter:
@@ -190,7 +192,19 @@ class ParquetFile:
     def release(self) -> None:
         """Releases the handle; harmless after `close`. A file that was not closed is in no manifest."""
         if self._writer is not None:
-            self._writer.close()
+            with _naming(self._path):
+                self._writer.close()
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Adds the path to errors of the system, which pyarrow raises without one."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), path) from error
 
 
 def _typed(column: pa.Array, data_type: pa.DataType) -> pa.Array:

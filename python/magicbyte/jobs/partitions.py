@@ -20,6 +20,7 @@ from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.foreign_files import foreign_below, foreign_format
 from magicbyte.jobs.log_dirs import LogDir, is_log_dir, read_log_dir
 from magicbyte.jobs.remote_segments import join_remote
+from magicbyte.jobs.retention import excuse_what_a_broker_deleted
 from magicbyte.jobs.workspace import COMPLETE, UNFINISHED, is_unfinished
 from magicbyte.listing import unread_segments
 from magicbyte.model import DirectoryState, PartitionListing
@@ -142,8 +143,10 @@ def _walk(top: str, visited: set[str], found: _Found) -> None:
                 entries = list(scan)
         except OSError as error:
             # A source must be readable; a directory below one only loses its own content.
-            if directory == top or isinstance(error, FileNotFoundError):
+            if directory == top:
                 raise
+            if isinstance(error, FileNotFoundError):  # deleted in the meantime
+                continue
             found.directories[directory] = str(error.strerror)
             continue
         names = {entry.name for entry in entries}
@@ -297,6 +300,7 @@ def find_inputs(
         all_listings = join_remote(_list_all(found.directories))
         all_listings += map(list_segment_file, found.files)
         log_dirs = [read_log_dir(path, all_listings) for path in found.log_dirs]
+        excuse_what_a_broker_deleted(log_dirs, all_listings)
     if assigned:
         add_assigned(log_dirs, all_listings)
     directories = list(all_listings)
@@ -369,15 +373,17 @@ def _sort_key(listing: PartitionListing) -> tuple[str, int, str]:
 def _list_all(directories: Mapping[str, str | None]) -> list[PartitionListing]:
     """Lists directories, several at once: if they are not in memory, most of the time is spent waiting."""
     with ThreadPoolExecutor(_LISTING_THREADS, thread_name_prefix="magicbyte-list") as pool:
-        return list(pool.map(_list, directories.keys(), directories.values()))
+        listings = pool.map(_list, directories.keys(), directories.values())
+        return [one for one in listings if one is not None]
 
 
-def _list(path: str, why: str | None) -> PartitionListing:
+def _list(path: str, why: str | None) -> PartitionListing | None:
     try:
         if why is None:
             return list_directory(path)
-    except FileNotFoundError:  # deleted in the meantime
-        raise
+    except FileNotFoundError:
+        _LOGGER.warning("%s is not read: it was deleted after it was found", path)
+        return None
     except OSError as error:
         if is_url(path):  # a failing store does not make the log damaged
             raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, cast
@@ -16,6 +16,7 @@ from typing import Protocol, cast
 from magicbyte import _core
 from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.engines import Engine, group_by_size
+from magicbyte.jobs.moving import ATTEMPTS, doubted_by_plan, look_again, of_each_segment
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
 from magicbyte.model import Chunk, PartitionListing, PartitionPlan, Segment
 
@@ -24,17 +25,20 @@ __all__ = [
     "MIB",
     "Bounds",
     "DecodeTask",
+    "Narrow",
     "Planned",
     "Range",
     "Surveyor",
     "Task",
     "all_offsets",
     "count_of",
+    "everything_of",
     "plan_partitions",
     "plan_surveyed",
     "plan_within",
     "size_of_chunk",
     "survey",
+    "survey_again",
     "target_bytes",
     "task_name",
     "tasks_of",
@@ -75,6 +79,15 @@ Bounds = Callable[[Planned], Range]
 def all_offsets(_planned: Planned) -> Range:
     """Requests the whole partition."""
     return None, None
+
+
+Narrow = Callable[[PartitionListing], PartitionListing]
+"""Returns the part of a listing that a job reads."""
+
+
+def everything_of(listing: PartitionListing) -> PartitionListing:
+    """Reads all segments."""
+    return listing
 
 
 class DecodeTask(Protocol):
@@ -125,23 +138,38 @@ def target_bytes(size: int, parallelism: int, tasks: int | None = None, most: in
     return max(_SMALLEST_TARGET, min(most, share))
 
 
-def _survey_segments(segments: list[Segment]) -> list[str]:
-    return [_core.survey_segment(json.dumps(segment)) for segment in segments]
+def _survey_segments(segments: list[tuple[Segment, str | None]]) -> list[str]:
+    return [_survey_segment(segment, before) for segment, before in segments]
+
+
+def _survey_segment(segment: Segment, before: str | None) -> str:
+    text = json.dumps(segment)
+    if before is not None and json.loads(before)["segment"]["size"] < segment["size"]:
+        return _core.survey_segment(text, before)
+    return _core.survey_segment(text)
 
 
 def survey(
-    listings: Sequence[PartitionListing], engine: Engine, progress: Progress = NO_PROGRESS
+    listings: Sequence[PartitionListing],
+    engine: Engine,
+    progress: Progress = NO_PROGRESS,
+    before: Mapping[str, str] | None = None,
 ) -> list[list[str]]:
-    """Scans the headers of all segments. Returns the surveys of each listing's segments, as JSON text."""
+    """Scans the headers of all segments. Returns the surveys of each listing's segments, as JSON text.
+
+    `before` has earlier surveys by path: of a segment that has only grown, what is new is scanned.
+    """
     segments = [segment for listing in listings for segment in listing["segments"]]
+    known = before or {}
     sizes = [segment["size"] for segment in segments]
     target = target_bytes(sum(sizes), engine.parallelism)
-    groups = list(group_by_size(segments, sizes, target))
+    pairs = ((segment, known.get(segment["path"])) for segment in segments)
+    groups = list(group_by_size(pairs, sizes, target))
     results = engine.map(
         _survey_segments,
         groups,
         name=f"magicbyte survey: {count_of(len(segments), 'segment')}",
-        sizes=[sum(segment["size"] for segment in group) for group in groups],
+        sizes=[sum(segment["size"] for segment, _ in group) for group in groups],
         progress=progress,
     )
     surveys: Iterator[str] = (text for result in results for text in result)
@@ -159,11 +187,15 @@ def plan_partitions(
     surveyor: Surveyor = survey,
     isolation_level: IsolationLevel = "read_uncommitted",
     bounds: Bounds = all_offsets,
+    narrow: Narrow = everything_of,
     tasks: int | None = None,
     chunk_bytes: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> list[Planned]:
     """Surveys and plans; returns one plan for each listing.
+
+    A partition with problems is listed and planned again while its files change (`jobs.moving`), so that the
+    plan's listing may be a later one than that given.
 
     Args:
         listings: the partitions, with the sizes of their files.
@@ -171,6 +203,7 @@ def plan_partitions(
         surveyor: what surveys.
         isolation_level: which records are delivered.
         bounds: the requested offsets of each partition.
+        narrow: what is read of a partition that is listed again.
         tasks: make chunks small enough for about this many tasks.
         chunk_bytes: make chunks of this size, whatever the engine.
         progress: where to report the survey's progress.
@@ -179,10 +212,30 @@ def plan_partitions(
     size = sum(segment["size"] for listing in listings for segment in listing["segments"])
     chunk_bytes = chunk_bytes or target_bytes(size, engine.parallelism, tasks)
 
-    return [
-        plan_within(listing, surveys, isolation_level=isolation_level, bounds=bounds, chunk_bytes=chunk_bytes)
-        for listing, surveys in zip(listings, surveyor(listings, engine, progress), strict=True)
-    ]
+    def plan(listing: PartitionListing, surveys: Sequence[str]) -> Planned:
+        return plan_within(
+            listing, surveys, isolation_level=isolation_level, bounds=bounds, chunk_bytes=chunk_bytes
+        )
+
+    plans = list(map(plan, listings, surveyor(listings, engine, progress)))
+    for number, planned in enumerate(plans):
+        for _ in range(ATTEMPTS):
+            doubted = doubted_by_plan(planned.plan["problems"], map(json.loads, planned.surveys[-1:]))
+            now = narrow(look_again(planned.listing, doubted))
+            if now == planned.listing:
+                break
+            planned = plan(now, survey_again(planned, now, engine))
+        plans[number] = planned
+    return plans
+
+
+def survey_again(planned: Planned, now: PartitionListing, engine: Engine) -> list[str]:
+    """The surveys of a listing that is later than that of a plan: only of segments that have changed."""
+    paths = (segment["path"] for segment in planned.listing["segments"])
+    before = dict(zip(paths, planned.surveys, strict=True))
+    return of_each_segment(
+        planned.listing, planned.surveys, now, lambda changed: survey([changed], engine, before=before)[0]
+    )
 
 
 def plan_within(

@@ -20,6 +20,7 @@ from magicbyte import _core
 from magicbyte.jobs.accounting import SegmentsWritten, Totals, problems_of, reconcile_plans, total_of
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine, group_by_size
+from magicbyte.jobs.moving import ATTEMPTS, doubted_by_results, look_again
 from magicbyte.jobs.outputs import partitions_output
 from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions
@@ -128,26 +129,23 @@ def rewrite(
     listings = inputs.listings
     with partitions_output(out, inputs.paths) as directory:
         plans = plan_partitions(listings, engine, chunk_bytes=options.segment_bytes, progress=progress)
-        kept = [_cut(planned, cuts or {}) for planned in plans]
-        staging = [_core.begin_partition(directory.target(listing)) for listing in listings]
-        tasks = [
-            list(_tasks_of(chunks, str(attempts), options.segment_bytes))
-            for (chunks, _), attempts in zip(kept, staging, strict=True)
-        ]
-        flat = [task for of_partition in tasks for task in of_partition]
-        size = format_bytes(sum(task.size for task in flat))
-        task_results = iter(
-            engine.map(
-                partial(_rewrite_task, options=options),
-                flat,
-                name=f"magicbyte rewrite: {count_of(len(flat), 'task')}, {size}",
-                sizes=[task.size for task in flat],
-                progress=progress,
-            )
-        )
-        rewritten = [
-            [cast(_Rewritten, json.loads(next(task_results))) for _ in of_partition] for of_partition in tasks
-        ]
+        staging = [str(_core.begin_partition(directory.target(listing))) for listing in listings]
+        rewritten: list[list[_Rewritten]] = [[] for _ in listings]
+        waiting = list(range(len(plans)))
+        for attempts_left in reversed(range(ATTEMPTS)):
+            # Each attempt has its own directory, so that segments of the one before are in none that counts.
+            kept = [_cut(planned, cuts or {}) for planned in plans]
+            tasks = [
+                list(_tasks_of(kept[number][0], staging[number], options.segment_bytes)) for number in waiting
+            ]
+            done = _rewrite_all(tasks, engine, options, progress)
+            for number, of_partition in zip(waiting, done, strict=True):
+                rewritten[number] = of_partition
+            if not attempts_left:
+                break
+            waiting = [number for number in waiting if _plan_again(plans, number, rewritten, engine, options)]
+            if not waiting:
+                break
         results = [
             [result for task in of_partition for result in task["results"]]
             + [_core.set_aside(chunk, "truncated") for chunk in dropped]
@@ -172,6 +170,40 @@ def rewrite(
     return report
 
 
+def _rewrite_all(
+    tasks: Sequence[Sequence[_Task]], engine: Engine, options: RewriteOptions, progress: Progress
+) -> list[list[_Rewritten]]:
+    flat = [task for of_partition in tasks for task in of_partition]
+    size = format_bytes(sum(task.size for task in flat))
+    results = iter(
+        engine.map(
+            partial(_rewrite_task, options=options),
+            flat,
+            name=f"magicbyte rewrite: {count_of(len(flat), 'task')}, {size}",
+            sizes=[task.size for task in flat],
+            progress=progress,
+        )
+    )
+    return [[cast(_Rewritten, json.loads(next(results))) for _ in of_partition] for of_partition in tasks]
+
+
+def _plan_again(
+    plans: list[Planned],
+    number: int,
+    rewritten: Sequence[Sequence[_Rewritten]],
+    engine: Engine,
+    options: RewriteOptions,
+) -> bool:
+    """Plans a partition again if damage was found in files that a broker has changed meanwhile."""
+    before = plans[number]
+    accounts = (json.loads(text) for task in rewritten[number] for text in task["results"])
+    now = look_again(before.listing, doubted_by_results(accounts))
+    if now is before.listing:
+        return False
+    (plans[number],) = plan_partitions([now], engine, chunk_bytes=options.segment_bytes)
+    return True
+
+
 def _cut(planned: Planned, cuts: Cuts) -> tuple[list[Chunk], list[str]]:
     """The chunks to read, and the chunks or parts of chunks after the cut, as JSON text."""
     chunks = planned.plan["chunks"]
@@ -179,7 +211,9 @@ def _cut(planned: Planned, cuts: Cuts) -> tuple[list[Chunk], list[str]]:
     if cut is None:
         return chunks, []
     segment, position = cut
-    index = next(i for i, one in enumerate(chunks) if one["segment"] == segment and one["end"] > position)
+    places = (i for i, one in enumerate(chunks) if one["segment"] == segment and one["end"] > position)
+    if (index := next(places, None)) is None:  # deleted by a broker meanwhile
+        return chunks, []
     kept, dropped = chunks[:index], chunks[index + 1 :]
     whole = chunks[index]
     if position > whole["start"]:

@@ -206,6 +206,7 @@ def statistics(
         inputs.listings,
         engine,
         verb="stats",
+        accounts_of=lambda counts: (text for one in counts for text in one.results),
         stored_task_bytes=SMALL_TASK,
         progress=progress,
     )

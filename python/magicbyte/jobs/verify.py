@@ -105,6 +105,7 @@ def verify(
         inputs.listings,
         engine,
         verb="verify",
+        accounts_of=lambda checked: checked.results,
         isolation_level=log.options.isolation_level if log else isolation_level,
         bounds=log.bounds if log else all_offsets,
         stored_task_bytes=SMALL_TASK,

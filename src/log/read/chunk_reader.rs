@@ -129,6 +129,11 @@ impl ChunkReader {
         &self.chunk
     }
 
+    /// Whether the file was deleted or replaced after it was listed, so that all of the chunk is damage.
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.pieces.is_replaced()
+    }
+
     /// The bytes read so far, from the chunk's start.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {

@@ -18,11 +18,12 @@ use crate::frame::{Frame, HEADER_SIZE_UP_TO_MAGIC};
 use crate::log::chunk::{DEFAULT_CHUNK_BYTES, MAX_OFFSET};
 use crate::log::error::{LogError, LogResult};
 use crate::log::listing::Segment;
-use crate::log::read::survey::{Border, Survey};
+use crate::log::read::survey::{Border, Survey, header_crc};
 use crate::log::segment::blocks::Blocks;
 use crate::log::segment::limits::Limits;
 use crate::log::segment::salvage::Salvage;
 use crate::log::segment::wrapper::inner_offsets;
+use crate::log::storage::pin::is_same_file;
 use crate::record::batch::RecordBatch;
 use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
 use crate::record::control::{ControlRecord, ControlType};
@@ -62,6 +63,18 @@ pub(crate) fn survey_with(segment: &Segment, visitor: Option<&mut dyn HeaderVisi
     scan.end()
 }
 
+/// The survey of a segment that has grown since `before`: only what came after its last batch is scanned. None if that
+/// may differ from what [`survey_segment`] gives: another file has the name, the last batch is another one, or there is
+/// damage, which is judged by the batches around it.
+///
+/// # Errors
+/// Those of [`survey_segment`].
+pub fn survey_grown(segment: &Segment, before: &Survey) -> LogResult<Option<Survey>> {
+    let Some(mut scan) = Scan::resume(segment, before)? else { return Ok(None) };
+    while scan.step()? {}
+    if scan.is_damaged { Ok(None) } else { scan.end().map(Some) }
+}
+
 /// A scan in progress.
 pub(super) struct Scan<'a> {
     visitor: Option<&'a mut dyn HeaderVisitor>,
@@ -73,6 +86,10 @@ pub(super) struct Scan<'a> {
     salvage: Salvage,
     /// Damage before this position has been dealt with: the scan does not go back past it.
     resolved: u64,
+    /// Whether any bytes were damaged, or a batch was out of order.
+    is_damaged: bool,
+    /// Where a scan that was resumed begins.
+    resumed_at: Option<u64>,
     transactions: Transactions,
     /// The producers with transactional data since the last border.
     since_border: HashSet<i64>,
@@ -148,12 +165,66 @@ impl<'a> Scan<'a> {
             },
             salvage: Salvage::new(0, segment.size),
             resolved: 0,
+            is_damaged: false,
+            resumed_at: None,
             transactions: Transactions::default(),
             since_border: HashSet::new(),
             decompressor: Decompressor::new(),
             recent: VecDeque::with_capacity(LAST_BATCHES),
             survey: Survey::new(segment),
         })
+    }
+
+    /// A scan that continues after the last batch of a survey.
+    fn resume(segment: &Segment, before: &Survey) -> LogResult<Option<Self>> {
+        let (Some(last_offset), Some((position, crc))) = (before.last_offset, before.last_batch) else {
+            return Ok(None);
+        };
+        let old = &before.segment;
+        let is_same = is_same_file(old.version.as_deref(), segment.version.as_deref())
+            && (&old.path, old.base_offset, old.is_checkpoint)
+                == (&segment.path, segment.base_offset, segment.is_checkpoint);
+        let is_whole = before.unreadable.is_none() && !before.is_part && before.sound_end == before.chain_end;
+        if !is_same || !is_whole || segment.size < before.sound_end {
+            return Ok(None);
+        }
+        let mut scan = Self::begin(segment, None, false)?;
+        let size = before.sound_end.saturating_sub(position) as usize;
+        let header = scan.blocks.at(position, size.min(RECORD_BATCH_OVERHEAD));
+        let header = header.map_err(|error| scan.failed(error))?;
+        if header_crc(&header, size) != crc {
+            return Ok(None);
+        }
+        before.transactions.iter().for_each(|&event| scan.transactions.apply(event));
+        scan.position = before.sound_end;
+        scan.resolved = before.sound_end;
+        scan.resumed_at = Some(before.sound_end);
+        scan.limits.expected = last_offset.saturating_add(1);
+        scan.salvage = Salvage::new(before.sound_end, segment.size);
+        scan.survey = Survey {
+            segment: segment.clone(),
+            transaction_index: Vec::new(),
+            emptied: false,
+            problems: Vec::new(),
+            ..before.clone()
+        };
+        scan.remove_resumed_border();
+        Ok(Some(scan))
+    }
+
+    /// Removes the border at which the survey was resumed before, so that a file that is surveyed every few seconds
+    /// does not get one each time.
+    fn remove_resumed_border(&mut self) {
+        let Survey { borders, transactional, .. } = &mut self.survey;
+        let position = |border: Option<&Border>| border.map_or(0, |border| border.position);
+        let before_last = borders.len().checked_sub(2).and_then(|index| borders.get(index));
+        if position(borders.last()) < position(before_last) + self.borders_apart {
+            borders.pop();
+        }
+        let border = position(borders.last());
+        let since_border = &mut self.since_border;
+        transactional
+            .retain(|(position, producer_id)| *position < border || since_border.insert(*producer_id));
     }
 
     /// Processes the next header; false at the end of the log.
@@ -222,10 +293,19 @@ impl<'a> Scan<'a> {
                 return self.recover(Some(end));
             }
             // The CRC holds but the offset is out of order: a reader skips only this batch.
+            self.is_damaged = true;
             self.position = end;
             return Ok(true);
         }
-        if self.survey.borders.last().map_or(0, |border| border.position) + self.borders_apart <= position {
+        if self.resumed_at.take().is_some() {
+            // Both sides are intact: the CRC of the batch before it held, and its header is the same.
+            if self.verified(position, size)?.is_some() {
+                self.survey.borders.push(Border { position, expected_offset: self.limits.expected });
+                self.since_border.clear();
+            }
+        } else if self.survey.borders.last().map_or(0, |border| border.position) + self.borders_apart
+            <= position
+        {
             self.add_border(position, size)?;
         }
         if self.recent.len() == LAST_BATCHES
@@ -340,6 +420,7 @@ impl<'a> Scan<'a> {
     /// The headers lead nowhere or offsets go back, so the bytes here or one of the last batches are bad.
     /// Resumes where a reader would, and takes back what came from the headers in between.
     fn recover(&mut self, declared_end: Option<u64>) -> io::Result<bool> {
+        self.is_damaged = true;
         for index in 0..self.recent.len() {
             let (position, size) = (self.recent[index].position, self.recent[index].size);
             if position < self.resolved || self.crc_holds(index)? {
@@ -460,6 +541,7 @@ impl<'a> Scan<'a> {
                 let first = be!(&recent.header, 0, i64);
                 self.survey.gap_before_last = (first > recent.expected).then_some(recent.expected);
                 self.survey.sound_end = recent.position + recent.size as u64;
+                self.survey.last_batch = Some((recent.position, header_crc(&recent.header, recent.size)));
                 break;
             }
         }

@@ -19,7 +19,11 @@ use crate::log::read::seek::{
     first_stored_offset, offset_for_timestamp, offset_for_timestamp_in, position_for_offset,
 };
 use crate::log::segment::reader::SegmentBatch;
+use crate::log::storage::is_stored;
 use crate::state::isolation::IsolationLevel;
+
+/// How often in a row the files of a log that changes are listed again.
+const ATTEMPTS: u32 = 5;
 
 /// A partition's directory, opened for reading.
 ///
@@ -109,6 +113,7 @@ impl PartitionLog {
             missing: None,
             next_offset: None,
             reader: None,
+            attempts: ATTEMPTS,
             start_offset: start,
             end_offset,
             options,
@@ -265,6 +270,8 @@ pub struct LogBatches {
     /// The offset after the last batch read, requested or not.
     next_offset: Option<i64>,
     reader: Option<ChunkReader>,
+    /// How often the log may be listed again before the next batch is read.
+    attempts: u32,
     /// Rises as batches are delivered, so that overlapping segments yield no record twice.
     start_offset: i64,
     end_offset: i64,
@@ -368,6 +375,25 @@ impl LogBatches {
         }
     }
 
+    /// Continues with the files that are there by now, since a broker has cleaned, deleted or rolled segments. False
+    /// where that cannot help.
+    fn list_again(&mut self) -> LogResult<bool> {
+        let listing = &self.log.listing;
+        let directory = Path::new(&listing.path);
+        let is_of_directory = |segment: &Segment| Path::new(&segment.path).parent() == Some(directory);
+        if self.attempts == 0 || is_stored(directory) || !listing.segments.iter().all(is_of_directory) {
+            return Ok(false);
+        }
+        self.attempts -= 1;
+        let Ok(listing) = list_partition(directory, false) else { return Ok(false) };
+        let checkpoints = self.log.listing.checkpoints;
+        let start = (self.start_offset > i64::MIN).then_some(self.start_offset);
+        let options = ReadOptions { start_offset: start, start_timestamp: None, ..self.options };
+        let again = PartitionLog { listing: Listing { checkpoints, ..listing } }.batches(options)?;
+        (self.log, self.steps, self.missing) = (again.log, again.steps, None);
+        Ok(true)
+    }
+
     fn advance(&mut self) -> LogResult<Option<LogBatch>> {
         loop {
             if self.reader.is_none() {
@@ -376,6 +402,9 @@ impl LogBatches {
                 let limit = self.options.max_decompressed_bytes;
                 let reader = ChunkReader::open(chunk, self.options.check_crcs, limit);
                 let reader = reader.map_err(|e| LogError::io(Path::new(&path), e))?;
+                if reader.is_replaced() && self.list_again()? {
+                    continue;
+                }
                 self.reader = Some(reader.max_problems(LISTED));
             }
             let Some(reader) = &mut self.reader else { return Ok(None) };
@@ -404,6 +433,7 @@ impl LogBatches {
                     }
                     let (start_offset, end_offset) = (self.start_offset, self.end_offset);
                     self.start_offset = last.saturating_add(1);
+                    self.attempts = ATTEMPTS;
                     return Ok(Some(LogBatch { data, disposition, segment, start_offset, end_offset }));
                 }
             }

@@ -402,8 +402,12 @@ impl Plan {
         options: PlanOptions,
     ) {
         let (survey, segment) = (of.survey, &of.survey.segment);
-        let (mut start, mut expected_offset) = (0, of.base_offset);
-        let mut borders = survey.borders.iter();
+        let wanted = options.start_offset.unwrap_or(i64::MIN);
+        let skipped = survey.borders.partition_point(|border| border.expected_offset <= wanted);
+        let (before, borders) = survey.borders.split_at(skipped);
+        let (mut start, mut expected_offset) =
+            before.last().map_or((0, of.base_offset), |border| (border.position, border.expected_offset));
+        let mut borders = borders.iter();
         while start < segment.size {
             let next =
                 borders.by_ref().find(|border| border.position >= start.saturating_add(options.chunk_bytes));

@@ -23,6 +23,8 @@ const REMOTE_BLOCK: usize = 16 << 10;
 pub(crate) struct Blocks {
     /// None if the file was deleted after it was listed or cannot be opened; it then counts as empty.
     file: Option<OpenFile>,
+    /// Whether another file has the name by now, or none.
+    is_replaced: bool,
     /// The first failure to open or read the file.
     failure: Option<ErrorKind>,
     /// The size the file had when it was listed: bytes appended later are not read.
@@ -46,13 +48,18 @@ impl Blocks {
     /// # Errors
     /// If no file can be opened at all (too many are open), memory is exhausted, or a store fails.
     pub(crate) fn open(path: &Path, size: u64, version: Option<&str>, block_size: usize) -> io::Result<Self> {
-        let (file, failure) = match storage::open(path, size, version) {
+        let opened = storage::open(path, size, version);
+        let is_replaced = opened.as_ref().is_err_and(|error| {
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::StaleNetworkFileHandle)
+        });
+        let (file, failure) = match opened {
             Ok(file) => (Some(file), None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => (None, None),
             Err(error) if ends_the_run(&error) => return Err(error),
             Err(error) => (None, Some(unreadable(error))),
         };
         Ok(Self {
+            is_replaced,
             failure,
             size,
             largest_block: block_size,
@@ -100,6 +107,11 @@ impl Blocks {
             (None, Some(_)) => ErrorKind::FileTruncated,
             (None, None) => ErrorKind::FileMissing,
         }
+    }
+
+    /// Whether the file was deleted or replaced after it was listed.
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.is_replaced
     }
 
     /// The first failure to open or read the file, if there was one.

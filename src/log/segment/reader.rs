@@ -161,6 +161,11 @@ impl SegmentReader {
         self
     }
 
+    /// See [`Blocks::is_replaced`].
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.blocks.is_replaced()
+    }
+
     /// Position of the next piece.
     #[must_use]
     pub fn position(&self) -> u64 {

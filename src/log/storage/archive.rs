@@ -138,6 +138,7 @@ impl Archive {
                 size: member.size,
                 modified_ms: member.modified_ms,
                 version: Some(self.version.clone()),
+                inode: None,
             }),
         })
     }

@@ -17,6 +17,8 @@ pub(crate) struct FileInfo {
     pub(crate) modified_ms: i64,
     /// What changes with the content. None for local files, which may grow while they are read.
     pub(crate) version: Option<String>,
+    /// The number of a local file in its file system, where it has one: it stays while the file grows.
+    pub(crate) inode: Option<u64>,
 }
 
 impl FileInfo {
@@ -50,7 +52,12 @@ impl From<StoredFile> for Found {
         if file.is_directory {
             return Self::Other(Other::Directory, "it is a directory, not a regular file".into());
         }
-        Self::File(FileInfo { size: file.size, modified_ms: file.modified_ms, version: file.version })
+        Self::File(FileInfo {
+            size: file.size,
+            modified_ms: file.modified_ms,
+            version: file.version,
+            inode: None,
+        })
     }
 }
 

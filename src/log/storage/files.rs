@@ -27,6 +27,6 @@ pub(super) fn info_of(found: Found) -> io::Result<FileInfo> {
 pub(super) fn open(path: &Path, size: u64, version: Option<&str>) -> io::Result<OpenFile> {
     Ok(match store_of(path)? {
         Some((store, path)) => OpenFile::Ranges(Ranges::open(store, path, size, version)),
-        None => OpenFile::Local(local::open_regular(path)?),
+        None => OpenFile::Local(local::open_pinned(path, version)?),
     })
 }

@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::log::storage::file_info::{FileInfo, Found, Other};
+use crate::log::storage::file_info::{FileInfo, Found, Other, changed};
+use crate::log::storage::pin::holds;
 
 /// The paths of the entries of a directory, in no order.
 ///
@@ -67,6 +68,20 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Opens a regular file that has this pin, if one is given.
+///
+/// # Errors
+/// As [`open_regular`]; [`io::ErrorKind::StaleNetworkFileHandle`] for another file of the same name.
+pub(crate) fn open_pinned(path: &Path, pin: Option<&str>) -> io::Result<File> {
+    let file = open_regular(path)?;
+    if let Some(pin) = pin
+        && !holds(pin, &info_of(&file.metadata()?))
+    {
+        return Err(changed());
+    }
+    Ok(file)
+}
+
 fn check_regular(found: FileType) -> io::Result<()> {
     if found.is_file() {
         return Ok(());
@@ -120,5 +135,13 @@ fn info_of(found: &Metadata) -> FileInfo {
         size: found.len(),
         modified_ms: modified.map_or(0, |since| since.as_millis() as i64),
         version: None,
+        inode: inode_of(found),
     }
+}
+
+fn inode_of(found: &Metadata) -> Option<u64> {
+    #[cfg(unix)]
+    return Some(std::os::unix::fs::MetadataExt::ino(found));
+    #[cfg(windows)]
+    return Some(std::os::windows::fs::MetadataExt::creation_time(found));
 }

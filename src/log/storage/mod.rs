@@ -10,6 +10,7 @@ pub(crate) mod file_info;
 mod files;
 pub(crate) mod local;
 pub(crate) mod open_file;
+pub(crate) mod pin;
 mod range_cache;
 mod ranges;
 pub(crate) mod remote_names;
@@ -26,12 +27,15 @@ mod unpacked;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::log::storage::archive::Archive;
 use crate::log::storage::file_info::{FileInfo, Found, Other, changed, ends_the_run};
 use crate::log::storage::open_file::{OpenFile, Unpacked};
 use crate::log::storage::store::{fatal, is_url, store_of};
 use crate::log::storage::unpacked::{MAX_SEGMENT, Packing, unpack};
+
+const JUST_NOW: Duration = Duration::from_secs(2);
 
 /// The files of a partition's directory, and whatever else is in it, in no order. Compressed segments have their size in the
 /// directory, not that of their content.
@@ -82,8 +86,13 @@ pub(crate) fn is_directory(path: &Path) -> io::Result<bool> {
     Ok(std::fs::metadata(path)?.is_dir())
 }
 
+/// Whether a name in a local directory was added, changed or removed in the last moments.
+pub(crate) fn is_written_now(directory: &Path) -> bool {
+    let modified = if is_stored(directory) { None } else { local::modified(directory) };
+    modified.and_then(|time| time.elapsed().ok()).is_some_and(|since| since < JUST_NOW)
+}
+
 /// Whether a path is a URL or leads into an archive.
-#[cfg(feature = "python")]
 pub(crate) fn is_stored(path: &Path) -> bool {
     is_url(path) || archive::split(path).is_some()
 }
@@ -117,6 +126,7 @@ pub(crate) fn examine(path: &Path) -> io::Result<Found> {
             size: content.size,
             modified_ms: info.modified_ms,
             version: Some(info.identity()),
+            inode: None,
         })),
         Err(error) if error.kind() == io::ErrorKind::NotFound || ends_the_run(&error) => Err(error),
         Err(error) => Ok(Found::Other(Other::Unknown, error.to_string())),
@@ -144,6 +154,20 @@ fn unpacked_segment(path: &Path, version: Option<&str>) -> io::Result<Arc<Unpack
         as_it_is::open(path, info.size, info.version.as_deref())
     };
     unpack((path.display().to_string(), identity.clone()), packing, MAX_SEGMENT, open)
+}
+
+/// The version by which a reader notices that a segment is not the file that was listed.
+pub(crate) fn pinned_version(info: &FileInfo) -> Option<String> {
+    info.version.clone().or_else(|| pin::pin(info))
+}
+
+/// The size of a local file now, if it has been written to since it was listed with this version.
+pub(crate) fn size_if_written(path: &Path, version: Option<&str>) -> Option<u64> {
+    let version = version.filter(|version| pin::is_pin(version))?;
+    match local::examine(path) {
+        Ok(Found::File(info)) if pinned_version(&info).as_deref() != Some(version) => Some(info.size),
+        _ => None,
+    }
 }
 
 /// Opens a file that has this size and version according to its listing.

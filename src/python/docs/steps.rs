@@ -33,7 +33,9 @@ Their names or their first batches tell.
 Cost: that of `is_in_name_order` for the segments before the one whose name leads to the offset."
     };
     (survey_segment) => {
-        r"Scans the batch headers of a Segment: a Survey."
+        r"Scans the batch headers of a Segment: a Survey.
+
+`before` is an earlier Survey of the file: if it has only grown, the scan begins where that one ended."
     };
     (SurveyInParts) => {
         r"The Survey of a Segment that is decoded next, in this process and as a whole.

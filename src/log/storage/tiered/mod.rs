@@ -204,6 +204,7 @@ impl RemoteSegment {
             size: self.manifest.chunks.original_size,
             modified_ms: self.object.modified_ms,
             version: Some(self.version.clone()),
+            inode: None,
         }
     }
 
@@ -212,7 +213,7 @@ impl RemoteSegment {
         let added = if self.manifest.encryption.is_some() { OVERHEAD } else { 0 };
         let sidecars = self.manifest.sidecars.iter().map(|(ending, range)| {
             let size = (range.end - range.start).saturating_sub(added);
-            let info = FileInfo { size, modified_ms: self.object.modified_ms, version: None };
+            let info = FileInfo { size, modified_ms: self.object.modified_ms, version: None, inode: None };
             (self.path.with_extension(ending), Ok(Found::File(info)))
         });
         sidecars.chain([(self.path.clone(), Ok(Found::File(self.info())))]).collect()
