@@ -343,9 +343,10 @@ def compact(
     stable offset and without the last segment; everything else is copied. `sources` is only read, and `out`
     is published when everything is done.
 
-    Partitions of topics whose `cleanup.policy` is known to be `delete` are left out: it is read from
-    `__cluster_metadata` in `sources`, or from `topic_config`. Those whose policy is unknown are compacted if
-    all their records have keys.
+    Partitions of topics whose `cleanup.policy` does not include `compact` are left out: it is read from
+    `__cluster_metadata` in `sources`, or from `topic_config`. So are those that have the brokers' default,
+    which only `server.properties` tells. Where nothing is known about a topic, it is compacted if all its
+    records have keys.
 
     Args:
         sources: one path or several: a partition's directory, or a directory with partitions below it.
