@@ -16,6 +16,7 @@ from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import count_of, target_bytes
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
+from magicbyte.listing import log_start_of
 from magicbyte.model import PartitionHistory, PartitionListing, Segment
 
 __all__ = [
@@ -31,8 +32,8 @@ DEFAULT_TRANSACTION_MAX_TIMEOUT_MS = 15 * 60_000
 _BINS = 320
 
 
-def _segment_histories(segments: list[Segment]) -> list[str]:
-    return [_core.segment_history(json.dumps(segment)) for segment in segments]
+def _segment_histories(segments: list[tuple[Segment, int | None]]) -> list[str]:
+    return [_core.segment_history(json.dumps(segment), log_start_offset=start) for segment, start in segments]
 
 
 def explain(
@@ -82,14 +83,14 @@ def partition_histories(
     progress: Progress = NO_PROGRESS,
 ) -> list[PartitionHistory]:
     """The history of each listed partition; for the arguments see `explain`."""
-    segments = [segment for listing in listings for segment in listing["segments"]]
-    sizes = [segment["size"] for segment in segments]
+    segments = [(segment, log_start_of(listing)) for listing in listings for segment in listing["segments"]]
+    sizes = [segment["size"] for segment, _ in segments]
     groups = list(group_by_size(segments, sizes, target_bytes(sum(sizes), engine.parallelism)))
     results = engine.map(
         _segment_histories,
         groups,
         name=f"magicbyte explain: {count_of(len(segments), 'segment')}",
-        sizes=[sum(segment["size"] for segment in group) for group in groups],
+        sizes=[sum(segment["size"] for segment, _ in group) for group in groups],
         progress=progress,
     )
     segment_histories = (text for result in results for text in result)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from magicbyte import _core
 from magicbyte.enums import DamageMode, IsolationLevel, PayloadType
+from magicbyte.jobs.choice import PartitionChoice
 from magicbyte.jobs.columns import BATCH_METADATA, INVALID_COLUMNS, KAFKA_COLUMNS, RECORDS_WITH_METADATA
 from magicbyte.jobs.typed import UNTYPED, TypedColumns
 from magicbyte.schemas.decoding import TYPED_COLUMNS, SchemaFormat
@@ -50,6 +51,7 @@ _KNOWN = (
     "minPartitions",
     "table",
     "isolationLevel",
+    "includeDeletedRecords",
     "mode",
     "includeBatchMetadata",
     "keyAs",
@@ -156,6 +158,8 @@ class Options:
     filter_pushdown: bool
     min_partitions: int | None
     max_decompressed_bytes: int
+    choice: PartitionChoice
+    """Which records of the partitions count; `topics` has which partitions are read."""
     storage: StorageOptions
     encryption_keys: tuple[EncryptionKey, ...]
 
@@ -260,6 +264,9 @@ def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Optio
         filter_pushdown=_flag("filterPushdown", get("filterPushdown")),
         min_partitions=_positive("minPartitions", get("minPartitions")),
         max_decompressed_bytes=_column_limit(get("maxDecompressedBytes")),
+        choice=PartitionChoice(
+            include_deleted_records=_flag("includeDeletedRecords", get("includeDeletedRecords"))
+        ),
         storage=StorageOptions(
             {
                 name.removeprefix(_STORAGE_PREFIX): value

@@ -11,7 +11,7 @@ from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.kept_surveys import KeptSurveys, SegmentState, segment_state
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Planned, Range, plan_surveyed
-from magicbyte.listing import unread_segments
+from magicbyte.listing import log_start_of, unread_segments
 from magicbyte.model import PartitionListing, Problem, Survey
 from magicbyte.spark.offsets import TopicPartition, log_end
 from magicbyte.spark.options import Options
@@ -75,7 +75,7 @@ class Watch:
     def _look(self) -> dict[TopicPartition, Log]:
         paths = expand_paths(self._options.paths)
         self._options.mount(paths)
-        listings = list_partitions(paths, distinct=True, may_be_none=True)
+        listings = list_partitions(paths, self._options.choice, distinct=True, may_be_none=True)
         take = self._options.topics.take
         listings = [one for one in listings if take(one["topic"], one["partition"])]
         # The offsets of missing segments are known: they are losses only of ranges that include them.
@@ -85,7 +85,10 @@ class Watch:
         logs = {}
         for listing, surveys in zip(listings, self._surveys.survey(listings, LocalEngine()), strict=True):
             states = tuple(map(segment_state, listing["segments"]))
-            logs[states] = self._logs.get(states) or self._fold(listing, surveys)
+            known = self._logs.get(states)
+            if known is None or known.whole.plan["log_start_offset"] != log_start_of(listing):
+                known = self._fold(listing, surveys)
+            logs[states] = known
         self.unread = [f"{one['topic']}-{one['partition']}: {_description(one)}" for one in unread]
         self.unread += [f"{path}: {why}" for log in logs.values() for path, why in log.unreadable.items()]
         self._logs = {states: log for states, log in logs.items() if self._surveys.states >= {*states}}
@@ -105,7 +108,9 @@ class Watch:
             starts.append(whole.plan["first_offset"])
         parsed: list[Survey] = [json.loads(text) for text in surveys]
         unreadable = {one["segment"]["path"]: one["unreadable"] or "" for one in parsed if one["unreadable"]}
-        return Log(whole, min(starts, default=0), end, end if high is None else high, unreadable)
+        start = min(starts, default=0)
+        start = max(start, min(log_start_of(listing) or 0, end))
+        return Log(whole, start, end, end if high is None else high, unreadable)
 
 
 def _description(problem: Problem) -> str:

@@ -15,6 +15,7 @@ from magicbyte.jobs.lake.sums import RecordSum, RecordSums, TopicPartition
 from magicbyte.jobs.plan import Planned, Range
 from magicbyte.jobs.reading import ReadOptions
 from magicbyte.jobs.selecting import record_filter
+from magicbyte.listing import log_start_of
 from magicbyte.model import PartitionListing
 
 __all__ = ["ComparedPartition", "Comparison", "LogOfTable", "TableComparison"]
@@ -72,7 +73,7 @@ class LogOfTable:
             digests=True,
         )
         self._begins = {
-            (one["topic"], one["partition"]): one["segments"][0]["base_offset"]
+            (one["topic"], one["partition"]): max(one["segments"][0]["base_offset"], log_start_of(one) or 0)
             for one in listings
             if one["segments"]
         }

@@ -55,6 +55,7 @@ from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.reading import ReadOptions
 from magicbyte.jobs.typed import column_decoders
 from magicbyte.jobs.workspace import check_apart
+from magicbyte.listing import log_start_of
 from magicbyte.model import PartitionListing, PartitionPlan, PartitionReconciliation, Problem
 from magicbyte.storage.paths import is_url
 
@@ -306,7 +307,8 @@ def _gap(listing: PartitionListing, starts: Offsets, options: IngestOptions) -> 
     start = starts.get(_place(listing))
     if start is None or not listing["segments"]:
         return
-    begin = min(listing["segments"][0]["base_offset"], options.ranges.end_offset or _MOST)
+    begin = max(listing["segments"][0]["base_offset"], log_start_of(listing) or 0)
+    begin = min(begin, options.ranges.end_offset or _MOST)
     if begin > max(start, options.ranges.start_offset or 0):
         topic, partition = _place(listing)
         yield partition_problem(
