@@ -19,6 +19,7 @@ from magicbyte._core import (
 )
 from magicbyte.enums import DamageMode, IsolationLevel, fails_fast
 from magicbyte.errors import Error
+from magicbyte.listing import log_start_of
 from magicbyte.storage.mounts import mount
 from magicbyte.storage.paths import absolute, is_stored, local_path
 
@@ -643,7 +644,11 @@ class PartitionLog:
         from magicbyte.rescue import rescue
 
         self._check_open()
-        return rescue(self.path, max_decompressed_bytes=self._max_decompressed_bytes)
+        return rescue(
+            self.path,
+            max_decompressed_bytes=self._max_decompressed_bytes,
+            log_start_offset=log_start_of(self._listing),
+        )
 
     def _read(
         self,

@@ -127,6 +127,22 @@ def test_the_library(root: Path) -> None:
     assert {(one.topic, record.offset) for one in Log(root, EVERYTHING) for record in one.records()} == ALL
 
 
+def test_suspects_before_the_start_are_not_rescued(cli: Cli, root: Path, tmp_path: Path) -> None:
+    segment = root / "t-0" / f"{0:020}.log"
+    data = bytearray(segment.read_bytes())
+    # Two flipped bits in the last value of the first batch, which no repair explains.
+    end = len(batch(*range(10)))
+    data[end - 2] ^= 3
+    segment.write_bytes(data)
+    (found,) = PartitionLog(root / "t-0").rescue()
+    assert [one.offset for one in found.suspects] == list(range(5, 10))
+    cli("rescue", root / "t-0", tmp_path / "out", code=1)
+    report = json.loads((tmp_path / "out" / "rescue.json").read_text())
+    assert report["suspects"] == 5
+    cli("rescue", "--include-deleted-records", root / "t-0", tmp_path / "all", code=1)
+    assert json.loads((tmp_path / "all" / "rescue.json").read_text())["suspects"] == 10
+
+
 def test_histories_and_statistics(cli: Cli, root: Path) -> None:
     histories = {one["topic"]: one for one in cli.json("explain", root)["partitions"]}
     assert [(histories[name]["records"], histories[name]["deleted"]) for name in "tuw"] == [
