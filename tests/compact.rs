@@ -53,11 +53,12 @@ fn batch(builder: RecordsBuilder, base_offset: i64, pairs: &[Pair]) -> Vec<u8> {
 }
 
 fn plain(base_offset: i64, pairs: &[Pair]) -> Vec<u8> {
-    batch(RecordsBuilder::v2(Compression::None), base_offset, pairs)
+    batch(RecordsBuilder::v2(Compression::None).partition_leader_epoch(0), base_offset, pairs)
 }
 
 fn transactional(producer_id: i64, base_sequence: i32) -> RecordsBuilder {
-    RecordsBuilder::v2(Compression::None).producer(producer_id, 0, base_sequence).transactional()
+    let builder = RecordsBuilder::v2(Compression::None).partition_leader_epoch(0);
+    builder.producer(producer_id, 0, base_sequence).transactional()
 }
 
 fn marker(offset: i64, producer_id: i64, committed: bool) -> Vec<u8> {

@@ -26,7 +26,7 @@ const OPTIONS: HistoryOptions = HistoryOptions {
 
 fn segments(directory: &Path) -> Vec<SegmentHistory> {
     let listing = list_partition(directory, false).unwrap();
-    listing.segments.iter().map(|one| segment_history(one).unwrap()).collect()
+    listing.segments.iter().map(|one| segment_history(one, None).unwrap()).collect()
 }
 
 fn history(directory: &Path, options: HistoryOptions) -> PartitionHistory {

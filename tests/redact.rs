@@ -208,7 +208,7 @@ fn selected_records_are_redacted_by_number() {
     let source = root.join("t-0");
     let batches: Vec<Vec<u8>> = [0, 4]
         .map(|base_offset| {
-            let mut builder = RecordsBuilder::v2(Compression::Snappy);
+            let mut builder = RecordsBuilder::v2(Compression::Snappy).partition_leader_epoch(0);
             for offset in base_offset..base_offset + 4 {
                 builder.append(offset, 1, Some(b"k"), Some(b"v"), &[]).unwrap();
             }

@@ -51,7 +51,7 @@ fn batches_of(directory: &Path) -> Vec<Vec<u8>> {
 }
 
 fn plain(base_offset: i64, count: i64) -> Vec<u8> {
-    let mut builder = RecordsBuilder::v2(Compression::None);
+    let mut builder = RecordsBuilder::v2(Compression::None).partition_leader_epoch(0);
     for offset in base_offset..base_offset + count {
         builder.append(offset, 100 + offset, Some(b"key"), Some(b"value"), &[]).unwrap();
     }
@@ -182,17 +182,37 @@ fn what_an_older_magic_cannot_express_is_lost_and_counted() {
 fn only_the_leader_epoch_changes() {
     let source = data().join("v2_epochs");
     let target = scratch("rewrite-epoch").join("t-0");
-    let options = RewriteOptions { leader_epoch: Some(-1), ..Default::default() };
+    let options = RewriteOptions { leader_epoch: Some(7), ..Default::default() };
     rewrite(&source, &target, &options);
     let expected: Vec<Vec<u8>> = batches_of(&source)
         .into_iter()
         .map(|mut batch| {
-            batch[12..16].copy_from_slice(&(-1i32).to_be_bytes());
+            batch[12..16].copy_from_slice(&7i32.to_be_bytes());
             batch
         })
         .collect();
     assert_ne!(batches_of(&source), expected);
     assert_eq!(batches_of(&target), expected);
+    let refused = RewriteOptions { leader_epoch: Some(-1), ..Default::default() };
+    assert!(rewrite_chunks(&[], &target, 0, &refused).is_err());
+}
+
+/// A follower refuses a batch without a leader epoch.
+#[test]
+fn each_batch_gets_a_leader_epoch() {
+    let root = scratch("rewrite-no-epoch");
+    let source = root.join("t-0");
+    fs::create_dir_all(&source).unwrap();
+    let batches = [-1i32, 3, -1].into_iter().zip(0..).map(|(epoch, offset)| {
+        let mut batch = plain(offset, 1);
+        batch[12..16].copy_from_slice(&epoch.to_be_bytes());
+        batch
+    });
+    fs::write(source.join("00000000000000000000.log"), batches.collect::<Vec<_>>().concat()).unwrap();
+    rewrite(&source, &root.join("target-0"), &RewriteOptions::default());
+    let epochs: Vec<_> =
+        batches_of(&root.join("target-0")).iter().map(|batch| batch[12..16].to_vec()).collect();
+    assert_eq!(epochs, [0i32, 3, 3].map(|epoch| epoch.to_be_bytes().to_vec()));
 }
 
 #[test]

@@ -239,7 +239,7 @@ impl fmt::Debug for Piece {
 /// Every byte is in a batch of the history, or in a range that it lists as skipped.
 fn check_history(log: &PartitionLog, size: u64) {
     let segment = &log.listing().segments[0];
-    let found = segment_history(segment).unwrap();
+    let found = segment_history(segment, None).unwrap();
     assert_eq!(found.survey, survey_segment(segment).unwrap());
     assert_eq!(found.bins.iter().map(|bin| bin.batches).sum::<u64>(), found.survey.batches);
     let batches: u64 = found.bins.iter().map(|bin| bin.bytes).sum();

@@ -235,9 +235,11 @@ def convert(
         compression: the codec or its name; None keeps each batch's.
         level: the codec's level; None for Kafka's default.
         rebatch: pack the records of batches without a producer id into batches of up to this many bytes.
-        leader_epoch: of every batch; None keeps each batch's.
+        leader_epoch: of every batch; None keeps each batch's, and gives those without one that of the batch
+            before, or 0. For another cluster, use 0.
         segment_bytes: the largest size of a segment.
-        topic_ids: the id of each topic, for `partition.metadata`; without one, a broker creates that file.
+        topic_ids: the id of each topic in the cluster that `out` is for, for `partition.metadata`; otherwise
+            it is that of `sources`. The key "" stands for the only topic.
         choice: see the module, as the arguments after it.
         engine: where the tasks run.
         progress: where to report progress.
@@ -350,9 +352,10 @@ def compact(
     stable offset and without the last segment; everything else is copied. `sources` is only read, and `out`
     is published when everything is done.
 
-    Partitions of topics whose `cleanup.policy` is known to be `delete` are left out: it is read from
-    `__cluster_metadata` in `sources`, or from `topic_config`. Those whose policy is unknown are compacted if
-    all their records have keys.
+    Partitions of topics whose `cleanup.policy` does not include `compact` are left out: it is read from
+    `__cluster_metadata` in `sources`, or from `topic_config`. So are those that have the brokers' default,
+    which only `server.properties` tells. Where nothing is known about a topic, it is compacted if all its
+    records have keys.
 
     Args:
         sources: one path or several: a partition's directory, or a directory with partitions below it.
@@ -374,7 +377,8 @@ def compact(
         memory_bytes: for the maps of keys of all running tasks together; larger maps go to files next to
             `out`.
         mode: what happens at damage.
-        topic_ids: the id of each topic, for `partition.metadata`; without one, a broker creates that file.
+        topic_ids: the id of each topic in the cluster that `out` is for, for `partition.metadata`; otherwise
+            it is that of `sources`. The key "" stands for the only topic.
         topic_config: a JSON file with configs of topics, see `magicbyte.jobs.cluster.read_topic_config`.
         all_topics: compact topics whatever their `cleanup.policy`, and drop records without a key.
         max_decompressed_bytes: the limit for one batch, stored or decompressed; larger ones are damage.
@@ -444,7 +448,8 @@ def redact(
         tombstones: keep key, offset and timestamp of redacted records, but neither value nor headers.
         check: reread the output before it is published: it must contain none of the keys.
         mode: what happens at damage.
-        topic_ids: the id of each topic, for `partition.metadata`; without one, a broker creates that file.
+        topic_ids: the id of each topic in the cluster that `out` is for, for `partition.metadata`; otherwise
+            it is that of `sources`. The key "" stands for the only topic.
         max_decompressed_bytes: the limit for one batch, stored or decompressed; larger ones are damage.
         choice: which partitions to read.
         engine: where the tasks run; None for one thread per core.

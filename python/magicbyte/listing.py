@@ -12,7 +12,14 @@ from magicbyte.errors import Error
 if TYPE_CHECKING:
     from magicbyte.model import PartitionListing, Problem
 
-__all__ = ["ID_LENGTH", "checkpointed_epochs", "known_topic_id", "topic_id_of", "unread_segments"]
+__all__ = [
+    "ID_LENGTH",
+    "checkpointed_epochs",
+    "known_topic_id",
+    "log_start_of",
+    "topic_id_of",
+    "unread_segments",
+]
 
 ID_LENGTH = 22
 """Characters of the IDs of topics and remote segments."""
@@ -26,6 +33,13 @@ def unread_segments(listing: PartitionListing) -> list[Problem]:
         for problem in listing["problems"]
         if problem["segment"] is None or _core.is_segment_file(problem["segment"])
     ]
+
+
+def log_start_of(listing: PartitionListing) -> int | None:
+    """The log's start, if records before it are left out (`Listing::log_start_offset` in Rust)."""
+    checkpoints = listing["checkpoints"]
+    start = checkpoints["log_start_offset"] if checkpoints is not None else None
+    return None if start is None or start <= 0 or listing["include_deleted_records"] else start
 
 
 def topic_id_of(listing: PartitionListing) -> str | None:

@@ -19,6 +19,7 @@ from magicbyte._core import (
 )
 from magicbyte.enums import DamageMode, IsolationLevel, fails_fast
 from magicbyte.errors import Error
+from magicbyte.listing import log_start_of
 from magicbyte.storage.mounts import mount
 from magicbyte.storage.paths import absolute, is_stored, local_path
 
@@ -41,11 +42,13 @@ _COUNTS = (
     "quarantined_bytes",
     "tail_bytes",
     "outside_bytes",
+    "deleted_bytes",
     "announced",
     "rows",
     "control",
     "aborted",
     "outside",
+    "deleted",
 )
 """The sums that a summary shows."""
 
@@ -53,8 +56,8 @@ _COUNTS = (
 class Reconciliation:
     """The sums that prove that nothing was lost: see `magicbyte.model.PartitionReconciliation`.
 
-    `good_bytes + quarantined_bytes + tail_bytes + outside_bytes == size`, and
-    `rows + control + aborted + outside == announced`; `balanced` if both hold for every segment.
+    `good_bytes + quarantined_bytes + tail_bytes + outside_bytes + deleted_bytes == size`, and
+    `rows + control + aborted + outside + deleted == announced`; `balanced` if both hold for every segment.
     """
 
     __slots__ = ("sums",)
@@ -117,6 +120,11 @@ class Reconciliation:
         return self.sums["outside_bytes"]
 
     @property
+    def deleted_bytes(self) -> int:
+        """Bytes of good batches that end before the log's start."""
+        return self.sums["deleted_bytes"]
+
+    @property
     def announced(self) -> int:
         """Records announced by good batches."""
         return self.sums["announced"]
@@ -140,6 +148,11 @@ class Reconciliation:
     def outside(self) -> int:
         """Records outside the requested range or past the last stable offset."""
         return self.sums["outside"]
+
+    @property
+    def deleted(self) -> int:
+        """Records before the log's start, which a broker does not return."""
+        return self.sums["deleted"]
 
     @property
     def ignored(self) -> list[IgnoredFile]:
@@ -329,7 +342,8 @@ class PartitionLog:
     Opening lists the directory. Files are read when records are requested, block by block: memory is one
     block plus the largest batch, whatever the size of the log. Deleted, swapped and foreign files are
     listed in `ignored` and never read. A segment that cannot be read, or that is missing between two
-    others, is damage like any other.
+    others, is damage like any other. The log begins where the broker's `log-start-offset-checkpoint`, in the
+    directory above, says: older records were deleted, and a broker does not return them.
 
     Every call of `batches`, `records` or `to_arrow` is a read of its own, with its own problems; several
     can be under way at the same time. A log is also a context manager: once it is closed, it cannot be
@@ -342,6 +356,7 @@ class PartitionLog:
             options) or a path into an archive, such as `backup.tar/orders-0`.
         check_crcs: whether checksums are checked.
         max_decompressed_bytes: the limit for one batch, stored or decompressed.
+        include_deleted_records: whether records before the log's start are read, too.
         mode: FAILFAST raises an error at damage; PERMISSIVE leaves damaged batches out and reports them
             in `problems` of the iterator or stream.
 
@@ -358,11 +373,13 @@ class PartitionLog:
         *,
         check_crcs: bool = True,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        include_deleted_records: bool = False,
         mode: DamageMode = "FAILFAST",
     ) -> None:
         fails_fast(mode)  # raises for an unknown mode
         mount([path])
-        core = PartitionLogCore(absolute(path) if is_stored(path) else local_path(path))
+        place = absolute(path) if is_stored(path) else local_path(path)
+        core = PartitionLogCore(place, include_deleted_records=include_deleted_records)
         self._open(core, check_crcs, max_decompressed_bytes, mode)
         if not self._listing["segments"] and not self._listing["problems"]:
             _refuse_other_directories(self.path)
@@ -627,7 +644,11 @@ class PartitionLog:
         from magicbyte.rescue import rescue
 
         self._check_open()
-        return rescue(self.path, max_decompressed_bytes=self._max_decompressed_bytes)
+        return rescue(
+            self.path,
+            max_decompressed_bytes=self._max_decompressed_bytes,
+            log_start_offset=log_start_of(self._listing),
+        )
 
     def _read(
         self,

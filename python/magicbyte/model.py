@@ -131,6 +131,8 @@ class PartitionListing(TypedDict):
     state: DirectoryState
     checkpoints: PartitionCheckpoints | None
     """None if the directory above it has none, or was not read."""
+    include_deleted_records: bool
+    """Whether records before the log's start are read."""
     segments: list[Segment]
     sidecars: list[Sidecar]
     ignored: list[IgnoredFile]
@@ -253,6 +255,8 @@ class Chunk(TypedDict):
     """The largest offset that the segment can hold."""
     next_offset: int | None
     """The smallest offset that can follow the chunk, if anything follows."""
+    log_start_offset: int | None
+    """Records before this offset were deleted: a broker does not return them."""
     start_offset: int | None
     """Records before this offset are outside the requested range."""
     end_offset: int | None
@@ -285,10 +289,13 @@ class PartitionPlan(TypedDict):
     """Overlapping segments included."""
     problems: list[Problem]
     first_offset: int | None
+    """Of the first batch, or the log's start if that is greater."""
     next_offset: int | None
     """The offset after the last one in the log: Kafka's log end offset."""
     last_stable_offset: int | None
     """Where the first open transaction begins, or `next_offset`."""
+    log_start_offset: int | None
+    """The log's start, if records before it are left out."""
     aborted: list[tuple[int, int, int]]
     """(producer id, first offset, last offset) of every aborted transaction."""
     leader_epochs: list[LeaderEpoch]
@@ -317,6 +324,8 @@ class ChunkResult(TypedDict):
     end: int
     good_batches: int
     good_bytes: int
+    deleted_bytes: int
+    """Of good batches that end before the log's start, which are not counted above."""
     quarantined: list[ByteRange]
     """The first `LISTED`, then the first one of each other reason, and the last one."""
     quarantined_ranges: int
@@ -325,11 +334,13 @@ class ChunkResult(TypedDict):
     tail: ByteRange | None
     """`reason` is `zeros` or `partial_batch`."""
     announced: int
-    """Records announced by good batches: the sum of the next four."""
+    """Records announced by good batches: the sum of the next five."""
     rows: int
     control: int
     aborted: int
     outside: int
+    deleted: int
+    """Records before the log's start, which a broker does not return."""
     first_offset: int | None
     last_offset: int | None
     lost_offsets: int
@@ -368,6 +379,8 @@ class PartitionReconciliation(TypedDict):
     size: int
     good_batches: int
     good_bytes: int
+    deleted_bytes: int
+    """Of good batches that end before the log's start, which are not counted above."""
     quarantined_bytes: int
     tail_bytes: int
     outside_bytes: int
@@ -376,6 +389,10 @@ class PartitionReconciliation(TypedDict):
     control: int
     aborted: int
     outside: int
+    deleted: int
+    """Records before the log's start, which a broker does not return."""
+    log_start_offset: int | None
+    """The log's start, if records before it are left out."""
     first_offset: int | None
     last_offset: int | None
     missing_offsets: int
@@ -531,6 +548,10 @@ class PartitionHistory(TypedDict):
     batches: int
     records: int
     """According to the headers: records inside legacy wrappers are not counted."""
+    deleted: int
+    """Records of batches that end before the log's start, which are not counted above."""
+    log_start_offset: int | None
+    """The log's start, if records before it are left out."""
     first_offset: int | None
     next_offset: int | None
     last_stable_offset: int | None

@@ -71,12 +71,14 @@ def rescue(
     path: str | os.PathLike[str],
     *,
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
+    log_start_offset: int | None = None,
 ) -> Iterator[Rescued]:
     """Yields each quarantined range of a partition's segments. Writes nothing.
 
     Args:
         path: a partition directory, or a single segment file.
         max_decompressed_bytes: the limit for one batch, stored or decompressed.
+        log_start_offset: suspects before this offset are left out, since they were deleted.
 
     Raises:
         OSError: if a file cannot be read.
@@ -85,6 +87,7 @@ def rescue(
     0
 
     """
+    begin = -(1 << 63) if log_start_offset is None else log_start_offset
     listing: PartitionListing = json.loads(_core.list_partition(os.fspath(path)))
     for segment in listing["segments"]:
         survey = _core.survey_segment(json.dumps(segment))
@@ -97,5 +100,5 @@ def rescue(
                 message=message,
                 data=data,
                 repair=None if repair is None else Repair(*repair),
-                suspects=[Suspect(*suspect) for suspect in suspects],
+                suspects=[one for one in map(Suspect._make, suspects) if one.offset >= begin],
             )

@@ -205,7 +205,7 @@ impl ChunkDecoder {
                 self.reader.bad(data, error);
             }
         }
-        if self.options.batches_table {
+        if self.options.batches_table && !self.reader.chunk().is_deleted(batch.last_offset()) {
             self.table.push(self.reader.chunk(), &batch, decoded);
         }
     }
@@ -235,7 +235,8 @@ impl ChunkDecoder {
             counts.first_offset.get_or_insert(record.offset());
             counts.last_offset = Some(record.offset());
             counts.announced += 1;
-            if !reader.in_range(record.offset()) || (has_times && !times.has(&record)) {
+            if reader.leaves_out(record.offset(), &mut counts) {
+            } else if has_times && !times.has(&record) {
                 counts.outside += 1;
             } else if collect {
                 columns.push(&record);

@@ -42,7 +42,9 @@ pub fn chunk_cost(chunk: Chunk, max_decompressed_bytes: usize) -> LogResult<Chun
         let batch = data.batch();
         match batch_cost(&batch, &reader, &mut decompressor) {
             Ok((tally, counts)) => {
-                *magics.entry(batch.magic()).or_default() += tally;
+                if !reader.chunk().is_deleted(batch.last_offset()) {
+                    *magics.entry(batch.magic()).or_default() += tally;
+                }
                 reader.good(&data, batch.last_offset(), disposition, counts);
             }
             Err(error) => reader.bad(&data, &error),
@@ -64,7 +66,7 @@ fn batch_cost(
         counts.first_offset.get_or_insert(record.offset());
         counts.last_offset = Some(record.offset());
         counts.announced += 1;
-        counts.outside += u64::from(!reader.in_range(record.offset()));
+        reader.leaves_out(record.offset(), &mut counts);
     })?;
     Ok((tally, counts))
 }

@@ -40,6 +40,9 @@ pub struct Chunk {
     pub max_offset: i64,
     /// The smallest offset that can follow the chunk, if anything does.
     pub next_offset: Option<i64>,
+    /// The log's start, if records before it are to be left out.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub log_start_offset: Option<i64>,
     /// The first requested offset.
     pub start_offset: Option<i64>,
     /// The requested offsets end before this one.
@@ -49,6 +52,11 @@ pub struct Chunk {
 }
 
 impl Chunk {
+    /// Whether the offset is before the log's start.
+    pub(crate) fn is_deleted(&self, offset: i64) -> bool {
+        self.log_start_offset.is_some_and(|start| offset < start)
+    }
+
     /// Whether only some of its offsets were requested.
     pub(crate) fn is_limited(&self) -> bool {
         self.start_offset.is_some() || self.end_offset.is_some()
@@ -74,6 +82,7 @@ impl Chunk {
             expected_offset: base,
             max_offset: MAX_OFFSET,
             next_offset: None,
+            log_start_offset: None,
             start_offset: None,
             end_offset: None,
             aborted: Vec::new(),

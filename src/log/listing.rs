@@ -18,6 +18,7 @@ use crate::log::storage::file_info::{FileInfo, Found, Other, ends_the_run, unrea
 use crate::log::storage::sidecars::{read_sidecar, sidecar_problem};
 use crate::log::unnamed::base_offset_of_content;
 use crate::sidecar::leader_epoch_checkpoint::parse_leader_epoch_checkpoint;
+use crate::sidecar::offset_checkpoint::{LOG_START_OFFSET_CHECKPOINT, offset_in_checkpoint};
 use crate::sidecar::partition_metadata::parse_partition_metadata;
 use crate::sidecar::producer_snapshot::parse_producer_snapshot;
 
@@ -127,6 +128,10 @@ pub struct Listing {
     /// What the broker's checkpoints say about the partition, if the caller has read them: they are in the
     /// parent directory.
     pub checkpoints: Option<PartitionCheckpoints>,
+    /// Whether records before the log's start are read, which a broker does not return
+    /// (`log-start-offset-checkpoint`).
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub include_deleted_records: bool,
     /// Segments, in offset order.
     pub segments: Vec<Segment>,
     /// Sidecars, in name order.
@@ -202,6 +207,43 @@ impl Listing {
     fn has_renames(&self) -> bool {
         let is_swap = |one: &IgnoredFile| one.reason == IgnoreReason::Swap;
         self.ignored.iter().any(is_swap) || self.missing_segments().next().is_some()
+    }
+
+    /// The offset that reading begins at, if the broker's checkpoint says so: records before it were deleted
+    /// (`DeleteRecords`), although their segment is still there.
+    #[must_use]
+    pub fn log_start_offset(&self) -> Option<i64> {
+        let named = self.checkpoints.and_then(|checkpoints| checkpoints.log_start_offset);
+        // A broker takes the first segment's base offset if that is greater.
+        named.filter(|&offset| offset > 0 && !self.include_deleted_records)
+    }
+
+    /// Reads where the log starts, from the directory that the partition's is in. A checkpoint that cannot be
+    /// read is a problem, and says nothing, as to a broker.
+    pub(crate) fn read_log_start(&mut self) {
+        let path = Path::new(&self.path);
+        let is_file = self.segments.iter().any(|one| one.path == self.path);
+        let directory = if is_file { path.parent() } else { Some(path) };
+        if self.state != DirectoryState::Current {
+            return;
+        }
+        let Some(parent) = directory.and_then(Path::parent) else { return };
+        let path = parent.join(LOG_START_OFFSET_CHECKPOINT);
+        let (kind, message) = match read_sidecar(&path) {
+            Ok(None) => return,
+            Ok(Some(data)) => {
+                let text = String::from_utf8_lossy(&data);
+                match offset_in_checkpoint(&text, &self.topic, self.partition) {
+                    Ok(offset) => {
+                        self.checkpoints.get_or_insert_default().log_start_offset = offset;
+                        return;
+                    }
+                    Err(error) => (error.kind().name(), error.to_string()),
+                }
+            }
+            Err(error) => sidecar_problem(&error),
+        };
+        self.add_problem(None, kind, format!("{}: {message}", path.display()));
     }
 
     fn sort(&mut self) {

@@ -26,9 +26,11 @@ pub(super) struct PyPartitionLog(PartitionLog);
 #[pymethods]
 impl PyPartitionLog {
     #[new]
-    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+    #[pyo3(signature = (path, *, include_deleted_records = false))]
+    fn new(py: Python<'_>, path: PathBuf, include_deleted_records: bool) -> PyResult<Self> {
         panics::here();
-        PartitionLog::open(&path).map(Self).map_err(|e| log_to_py(py, &e))
+        let log = PartitionLog::open(&path).map_err(|e| log_to_py(py, &e))?;
+        Ok(Self(log.include_deleted_records(include_deleted_records)))
     }
 
     #[doc = docs::log!(PartitionLogCore.of_listing)]

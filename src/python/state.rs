@@ -28,9 +28,14 @@ use crate::state::{leader_epochs, transactions};
 
 #[doc = docs::steps!(segment_history)]
 #[pyfunction]
-pub(super) fn segment_history(py: Python<'_>, segment: &str) -> PyResult<String> {
+#[pyo3(signature = (segment, *, log_start_offset = None))]
+pub(super) fn segment_history(
+    py: Python<'_>,
+    segment: &str,
+    log_start_offset: Option<i64>,
+) -> PyResult<String> {
     let segment = parse(segment)?;
-    let history = py.detach(|| history::segment_history::segment_history(&segment));
+    let history = py.detach(|| history::segment_history::segment_history(&segment, log_start_offset));
     to_json(&history.map_err(|e| log_to_py(py, &e))?)
 }
 

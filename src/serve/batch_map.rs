@@ -45,7 +45,7 @@ impl BatchMap {
     /// # Errors
     /// If no file can be opened or memory is exhausted.
     pub(super) fn of(chunk: &Chunk) -> io::Result<Self> {
-        let start_offset = chunk.start_offset.unwrap_or(i64::MIN);
+        let start_offset = chunk.start_offset.max(chunk.log_start_offset).unwrap_or(i64::MIN);
         let mut expected = chunk.expected_offset;
         let mut decompressor = Decompressor::new();
         let mut reader =
@@ -56,7 +56,7 @@ impl BatchMap {
             // Only after damage is a wrapper's first offset worth its decompression.
             let first = reader.follows_damage().then(|| batch.base_offset(&mut decompressor).ok());
             reader.pass(first.flatten(), batch.last_offset());
-            // The batches that an earlier segment has, too, and those of aborted transactions.
+            // The batches that an earlier segment has, too, deleted ones, and those of aborted transactions.
             if batch.last_offset() >= start_offset && disposition != Disposition::Aborted {
                 map.add(&batch, data.position(), expected);
             }

@@ -181,10 +181,14 @@ impl Directory {
         if shared.follow {
             let mut listing = list_partition(Path::new(&state.listing.path), false).map_err(io_error)?;
             state.listed = Instant::now();
-            if let Some(view) = state.view.as_ref().filter(|_| listing.segments == state.listing.segments) {
+            listing.checkpoints = state.listing.checkpoints;
+            listing.include_deleted_records = state.listing.include_deleted_records;
+            listing.read_log_start();
+            let is_same = listing.segments == state.listing.segments
+                && listing.log_start_offset() == state.listing.log_start_offset();
+            if let Some(view) = state.view.as_ref().filter(|_| is_same) {
                 return Ok(Arc::clone(view));
             }
-            listing.checkpoints = state.listing.checkpoints;
             state.listing = listing;
         }
         let mut known = std::mem::take(&mut state.surveys);

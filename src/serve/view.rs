@@ -85,7 +85,8 @@ impl View {
         let log_end = end.map_or(log_end, |end| end.min(log_end));
         let first_segment = plan.segments.first().map_or(log_end, |first| first.segment.base_offset);
         let start = plan.first_offset.map_or(first_segment, |first| first.min(first_segment)).max(0);
-        let last_stable_offset = last_stable_offset(first_unstable_offset(&surveys), log_end);
+        let start = plan.log_start_offset.map_or(start, |log_start| log_start.max(start)).min(log_end);
+        let last_stable_offset = last_stable_offset(first_unstable_offset(&surveys), log_end).max(start);
         let log_end = if options.read_committed_only { last_stable_offset } else { log_end };
         // Their batches are left out already.
         let aborted = if options.read_committed_only { Vec::new() } else { plan.aborted.clone() };
@@ -116,8 +117,8 @@ impl Slot {
 
     /// Whether the map is that of this chunk, too: a growing segment has the same first chunks.
     fn is_of(&self, chunk: &Chunk) -> bool {
-        fn bytes(chunk: &Chunk) -> (u64, u64, i64, Option<i64>) {
-            (chunk.start, chunk.end, chunk.expected_offset, chunk.start_offset)
+        fn bytes(chunk: &Chunk) -> (u64, u64, i64, Option<i64>, Option<i64>) {
+            (chunk.start, chunk.end, chunk.expected_offset, chunk.start_offset, chunk.log_start_offset)
         }
         bytes(&self.chunk) == bytes(chunk)
             && is_same_file(self.chunk.version.as_deref(), chunk.version.as_deref())

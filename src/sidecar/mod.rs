@@ -1,6 +1,7 @@
 //! Reading and writing the files beside a segment. These functions work on bytes and open no files.
 
 pub(crate) mod leader_epoch_checkpoint;
+pub(crate) mod offset_checkpoint;
 pub(crate) mod offset_index;
 pub(crate) mod partition_metadata;
 pub(crate) mod producer_snapshot;

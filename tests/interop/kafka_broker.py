@@ -83,6 +83,7 @@ class Tools:
 
     _CLASSES = {
         "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+        "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
         "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
         "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
         "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",

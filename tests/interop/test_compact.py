@@ -18,6 +18,7 @@ import pytest
 from cleaner_logs import MINUTE, START, LogMaker
 from kafka_broker import Broker, java
 from magicbyte import _core
+from magicbyte.convert import set_partition_leader_epoch
 from magicbyte.jobs.compact import DAY_MS, CompactOptions, compact_partitions
 from magicbyte.jobs.engines import LocalEngine
 
@@ -69,24 +70,31 @@ def place(tmp_path: Path) -> Iterator[Path]:
         yield Path(path)
 
 
-def batch_facts(batch: Any) -> object:
-    """The bytes, or for codecs with varying output the header and the records."""
+def batch_facts(batch: Any, epoch: int) -> object:
+    """The bytes, or for codecs with varying output the header and the records, with this leader epoch."""
+    data = batch.to_bytes() if batch.magic < 2 else set_partition_leader_epoch(batch.to_bytes(), epoch)
     if batch.compression in EXACT or batch.record_count == 0:
-        return batch.to_bytes()
+        return data
     records = [
         (r.offset, r.timestamp, r.key_bytes, r.value_bytes, r.headers_raw, r.attributes) for r in batch
     ]
-    data = batch.to_bytes()
     # Offset, leader epoch and magic; then everything from the attributes to the count.
     return data[:8], data[12:17], data[21:61], records
 
 
 def segments(directory: Path) -> dict[str, list[object]]:
-    """The batches of each segment."""
-    return {
-        log.name: [batch_facts(batch) for batch in magicbyte.read_batches(log.read_bytes())]
-        for log in sorted(directory.glob("*.log"))
-    }
+    """The batches of each segment.
+
+    What Kafka's cleaner makes of magic 0 and 1 has no leader epoch. Ours has that of the batch before, or 0.
+    """
+    found: dict[str, list[object]] = {}
+    for log in sorted(directory.glob("*.log")):
+        epoch, batches = 0, found.setdefault(log.name, [])
+        for batch in magicbyte.read_batches(log.read_bytes()):
+            if batch.magic == 2 and batch.partition_leader_epoch >= 0:
+                epoch = batch.partition_leader_epoch
+            batches.append(batch_facts(batch, epoch))
+    return found
 
 
 def positions(directory: Path) -> dict[str, list[int]]:

@@ -38,6 +38,12 @@ def topic(name: str, number: int) -> bytes:
     return b"\1\2\0" + compact_bytes(name) + bytes([number] * 16) + b"\0"
 
 
+def partition_record(number: int) -> bytes:
+    """Partition 0 of the topic with this id, on broker 0."""
+    replicas = b"\2" + bytes(4)
+    return b"\1\3\0" + bytes(4) + bytes([number] * 16) + replicas * 2 + b"\1\1" + bytes(12) + b"\0"
+
+
 def config(name: str, key: str, value: str, kind: int = 2) -> bytes:
     return b"\1\4\0" + bytes([kind]) + b"".join(map(compact_bytes, (name, key, value))) + b"\0"
 
@@ -109,3 +115,54 @@ def test_impossible_configs_are_refused(tmp_path: Path, cli: Cli, value: str) ->
 def test_offsets_are_always_compacted(tmp_path: Path, cli: Cli) -> None:
     shutil.copytree(KAFKA / "consumer_offsets_0", tmp_path / "in" / "__consumer_offsets-0")
     assert cli.json("compact", "--all", tmp_path / "in", tmp_path / "out")["counts"]["superseded"] > 0
+
+
+@pytest.mark.parametrize("policy", ["", " ", "delete"])
+def test_a_topic_that_keeps_everything_is_left_out(tmp_path: Path, cli: Cli, policy: str) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    partition(source / "orders-0", b"a", b"a", b"b")
+    file = tmp_path / "topics.json"
+    file.write_text(json.dumps({"orders": {"cleanup.policy": policy}}))
+    cli("compact", "--topic-config", file, source, out, code=2)
+    assert "nothing to compact: orders-0: cleanup.policy=" in cli.error
+    assert not out.exists()
+
+
+def test_an_empty_policy_comes_before_the_default_of_the_brokers(tmp_path: Path, cli: Cli) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    for name in ("keepall-0", "inherits-0"):
+        partition(source / name, b"a", b"a", b"a")
+    metadata(
+        source / "__cluster_metadata-0",
+        topic("keepall", 1),
+        topic("inherits", 2),
+        partition_record(1),
+        partition_record(2),
+        config("keepall", "cleanup.policy", ""),
+        config("", "log.cleanup.policy", "compact", kind=4),
+    )
+    policies = {
+        one["topic"]: (one["cleanup_policy"], one["policy_from"])
+        for one in cli.json("topics", source)["topics"]
+    }
+    assert policies == {"keepall": ("", "topic"), "inherits": ("compact", "broker")}
+    assert "(empty)" in cli("topics", source)
+    report = cli.json("compact", "--all", source, out)
+    assert [one["topic"] for one in report["written"]] == ["inherits"]
+    assert {one["topic"]: one["reason"] for one in report["left_out"]}["keepall"] == (
+        "cleanup.policy=(empty) (topic)"
+    )
+
+
+def test_a_default_that_only_the_brokers_know_is_unknown(tmp_path: Path, cli: Cli) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    partition(source / "orders-0", b"a", b"a", b"b")
+    metadata(source / "__cluster_metadata-0", topic("orders", 1), partition_record(1))
+    (orders,) = cli.json("topics", source)["topics"]
+    assert (orders["cleanup_policy"], orders["policy_from"]) == (None, "default")
+    assert "unknown" in cli("topics", source)
+    cli("compact", "--topic", "orders", source, out, code=2)
+    assert "orders-0: cleanup.policy is the brokers' default" in cli.error
+    file = tmp_path / "topics.json"
+    file.write_text(json.dumps({"orders": {"cleanup.policy": "compact"}}))
+    assert cli.json("compact", "--topic-config", file, source, out)["written"]

@@ -36,6 +36,9 @@ def root(tmp_path: Path) -> Path:
     )
     shutil.copytree(KAFKA / "v2_none", root / "events-3", ignore=shutil.ignore_patterns("rebuilt", "*.json*"))
     (root / "meta.properties").write_text("#\nnode.id=7\nversion=1\ncluster.id=abc\ndirectory.id=def\n")
+    for directory in ("orders-0", "events-3"):
+        metadata = f"version: 0\ntopic_id: {'A' * 22}"
+        (root / directory / "partition.metadata").write_text(metadata)
     write_checkpoint(root, "replication-offset-checkpoint", {("orders", 0): RECORDS})
     return root
 

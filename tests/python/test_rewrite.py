@@ -123,13 +123,13 @@ def test_small_segments_and_any_engine_give_the_same_bytes(tmp_path: Path) -> No
     assert rows(tmp_path / "one/v2_txn-0", "read_committed") == rows(source, "read_committed")
 
 
-def test_a_topic_id_is_written_if_given(tmp_path: Path) -> None:
+def test_a_topic_id_is_written_if_known(tmp_path: Path) -> None:
     topic_id = "AAAAAAAAAAAAAAAAAAAAAQ"
     convert(KAFKA / "v2_none", tmp_path / "with", topic_ids={"v2_none": topic_id})
     metadata = (tmp_path / "with/v2_none-0/partition.metadata").read_text()
     assert metadata == f"version: 0\ntopic_id: {topic_id}"
-    convert(KAFKA / "v2_none", tmp_path / "without")
-    assert not (tmp_path / "without/v2_none-0/partition.metadata").exists()
+    convert(KAFKA / "v1_none", tmp_path / "without")
+    assert not (tmp_path / "without/v1_none-0/partition.metadata").exists()
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:

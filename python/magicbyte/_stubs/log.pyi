@@ -11,7 +11,7 @@ from magicbyte._stubs.batches import LegacyBatch, RecordBatch
 class PartitionLogCore:
     """A partition's directory."""
 
-    def __new__(cls, path: str) -> Self: ...
+    def __new__(cls, path: str, *, include_deleted_records: bool = False) -> Self: ...
     @staticmethod
     def of_listing(listing: str) -> PartitionLogCore:
         """Of a PartitionListing as JSON, whose files may be in several directories."""

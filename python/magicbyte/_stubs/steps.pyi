@@ -60,8 +60,10 @@ class SurveyInParts:
     def __iter__(self) -> Self: ...
     def __next__(self) -> tuple[int, bool, str]: ...
 
-def segment_history(segment: str) -> str:
-    """Scans the batch headers of a Segment for its survey and its part of the partition's history."""
+def segment_history(segment: str, *, log_start_offset: int | None = None) -> str:
+    """Scans the batch headers of a Segment for its survey and its part of the partition's history. Batches
+    that end before the log's start are only counted.
+    """
 
 def partition_history(
     listing: str,

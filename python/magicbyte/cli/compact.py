@@ -112,9 +112,10 @@ def compact(
     """Compact the partitions at and below SRC into OUT: only the last record of each key is kept.
 
     A topic is compacted if its cleanup.policy includes compact, by __cluster_metadata in SRC or by
-    --topic-config. Partitions of other topics are left out of OUT, and named. If the policy is unknown, a
-    record without a key shows that the topic is not a compacted one, since Kafka refuses such records there:
-    the command then refuses to start. --all-topics compacts everything but __cluster_metadata.
+    --topic-config. Partitions of other topics are left out of OUT, and named, and so are those with the
+    brokers' default, which only server.properties has. If nothing is known about a topic, a record without a
+    key shows that it is not a compacted one, since Kafka refuses such records there: the command then refuses
+    to start. --all-topics compacts everything but __cluster_metadata.
 
     The rules are those of Kafka's cleaner. Tombstones and transaction markers are removed after their
     retention time, aborted records and records without a key at once. Offsets, sequences, leader epochs and

@@ -42,6 +42,8 @@ def figures_of(history: PartitionHistory) -> list[tuple[str, str, str]]:
         ("problems", "problems", history["problem_count"] + history["skipped_count"]),
     ]
     figures = [(name, title, f"{number:,}") for name, title, number in numbers]
+    if history["deleted"]:
+        figures.insert(4, ("deleted", "records before the log's start", f"{history['deleted']:,}"))
     if first is not None and end is not None:
         figures.insert(4, ("offsets", "offsets", f"{first:,} to {end - 1:,}"))
     return figures

@@ -14,6 +14,7 @@ import click
 from magicbyte import _core
 from magicbyte.errors import Error
 from magicbyte.internal_topics.decode import DECODERS
+from magicbyte.jobs.choice import ONLY_TOPIC
 
 __all__ = [
     "BYTES",
@@ -277,25 +278,26 @@ def leader_epoch(command: F) -> F:
     """`--leader-epoch`"""
     return click.option(
         "--leader-epoch",
-        type=Number(-1, (1 << 31) - 1),
-        show_default="each batch's own",
+        type=Number(0, (1 << 31) - 1),
+        show_default="each batch's own; 0 if it has none",
         metavar="EPOCH",
-        help="The leader epoch of every batch written. A broker warns of epochs above"
-        " its own: for another cluster give -1, no epoch.",
+        help="The leader epoch of every batch written. Followers refuse epochs above that of the partition:"
+        " for another cluster give 0.",
     )(command)
 
 
 _WRITES_METADATA = (
-    "Write partition.metadata with this id; may be repeated. Without it the broker writes its own."
+    "The topic's id in the cluster that OUT is for, for partition.metadata; may be repeated. ID alone is that"
+    " of the only topic."
 )
 
 
-def topic_ids(help_text: str = _WRITES_METADATA) -> Callable[[F], F]:
-    """`--topic-id`"""
+def topic_ids(help_text: str = _WRITES_METADATA, *, default: str | None = "that of SRC") -> Callable[[F], F]:
+    """`--topic-id`; with a default, an ID can be given without its topic."""
 
     def parse(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-        pairs = [value.partition("=") for value in values]
-        if not all(topic and topic_id for topic, _, topic_id in pairs):
+        pairs = [value.rpartition("=") for value in values]
+        if not all(topic_id and (topic if equals else default) for topic, equals, topic_id in pairs):
             raise click.BadParameter("expected TOPIC=ID")
         for _, _, topic_id in pairs:
             # Checked here: the file is written only at the end of the job.
@@ -305,7 +307,7 @@ def topic_ids(help_text: str = _WRITES_METADATA) -> Callable[[F], F]:
                 raise click.BadParameter(
                     f"{topic_id!r} is not a topic id: 22 characters of URL-safe base64"
                 ) from None
-        return {topic: topic_id for topic, _, topic_id in pairs}
+        return {topic or ONLY_TOPIC: topic_id for topic, _, topic_id in pairs}
 
     return click.option(
         "--topic-id",
@@ -313,6 +315,7 @@ def topic_ids(help_text: str = _WRITES_METADATA) -> Callable[[F], F]:
         multiple=True,
         metavar="TOPIC=ID",
         callback=parse,
+        show_default=default or False,
         help=help_text,
     )
 

@@ -48,14 +48,16 @@ _COLUMNS = {
     "aborted": "aborted",
     "control": "control",
     "outside": "outside",
+    "deleted": "deleted",
     "tail_bytes": "tail",
     "outside_bytes": "bytes outside",
+    "deleted_bytes": "bytes deleted",
     "missing_offsets": "missing offsets",
 }
 """By importance: a narrow terminal shows the first ones."""
 _ALWAYS = ("rows", "size", "good_batches", "segments")
 """Columns that are shown even if they are 0 in all rows."""
-_BYTES = {"size", "quarantined_bytes", "tail_bytes", "outside_bytes"}
+_BYTES = {"size", "quarantined_bytes", "tail_bytes", "outside_bytes", "deleted_bytes"}
 _SORTS: dict[str, Callable[[_Sums], Any]] = {
     "problems": lambda one: (-one["problems"], one["balanced"]),
     "name": lambda one: 0,
@@ -123,14 +125,21 @@ def print_overview(
     _print_rows(by, [*shown, {"name": "total", **total}], total)
     print_left_out(by, len(rows) - len(shown))
     print_line()
+    deleted = (
+        f" + {total['deleted']:,} before the log's start, which a broker does not return"
+        if total["deleted"]
+        else ""
+    )
+    deleted_bytes = f" + {total['deleted_bytes']:,} deleted" if total["deleted_bytes"] else ""
     outside = f" + {total['outside_bytes']:,} outside the range" if total["outside_bytes"] else ""
     print_line(
         f"bytes    {total['size']:,} = {total['good_bytes']:,} good"
-        f" + {total['quarantined_bytes']:,} quarantined + {total['tail_bytes']:,} tail{outside}"
+        f" + {total['quarantined_bytes']:,} quarantined + {total['tail_bytes']:,} tail"
+        f"{outside}{deleted_bytes}"
     )
     print_line(
         f"records  {total['announced']:,} = {total['rows']:,} rows + {total['control']:,} control"
-        f" + {total['aborted']:,} aborted + {total['outside']:,} outside the range"
+        f" + {total['aborted']:,} aborted + {total['outside']:,} outside the range{deleted}"
     )
     if is_terminal():
         seconds = time.monotonic() - _STARTED
@@ -203,9 +212,11 @@ _PIPE_ORDER = (
     "control",
     "aborted",
     "outside",
+    "deleted",
     "quarantined_bytes",
     "tail_bytes",
     "outside_bytes",
+    "deleted_bytes",
     "missing_offsets",
     "lost_offsets",
     "problems",

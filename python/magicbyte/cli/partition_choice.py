@@ -184,6 +184,7 @@ def options(*, prefer: bool = False) -> Callable[[F], F]:
             include_future: bool,
             include_stray: bool,
             include_deleted: bool,
+            include_deleted_records: bool,
             preferred: tuple[str, ...] = (),
             **others: Any,
         ) -> Any:
@@ -194,6 +195,7 @@ def options(*, prefer: bool = False) -> Callable[[F], F]:
                 exclude_internal=exclude_internal,
                 partitions=frozenset().union(*partitions),
                 states=frozenset(name for name, included in states.items() if included),  # type: ignore[misc]
+                include_deleted_records=include_deleted_records,
                 prefer=preferred,
             )
             return command(choice=chosen, **others)
@@ -216,6 +218,12 @@ preferred_copy = click.option(
 )
 # In the reverse order of --help.
 _CHOICE = [
+    click.option(
+        "--include-deleted-records",
+        is_flag=True,
+        help="Read records before a log's start (log-start-offset-checkpoint), too, which a broker does not"
+        " return.",
+    ),
     click.option("--include-deleted", is_flag=True, help="Read logs that the broker was deleting, too."),
     click.option(
         "--include-stray",

@@ -11,6 +11,7 @@ from magicbyte.cli.tables import print_table
 from magicbyte.cli.terminal import print_line
 
 if TYPE_CHECKING:
+    from magicbyte.jobs.carried import Carried
     from magicbyte.jobs.clean import CleanReport
     from magicbyte.jobs.redact_preview import RedactionPreview
     from magicbyte.jobs.rewrite import RewriteReport
@@ -52,6 +53,7 @@ def print_rewrite(report: RewriteReport, out: str) -> None:
         lost = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in one["losses"].items())
         if lost:
             print_line(f"{one['topic']}-{one['partition']} lost: {lost}")
+    _print_carried(report["written"])
     for problem in report["problems"][:_PROBLEMS_SHOWN]:
         print_line(f"{problem['kind']}  {problem['topic']}-{problem['partition']}: {problem['message']}")
 
@@ -93,6 +95,7 @@ def print_clean(report: CleanReport, out: str) -> None:
         print_line(f"{other['topic']}-{other['partition']} is left out: {other['reason']}")
     if (more := len(report["left_out"]) - _PROBLEMS_SHOWN) > 0:
         print_line(f"... and {more:,} more (--json has all)")
+    _print_carried(report["written"])
     for one in report["written"]:
         for redacted in one["redacted"]:
             place = f"{one['topic']}-{one['partition']}/{redacted['segment']}"
@@ -109,6 +112,23 @@ def print_clean(report: CleanReport, out: str) -> None:
                 print_line(f"keys also occur in {where}: {count:,}")
     for problem in report["problems"][:_PROBLEMS_SHOWN]:
         print_line(f"{problem['kind']}  {problem['topic']}-{problem['partition']}: {problem['message']}")
+
+
+def _print_carried(written: Sequence[Carried]) -> None:
+    """Prints where logs start that begin before, and which partitions have no `partition.metadata`."""
+    for one in written:
+        if one["log_start_offset"] is not None:
+            print_line(
+                f"{one['topic']}-{one['partition']} starts at offset {one['log_start_offset']} by OUT's "
+                "log-start-offset-checkpoint, which a broker needs beside it: records before it were deleted"
+            )
+    without = [f"{one['topic']}-{one['partition']}" for one in written if one["topic_id"] is None]
+    if without:
+        more = f" and {len(without) - _PROBLEMS_SHOWN:,} more" if len(without) > _PROBLEMS_SHOWN else ""
+        print_line(
+            f"no partition.metadata, since the topic's id is unknown: {', '.join(without[:_PROBLEMS_SHOWN])}"
+            f"{more}. A KRaft broker sets such a directory aside as stray: give --topic-id"
+        )
 
 
 _ELSEWHERE = {

@@ -77,7 +77,7 @@ def _found(sources: Sequence[str], choice: PartitionChoice) -> tuple[list[Partit
                 listings += list_partitions([source], choice)
                 directories.append(source)
             else:
-                listings.append(list_segment_file(source))
+                listings.append(list_segment_file(source, choice))
         except OSError as error:
             code = PROBLEMS
             print_problem(f"magicbyte: {error}")

@@ -31,8 +31,9 @@ def topics(sources: tuple[str, ...], choice: PartitionChoice, topic_config: str 
     those that have directories, and nothing is known about their policy but what --topic-config says.
 
     The policy is followed by its source: file (--topic-config), topic (its own config), broker (the brokers'
-    dynamic config), kafka (internal topics), or default. The last is Kafka's default, delete: a broker's
-    server.properties may say otherwise, which no log directory tells.
+    dynamic config), kafka (internal topics), or default. The last means that only the brokers'
+    server.properties has the policy, which no log directory tells: it is unknown. An empty policy keeps
+    everything.
 
     --json also has the leader, replicas and in-sync replicas of each partition, and whether it is in SRC.
 
@@ -72,7 +73,7 @@ def _row(topic: Topic) -> list[object]:
         len(partitions),
         sum(one["here"] for one in partitions),
         max(replicas, default=None),
-        topic["cleanup_policy"] or "unknown",
+        "unknown" if topic["cleanup_policy"] is None else topic["cleanup_policy"] or "(empty)",
         topic["policy_from"],
         ", ".join(f"{name}={value}" for name, value in shown) or None,
     ]

@@ -53,7 +53,7 @@ class _Wire(click.Command):
     type=options.Number(1, 65_535),
     help="Read only connections to this port; may be repeated.",
 )
-@options.topic_ids("The id of a topic that the capture does not name; may be repeated.")
+@options.topic_ids("The id of a topic that the capture does not name; may be repeated.", default=None)
 @click.option(
     "--json", "as_json", is_flag=True, help="Print every exchange in full, one JSON document a line."
 )

@@ -55,6 +55,7 @@ class Totals(TypedDict):
     size: int
     good_batches: int
     good_bytes: int
+    deleted_bytes: int
     quarantined_bytes: int
     tail_bytes: int
     outside_bytes: int
@@ -63,6 +64,7 @@ class Totals(TypedDict):
     control: int
     aborted: int
     outside: int
+    deleted: int
     missing_offsets: int
     lost_offsets: int
     null_timestamps: int
@@ -118,12 +120,14 @@ def total_of(partitions: Sequence[PartitionReconciliation]) -> Totals:
         good_bytes=sum(one["good_bytes"] for one in partitions),
         quarantined_bytes=sum(one["quarantined_bytes"] for one in partitions),
         tail_bytes=sum(one["tail_bytes"] for one in partitions),
+        deleted_bytes=sum(one["deleted_bytes"] for one in partitions),
         outside_bytes=sum(one["outside_bytes"] for one in partitions),
         announced=sum(one["announced"] for one in partitions),
         rows=sum(one["rows"] for one in partitions),
         control=sum(one["control"] for one in partitions),
         aborted=sum(one["aborted"] for one in partitions),
         outside=sum(one["outside"] for one in partitions),
+        deleted=sum(one["deleted"] for one in partitions),
         missing_offsets=sum(one["missing_offsets"] for one in partitions),
         lost_offsets=sum(one["lost_offsets"] for one in partitions),
         null_timestamps=sum(one["null_timestamps"] for one in partitions),

@@ -12,7 +12,10 @@ from magicbyte.jobs.failure import RefusedError
 from magicbyte.model import DirectoryState, PartitionListing
 from magicbyte.storage.paths import absolute
 
-__all__ = ["EVERYTHING", "PartitionChoice"]
+__all__ = ["EVERYTHING", "ONLY_TOPIC", "PartitionChoice"]
+
+ONLY_TOPIC = ""
+"""Stands for the only topic that a job reads, where a caller may leave out its name."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class PartitionChoice:
     """Numbers of partitions; none for all."""
     states: frozenset[DirectoryState] = frozenset()
     """States of directories to read in addition to `current` and `remote`."""
+    include_deleted_records: bool = False
+    """Whether to read records before a log's start, which a broker does not return (`DeleteRecords`)."""
     prefer: tuple[str, ...] = ()
     """Directories whose copy of a partition is read if there are several."""
 

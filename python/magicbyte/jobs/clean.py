@@ -21,6 +21,13 @@ from magicbyte import _core
 from magicbyte.enums import DamageMode, fails_fast
 from magicbyte.errors import Error
 from magicbyte.jobs.accounting import SegmentsWritten, Totals, problems_of, reconcile_plans, total_of
+from magicbyte.jobs.carried import (
+    Carried,
+    carried_ids,
+    carried_start,
+    emptied_segment,
+    log_start_checkpoint,
+)
 from magicbyte.jobs.cleanup_policy import LeftOut
 from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.failure import JobError
@@ -28,7 +35,7 @@ from magicbyte.jobs.outputs import partitions_output
 from magicbyte.jobs.partitions import Inputs, SkippedDirectory, refuse_unread
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions, target_bytes
 from magicbyte.jobs.progress import Progress, format_bytes
-from magicbyte.model import Chunk, PartitionListing, PartitionReconciliation, Problem
+from magicbyte.model import Chunk, PartitionReconciliation, Problem
 
 __all__ = [
     "CheckResult",
@@ -86,11 +93,9 @@ class Redacted(TypedDict):
     """How many records are in the other runs."""
 
 
-class CleanedPartition(TypedDict):
+class CleanedPartition(Carried):
     """The output for one partition."""
 
-    topic: str
-    partition: int
     clean_until: int
     """The offset after the last one that was cleaned, where a broker's cleaner continues."""
     counts: Counts
@@ -276,6 +281,7 @@ def clean(
     `options` and `left_out` are for the report; `files` returns the text of further files for `out`, by name.
     """
     listings = inputs.listings
+    ids = carried_ids(inputs, topic_ids)
     if fails_fast(mode):
         refuse_unread(listings)
     with partitions_output(out, inputs.paths) as output:
@@ -293,8 +299,10 @@ def clean(
         results = [[result for one in of_log for result in one["results"]] for of_log in cleaned]
         partitions = reconcile_plans(plans, results)
         written = [
-            _finish(output.target(listing), listing, compaction, of_log, topic_ids)
-            for listing, compaction, of_log in zip(listings, compactions, cleaned, strict=True)
+            _finish(output.target(one.listing), directory, one, compaction, of_log, ids)
+            for one, directory, compaction, of_log in zip(
+                plans, directories, compactions, cleaned, strict=True
+            )
         ]
         report = CleanReport(
             magicbyte=_core.__version__,
@@ -313,7 +321,7 @@ def clean(
         )
         targets = {f"{one['topic']}-{one['partition']}": output.target(one) for one in listings}
         report["check"] = passes.check(targets, report, engine, progress)
-        output.commit(report, files(report))
+        output.commit(report, {**files(report), **log_start_checkpoint(written)})
     return report
 
 
@@ -385,15 +393,17 @@ def _second_pass(
 
 def _finish(
     target: str,
-    listing: PartitionListing,
+    directory: str,
+    planned: Planned,
     compaction: Compaction,
     cleaned: Sequence[_Cleaned],
-    topic_ids: dict[str, str],
+    ids: Mapping[str, str],
 ) -> CleanedPartition:
-    segments = [segment for task in cleaned for segment in task["segments"]]
+    listing, topic_id = planned.listing, ids.get(planned.plan["topic"])
+    segments = emptied_segment(planned.plan, directory)
+    segments = segments or [segment for task in cleaned for segment in task["segments"]]
     if segments:
         try:
-            topic_id = topic_ids.get(listing["topic"])
             _core.finish_partition(target, segments, topic_id=topic_id, epochs_of=listing["path"])
         except ValueError as error:
             # Segments that overlap because of forged headers, or an invalid topic id.
@@ -401,6 +411,8 @@ def _finish(
     return CleanedPartition(
         topic=listing["topic"],
         partition=listing["partition"],
+        topic_id=topic_id,
+        log_start_offset=carried_start(planned.plan, target),
         clean_until=compaction["clean_until"],
         counts=_sum([task["counts"] for task in cleaned]),
         redacted=[one for task in cleaned for one in task["redacted"]],
@@ -425,4 +437,5 @@ def _adds_up(source: PartitionReconciliation, written: CleanedPartition) -> bool
         + counts["markers"]
         + counts["redacted"]
     )
-    return source["balanced"] and counts["kept"] + dropped == source["announced"] - source["outside"]
+    read = source["announced"] - source["outside"] - source["deleted"]
+    return source["balanced"] and counts["kept"] + dropped == read

@@ -61,10 +61,13 @@ def select(
         reason = None
         if topic == CLUSTER_METADATA:
             reason = "Kafka replaces this log by snapshots, it is never compacted"
-        elif not all_topics and policy is None:
+        elif not all_topics and policy is None and source is None:
             unknown.append(listing)
+        elif not all_topics and policy is None:
+            reason = "cleanup.policy is the brokers' default, which only their server.properties has: name it"
+            reason += " with --topic-config"
         elif not all_topics and "compact" not in re.split(r"\s*,\s*", (policy or "").strip()):
-            reason = f"cleanup.policy={policy} ({source})"
+            reason = f"cleanup.policy={policy or '(empty)'} ({source})"
         if reason is None:
             chosen.append(listing)
         else:

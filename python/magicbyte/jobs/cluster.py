@@ -55,21 +55,26 @@ class Cluster:
 
     def config(self, topic: str, name: str) -> str | None:
         """A config that was set for a topic or, as their default, for the brokers."""
-        return self.configs(topic).get(name) or self.broker_configs.get(_SYNONYMS.get(name, name))
+        configs = self.configs(topic)
+        return configs[name] if name in configs else self.broker_configs.get(_SYNONYMS.get(name, name))
 
     def policy(self, topic: str) -> tuple[str | None, str | None]:
-        """A topic's `cleanup.policy`, and where it is from: see `jobs.topics.Topic.policy_from`."""
-        if policy := self.given.get(topic, {}).get(_POLICY):
-            return policy, "file"
-        if policy := self.state.topic_configs(topic).get(_POLICY):
-            return policy, "topic"
+        """A topic's `cleanup.policy`, and where it is from: see `jobs.topics.Topic.policy_from`.
+
+        The empty policy is one too: such a topic keeps everything (KIP-1161).
+        """
+        for configs, source in (
+            (self.given.get(topic, {}), "file"),
+            (self.state.topic_configs(topic), "topic"),
+        ):
+            if _POLICY in configs:
+                return configs[_POLICY], source
         if topic in _COMPACTED:
             return "compact", "kafka"
         if topic not in self.state.names:
             return None, None
-        if policy := self.broker_configs.get(_SYNONYMS[_POLICY]):
-            return policy, "broker"
-        return "delete", "default"
+        policy = self.broker_configs.get(_SYNONYMS[_POLICY])
+        return policy, "default" if policy is None else "broker"
 
 
 def read_topic_config(path: str | os.PathLike[str]) -> TopicConfigs:
@@ -99,9 +104,9 @@ def _checked(path: str, topic: str, configs: object) -> dict[str, str]:
         if not isinstance(value, str | int) or isinstance(value, bool):
             raise RefusedError(f"{path}: {topic}: {name}: expected text or a number")
         checked[name] = str(value)
-    words = [word.strip() for word in checked.get(_POLICY, "delete").split(",")]
-    if not {*words} <= {"compact", "delete"}:
-        raise RefusedError(f"{path}: {topic}: {_POLICY}: expected compact, delete or both")
+    policy = checked.get(_POLICY, "").strip()
+    if policy and not {word.strip() for word in policy.split(",")} <= {"compact", "delete"}:
+        raise RefusedError(f"{path}: {topic}: {_POLICY}: expected compact, delete, both or nothing")
     return checked
 
 

@@ -83,7 +83,7 @@ class CompactOptions:
     mode: DamageMode = "PERMISSIVE"
     """Whether a bad batch is quarantined or ends the job with an error."""
     topic_ids: dict[str, str] = field(default_factory=dict)
-    """The id of each topic, for `partition.metadata`; without one, a broker creates that file."""
+    """The id of each topic, for `partition.metadata`; otherwise it is that of the source."""
     topic_config: TopicConfigs = field(default_factory=dict)
     """Configs by topic and name, before those in the cluster's metadata."""
     all_topics: bool = False

@@ -17,6 +17,7 @@ from magicbyte.jobs.moving import ATTEMPTS, look_again, of_each_segment
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import count_of, target_bytes
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
+from magicbyte.listing import log_start_of
 from magicbyte.model import PartitionHistory, PartitionListing, Segment
 
 __all__ = [
@@ -32,8 +33,8 @@ DEFAULT_TRANSACTION_MAX_TIMEOUT_MS = 15 * 60_000
 _BINS = 320
 
 
-def _segment_histories(segments: list[Segment]) -> list[str]:
-    return [_core.segment_history(json.dumps(segment)) for segment in segments]
+def _segment_histories(segments: list[tuple[Segment, int | None]]) -> list[str]:
+    return [_core.segment_history(json.dumps(segment), log_start_offset=start) for segment, start in segments]
 
 
 def explain(
@@ -113,14 +114,14 @@ def partition_histories(
 
 def _scan(listings: Sequence[PartitionListing], engine: Engine, progress: Progress) -> list[list[str]]:
     """The core's history of each segment of each listing, as JSON text."""
-    segments = [segment for listing in listings for segment in listing["segments"]]
-    sizes = [segment["size"] for segment in segments]
+    segments = [(segment, log_start_of(listing)) for listing in listings for segment in listing["segments"]]
+    sizes = [segment["size"] for segment, _ in segments]
     groups = list(group_by_size(segments, sizes, target_bytes(sum(sizes), engine.parallelism)))
     results = engine.map(
         _segment_histories,
         groups,
         name=f"magicbyte explain: {count_of(len(segments), 'segment')}",
-        sizes=[sum(segment["size"] for segment in group) for group in groups],
+        sizes=[sum(segment["size"] for segment, _ in group) for group in groups],
         progress=progress,
     )
     texts = (text for result in results for text in result)

@@ -13,6 +13,7 @@ from typing import TypedDict, TypeVar
 
 from magicbyte import _core
 from magicbyte.errors import Error
+from magicbyte.internal_topics.names import CLUSTER_METADATA
 from magicbyte.jobs.problems import partition_problem
 from magicbyte.log_dir import (
     CLEAN_SHUTDOWN,
@@ -38,7 +39,9 @@ __all__ = [
     "absent_partition",
     "is_log_dir",
     "log_dir_reports",
+    "note_missing_ids",
     "read_log_dir",
+    "read_log_starts",
 ]
 
 K = TypeVar("K")
@@ -50,6 +53,7 @@ _CHECKPOINTS = {
     "high_watermark": REPLICATION_OFFSET_CHECKPOINT,
 }
 _MISSING = "partition_missing"
+_PARTITION_METADATA = "partition.metadata"
 _Name = tuple[str, int]
 
 
@@ -98,6 +102,8 @@ class LogDir:
     cluster_id: str | None
     directory_id: str | None
     clean_shutdown: bool
+    is_kraft: bool
+    """Whether `meta.properties` is that of a KRaft broker (version 1)."""
     checkpoints: dict[_Name, PartitionCheckpoints]
     absent: list[PartitionListing]
     """Partitions that the checkpoints or the cluster's metadata name and that have no directory."""
@@ -141,7 +147,8 @@ def read_log_dir(path: str, listings: Iterable[PartitionListing]) -> LogDir:
         if os.path.dirname(listing["path"]) == path:
             name = listing["topic"], listing["partition"]
             there.add(name)
-            if listing["state"] == "current":
+            # A broker has the log or its future copy in a directory, and its checkpoints speak of that one.
+            if listing["state"] in ("current", "future"):
                 listing["checkpoints"] = checkpoints.get(name)
     broker_id = meta.get("node.id", meta.get("broker.id", ""))
     return LogDir(
@@ -150,6 +157,7 @@ def read_log_dir(path: str, listings: Iterable[PartitionListing]) -> LogDir:
         cluster_id=meta.get("cluster.id"),
         directory_id=meta.get("directory.id"),
         clean_shutdown=_is_there(os.path.join(path, CLEAN_SHUTDOWN)),
+        is_kraft=meta.get("version") == "1",
         checkpoints=checkpoints,
         absent=[
             absent_partition(path, name, own, "the broker's checkpoints name the partition")
@@ -167,6 +175,32 @@ def _has_log(path: str, name: _Name) -> bool:
         return not is_stored(path) and _core.is_partition(os.path.basename(directory), os.listdir(directory))
     except OSError:
         return False
+
+
+def note_missing_ids(log_dirs: Iterable[LogDir], listings: Iterable[PartitionListing]) -> None:
+    """Gives a problem to each partition of a KRaft broker that has no `partition.metadata`.
+
+    A broker that starts takes such a log for that of a deleted topic (`LogManager.isStrayKraftReplica`).
+    """
+    kraft = {one.path for one in log_dirs if one.is_kraft}
+    for listing in listings:
+        files = {one["file"] for one in (*listing["sidecars"], *listing["ignored"])}
+        if (
+            os.path.dirname(listing["path"]) in kraft
+            and listing["state"] == "current"
+            and listing["topic"] != CLUSTER_METADATA
+            and listing["segments"]
+            and _PARTITION_METADATA not in files
+        ):
+            problem = partition_problem(
+                listing["topic"],
+                listing["partition"],
+                "topic_id_missing",
+                "there is no partition.metadata: a KRaft broker sets the directory aside as stray when it "
+                "starts, and serves an empty partition in its place",
+            )
+            problem["segment"] = _PARTITION_METADATA
+            listing["problems"].append(problem)
 
 
 def _is_there(path: str) -> bool:
@@ -190,11 +224,47 @@ def absent_partition(
         partition=partition,
         state="current",
         checkpoints=checkpoints,
+        include_deleted_records=False,
         segments=[],
         sidecars=[],
         ignored=[],
         problems=[problem],
     )
+
+
+def read_log_starts(listings: Iterable[PartitionListing], log_dirs: Container[str]) -> None:
+    """Gives listings whose broker's directory is not one of `log_dirs` the starts of their logs.
+
+    Only the partition itself is a source then. A checkpoint that cannot be read is a problem of the listing.
+    """
+    known: dict[str, dict[_Name, int] | str] = {}
+    for listing in listings:
+        segments = listing["segments"]
+        path = listing["path"]
+        directory = os.path.dirname(path) if [one["path"] for one in segments] == [path] else path
+        parent = os.path.dirname(directory)
+        if parent in log_dirs or listing["state"] != "current":
+            continue
+        if parent not in known:
+            known[parent] = _log_starts(parent)
+        starts = known[parent]
+        if isinstance(starts, str):
+            name = listing["topic"], listing["partition"]
+            listing["problems"].append(partition_problem(*name, "invalid_sidecar", starts))
+        elif (start := starts.get((listing["topic"], listing["partition"]))) is not None:
+            listing["checkpoints"] = PartitionCheckpoints(
+                log_start_offset=start, recovery_point=None, high_watermark=None
+            )
+
+
+def _log_starts(path: str) -> dict[_Name, int] | str:
+    """The log start offsets in a directory, or why they cannot be read."""
+    try:
+        return read_offset_checkpoint(os.path.join(path, LOG_START_OFFSET_CHECKPOINT))
+    except FileNotFoundError:
+        return {}
+    except (Error, OSError) as error:
+        return str(error)
 
 
 def log_dir_reports(

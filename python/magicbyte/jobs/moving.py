@@ -60,6 +60,7 @@ def look_again(listing: PartitionListing, doubted: Doubted) -> PartitionListing:
     except OSError:
         return listing
     now["checkpoints"] = _checkpoints(listing, now)
+    now["include_deleted_records"] = listing["include_deleted_records"]
     changed = list(_state(listing, listing, doubted)) != list(_state(now, listing, doubted))
     return now if changed else listing
 

@@ -18,7 +18,7 @@ from magicbyte.jobs.assignments import add_assigned
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.foreign_files import foreign_below, foreign_format
-from magicbyte.jobs.log_dirs import LogDir, is_log_dir, read_log_dir
+from magicbyte.jobs.log_dirs import LogDir, is_log_dir, read_log_dir, read_log_starts
 from magicbyte.jobs.remote_segments import join_remote
 from magicbyte.jobs.retention import excuse_what_a_broker_deleted
 from magicbyte.jobs.workspace import COMPLETE, UNFINISHED, is_unfinished
@@ -298,8 +298,9 @@ def find_inputs(
     with listed_once(sources):
         found = _find(sources)
         all_listings = join_remote(_list_all(found.directories))
-        all_listings += map(list_segment_file, found.files)
+        all_listings += [list_segment_file(file, choice) for file in found.files]
         log_dirs = [read_log_dir(path, all_listings) for path in found.log_dirs]
+        _note_log_starts(all_listings, found.log_dirs, choice)
         excuse_what_a_broker_deleted(log_dirs, all_listings)
     if assigned:
         add_assigned(log_dirs, all_listings)
@@ -430,14 +431,23 @@ def refuse_unread(listings: Iterable[PartitionListing]) -> None:
             raise CorruptRecordError(f"{path}: {problem['message']}", problem["kind"])
 
 
+def _note_log_starts(
+    listings: Sequence[PartitionListing], log_dirs: Collection[str], choice: PartitionChoice
+) -> None:
+    read_log_starts([one for one in listings if one["checkpoints"] is None], log_dirs)
+    for one in listings:
+        one["include_deleted_records"] = choice.include_deleted_records
+
+
 def list_directory(path: str) -> PartitionListing:
     """Lists one partition directory; its segments are pinned at their current sizes."""
     return cast(PartitionListing, json.loads(_core.list_partition(path)))
 
 
-def list_segment_file(path: str) -> PartitionListing:
+def list_segment_file(path: str, choice: PartitionChoice = EVERYTHING) -> PartitionListing:
     """Lists a single file, which may have any name, as if it were its whole partition."""
     listing = list_directory(absolute(path))
+    _note_log_starts([listing], (), choice)
     if not listing["segments"]:
         what = foreign_format(path)
         if what is not None:

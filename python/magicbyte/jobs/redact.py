@@ -74,7 +74,7 @@ class RedactOptions:
     mode: DamageMode = "PERMISSIVE"
     """Whether a bad batch is quarantined or ends the job with an error."""
     topic_ids: dict[str, str] = field(default_factory=dict)
-    """The id of each topic, for `partition.metadata`; without one, a broker creates that file."""
+    """The id of each topic, for `partition.metadata`; otherwise it is that of the source."""
 
 
 def redact_partitions(

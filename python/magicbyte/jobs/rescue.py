@@ -15,7 +15,7 @@ from magicbyte.jobs.output import PartitionsOutput
 from magicbyte.jobs.outputs import partitions_output
 from magicbyte.jobs.partitions import Inputs, SkippedDirectory, find_inputs
 from magicbyte.jobs.workspace import sync_tree
-from magicbyte.listing import unread_segments
+from magicbyte.listing import log_start_of, unread_segments
 from magicbyte.model import Problem
 from magicbyte.rescue import Rescued, Suspect, rescue
 
@@ -99,7 +99,11 @@ def _rescue(inputs: Inputs, output: PartitionsOutput | None, max_decompressed_by
         report["problems"] += unread_segments(listing)
         if not listing["segments"]:
             continue
-        found = rescue(listing["path"], max_decompressed_bytes=max_decompressed_bytes)
+        found = rescue(
+            listing["path"],
+            max_decompressed_bytes=max_decompressed_bytes,
+            log_start_offset=log_start_of(listing),
+        )
         if output is not None:
             found = _saving(found, output.target(listing))
         for rescued in found:

@@ -11,21 +11,23 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, TypedDict, cast
 
 from magicbyte import _core
 from magicbyte.jobs.accounting import SegmentsWritten, Totals, problems_of, reconcile_plans, total_of
+from magicbyte.jobs.carried import Carried, carried_ids, carried_start, log_start_checkpoint
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine, group_by_size
+from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.moving import ATTEMPTS, doubted_by_results, look_again
 from magicbyte.jobs.outputs import partitions_output
 from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
-from magicbyte.model import Chunk, PartitionListing, PartitionReconciliation, Problem
+from magicbyte.model import Chunk, PartitionReconciliation, Problem
 
 __all__ = ["RewriteOptions", "RewriteReport", "Written", "rewrite"]
 
@@ -43,8 +45,9 @@ class RewriteOptions:
     rebatch: int | None = None
     """Pack the records of batches without a producer id into batches of up to this many bytes."""
     leader_epoch: int | None = None
-    """The leader epoch of every batch; None keeps each batch's. A broker warns about epochs above its own:
-    for another cluster, use -1, which means that there is none."""
+    """The leader epoch of every batch; None keeps each batch's, and batches without an epoch get that of the
+    batch before them, or 0. Followers refuse epochs above that of the partition: for another cluster, use 0.
+    """
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
     """The limit for one batch, stored or decompressed."""
     segment_bytes: int = 128 << 20
@@ -54,14 +57,12 @@ class RewriteOptions:
     index_interval_bytes: int = 4096
     """Bytes of log between two index entries."""
     topic_ids: dict[str, str] = field(default_factory=dict)
-    """The id of each topic, for `partition.metadata`; without one, a broker creates that file."""
+    """The id of each topic, for `partition.metadata`; otherwise it is that of the source."""
 
 
-class Written(TypedDict):
+class Written(Carried):
     """The output for one partition."""
 
-    topic: str
-    partition: int
     records: int
     batches: int
     size: int
@@ -125,8 +126,14 @@ def rewrite(
         RefusedError: if there is nothing to read, a partition is found twice, or `out` is not empty.
 
     """
+    if options.leader_epoch is not None and options.leader_epoch < 0:
+        raise RefusedError(
+            f"leader epoch {options.leader_epoch}: followers refuse batches without an epoch; for another "
+            "cluster, use 0"
+        )
     inputs = find_inputs(sources, choice, distinct=True)
     listings = inputs.listings
+    ids = carried_ids(inputs, options.topic_ids)
     with partitions_output(out, inputs.paths) as directory:
         plans = plan_partitions(listings, engine, chunk_bytes=options.segment_bytes, progress=progress)
         staging = [str(_core.begin_partition(directory.target(listing))) for listing in listings]
@@ -151,9 +158,10 @@ def rewrite(
             + [_core.set_aside(chunk, "truncated") for chunk in dropped]
             for of_partition, (_, dropped) in zip(rewritten, kept, strict=True)
         ]
-        written = []
-        for listing, of_partition in zip(listings, rewritten, strict=True):
-            written.append(_finish(directory.target(listing), listing, of_partition, options))
+        written = [
+            _finish(directory.target(one.listing), one, of_partition, ids)
+            for one, of_partition in zip(plans, rewritten, strict=True)
+        ]
         partitions = reconcile_plans(plans, results)
         report = RewriteReport(
             magicbyte=_core.__version__,
@@ -166,7 +174,7 @@ def rewrite(
             written=written,
             **problems_of(plans, rewritten),
         )
-        directory.commit(report)
+        directory.commit(report, log_start_checkpoint(written))
     return report
 
 
@@ -252,14 +260,18 @@ def _rewrite_task(task: _Task, options: RewriteOptions) -> str:
 
 
 def _finish(
-    target: str, listing: PartitionListing, rewritten: Sequence[_Rewritten], options: RewriteOptions
+    target: str, planned: Planned, rewritten: Sequence[_Rewritten], ids: Mapping[str, str]
 ) -> Written:
+    plan = planned.plan
     segments = [segment for task in rewritten for segment in task["segments"]]
+    topic_id = ids.get(plan["topic"])
     if segments:
-        _core.finish_partition(target, segments, topic_id=options.topic_ids.get(listing["topic"]))
+        _core.finish_partition(target, segments, topic_id=topic_id)
     return Written(
-        topic=listing["topic"],
-        partition=listing["partition"],
+        topic=plan["topic"],
+        partition=plan["partition"],
+        topic_id=topic_id,
+        log_start_offset=carried_start(plan, target),
         records=sum(task["records"] for task in rewritten),
         batches=sum(task["batches"] for task in rewritten),
         size=sum(task["size"] for task in rewritten),
@@ -273,7 +285,7 @@ def _finish(
 
 
 def _adds_up(source: PartitionReconciliation, written: Written) -> bool:
-    read = source["announced"] - source["outside"]
+    read = source["announced"] - source["outside"] - source["deleted"]
     # Magic 0 and 1 have no control batches.
     dropped = source["control"] if "control_batches" in written["losses"] else 0
     return source["balanced"] and written["records"] == read - dropped

@@ -11,7 +11,7 @@ import os
 import shutil
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -144,8 +144,12 @@ def _is_topic(name: str) -> bool:
     return legal and 0 < len(name) < 250 and name not in (".", "..")
 
 
-def commit_rows(path: str, staging: str, parts: Sequence[Part]) -> None:
+def commit_rows(
+    path: str, staging: str, parts: Sequence[Part], topic_ids: Mapping[str, str] | None = None
+) -> None:
     """Publishes what the tasks wrote as partitions below `path`: all of them, or none after a failure.
+
+    `topic_ids` has the IDs of topics for `partition.metadata`; a KRaft broker sets aside what has none.
 
     `reconciliation-JOB.json` next to them has the number of rows that were written, and of records and bytes
     that a reader finds in the files. It is published last: if it is missing, the job was killed during its
@@ -174,9 +178,10 @@ def commit_rows(path: str, staging: str, parts: Sequence[Part]) -> None:
             for part in of_partition
             for summary in part.segments
         ]
-        _core.finish_partition(target, summaries)
+        topic_id = (topic_ids or {}).get(topic)
+        _core.finish_partition(target, summaries, topic_id=topic_id)
         rows = sum(part.rows for part in of_partition)
-        written.append(_Unpublished(topic, partition, target, rows))
+        written.append(_Unpublished(topic, partition, target, rows, topic_id))
     report = _reconciliation(written)
     if not report["balanced"]:
         raise JobError(f"not every row can be read back, nothing is published: {json.dumps(report)}")
@@ -213,6 +218,7 @@ class _Unpublished:
     directory: str
     rows: int
     """Rows that were given to the writers."""
+    topic_id: str | None
 
 
 def _reconciliation(written: Sequence[_Unpublished]) -> dict[str, object]:
@@ -227,6 +233,7 @@ def _reconciliation(written: Sequence[_Unpublished]) -> dict[str, object]:
             {
                 "topic": one.topic,
                 "partition": one.partition,
+                "topic_id": one.topic_id,
                 "rows": one.rows,
                 "records": found["rows"],
                 "size": found["size"],

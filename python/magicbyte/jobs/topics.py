@@ -39,10 +39,11 @@ class Topic(TypedDict):
     topic: str
     topic_id: str | None
     cleanup_policy: str | None
-    """None if it is unknown."""
+    """None if it is unknown; empty if the topic keeps everything."""
     policy_from: str | None
     """`file` (the user's), `topic` (its own config), `broker` (the brokers' dynamic config), `kafka` (an
-    internal topic, always compacted) or `default` (Kafka's default, unless `server.properties` has another).
+    internal topic, always compacted) or `default` (the brokers' default, which only their `server.properties`
+    has, so that the policy is unknown). None if nothing tells.
     """
     configs: dict[str, str]
     """What was set for the topic, the user's file included."""

@@ -14,7 +14,7 @@ from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.decode_partitions import SMALL_TASK, decode_partitions
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.lake.sums import NullTimes, RecordSums
-from magicbyte.jobs.log_dirs import LogDirReport, log_dir_reports
+from magicbyte.jobs.log_dirs import LogDirReport, log_dir_reports, note_missing_ids
 from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.plan import DecodeTask, Planned, all_offsets
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
@@ -96,6 +96,7 @@ def verify(
     if table is not None:
         check_column_limit("max_decompressed_bytes", max_decompressed_bytes)
     inputs = find_inputs(sources, choice, distinct=table is not None, assigned=True)
+    note_missing_ids(inputs.log_dirs, inputs.listings)
     log = None if table is None else _log_of(table, inputs.listings, max_decompressed_bytes)
     plans, checked = decode_partitions(
         lambda: partial(

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from magicbyte import _core
 from magicbyte.enums import DamageMode, IsolationLevel, PayloadType
+from magicbyte.jobs.choice import PartitionChoice
 from magicbyte.jobs.columns import BATCH_METADATA, INVALID_COLUMNS, KAFKA_COLUMNS, RECORDS_WITH_METADATA
 from magicbyte.jobs.typed import UNTYPED, TypedColumns
 from magicbyte.schemas.decoding import TYPED_COLUMNS, SchemaFormat
@@ -50,6 +51,7 @@ QUERY_OPTIONS = (
     "startingTimestamp",
     "isolationLevel",
     "failOnDataLoss",
+    "includeDeletedRecords",
     "mode",
     "minPartitions",
     "maxRecordsPerPartition",
@@ -169,6 +171,8 @@ class Options:
     fail_on_data_loss: bool
     """Whether a query fails if offsets that it requests are gone."""
     max_decompressed_bytes: int
+    choice: PartitionChoice
+    """Which records of the partitions count; `topics` has which partitions are read."""
     storage: StorageOptions
     encryption_keys: tuple[EncryptionKey, ...]
 
@@ -282,6 +286,9 @@ def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Optio
         max_records_per_partition=_positive("maxRecordsPerPartition", get("maxRecordsPerPartition")),
         fail_on_data_loss=_flag("failOnDataLoss", get("failOnDataLoss"), "true"),
         max_decompressed_bytes=_column_limit(get("maxDecompressedBytes")),
+        choice=PartitionChoice(
+            include_deleted_records=_flag("includeDeletedRecords", get("includeDeletedRecords"))
+        ),
         storage=StorageOptions(
             {
                 name.removeprefix(_STORAGE_PREFIX): value

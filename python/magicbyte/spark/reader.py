@@ -56,7 +56,7 @@ class MagicbyteReader(DataSourceReader):
         """
         paths = expand_paths(self._options.paths)
         self._options.mount(paths)
-        listings = self._choose(list_partitions(paths, distinct=True))
+        listings = self._choose(list_partitions(paths, self._options.choice, distinct=True))
         if fails_fast(self._options.mode):
             refuse_unread(listings)
         # The number of executor cores is unknown here, so this machine's is used instead. If that matters,

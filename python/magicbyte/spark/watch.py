@@ -14,7 +14,7 @@ from magicbyte.jobs.kept_surveys import KeptSurveys, SegmentState, segment_state
 from magicbyte.jobs.lineage import LogLineage, epochs_of
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Planned, Range, plan_surveyed
-from magicbyte.listing import checkpointed_epochs, topic_id_of, unread_segments
+from magicbyte.listing import checkpointed_epochs, log_start_of, topic_id_of, unread_segments
 from magicbyte.model import PartitionListing, Problem, Survey
 from magicbyte.spark.offsets import TopicPartition, log_end, log_start
 from magicbyte.spark.options import Options
@@ -81,7 +81,7 @@ class Watch:
     def _look(self) -> dict[TopicPartition, Log]:
         paths = expand_paths(self._options.paths)
         self._options.mount(paths)
-        listings = list_partitions(paths, distinct=True, may_be_none=True)
+        listings = list_partitions(paths, self._options.choice, distinct=True, may_be_none=True)
         take = self._options.topics.take
         listings = [one for one in listings if take(one["topic"], one["partition"])]
         # The offsets of missing segments are known: they are losses only of ranges that include them.
@@ -91,7 +91,10 @@ class Watch:
         logs = {}
         for listing, surveys in zip(listings, self._surveys.survey(listings, LocalEngine()), strict=True):
             states = tuple(map(segment_state, listing["segments"]))
-            logs[states] = self._logs.get(states) or self._fold(listing, surveys)
+            known = self._logs.get(states)
+            if known is None or known.whole.plan["log_start_offset"] != log_start_of(listing):
+                known = self._fold(listing, surveys)
+            logs[states] = known
         self.unread = [f"{one['topic']}-{one['partition']}: {_description(one)}" for one in unread]
         self.unread += [f"{path}: {why}" for log in logs.values() for path, why in log.unreadable.items()]
         self._logs = {states: log for states, log in logs.items() if self._surveys.states >= {*states}}
@@ -128,7 +131,8 @@ class Watch:
             epochs_of(whole.plan, checkpointed_epochs(listing["path"])),
             end if high is None else high,
         )
-        return Log(whole, log_start(whole), lineage, end, unreadable)
+        start = max(log_start(whole), min(log_start_of(listing) or 0, end))
+        return Log(whole, start, lineage, end, unreadable)
 
 
 def _description(problem: Problem) -> str:

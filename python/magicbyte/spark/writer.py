@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from magicbyte import _core
 from magicbyte.enums import Compression
 from magicbyte.jobs.rows import COLUMNS, Part, RowsOptions, commit_rows, staging_in, write_rows
 from magicbyte.spark.options import OptionError, known_options
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WRITE_OPTIONS", "MagicbyteWriter", "Written"]
 
-WRITE_OPTIONS = ("path", "topic", "compression", "level", "batchBytes", "segmentBytes")
+WRITE_OPTIONS = ("path", "topic", "compression", "level", "batchBytes", "segmentBytes", "topicIds")
 _CODECS = {codec.name.lower(): codec.value for codec in Compression} | {"uncompressed": 0}
 _TYPES = {
     "topic": {"string"},
@@ -49,6 +51,8 @@ class MagicbyteWriter(DataSourceArrowWriter):
     numbered from 0 in order, so all rows of a partition must be in one task. Without `timestamp`, rows have
     the time of the job; where it is NULL, the record has no timestamp, as in the table that it came from.
     One without a time zone (TIMESTAMP_NTZ) is that of the session, as in Spark's own cast.
+    The option `topicIds` has the topics' IDs for `partition.metadata`, without which a KRaft broker sets a
+    partition aside.
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
@@ -71,6 +75,7 @@ class MagicbyteWriter(DataSourceArrowWriter):
             # The time of rows without that column, as a producer would set it.
             timestamp=int(time.time() * 1000),
         )
+        self._topic_ids = _topic_ids(given.get("topicIds"))
         self._staging = staging_in(self._path)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
@@ -81,7 +86,7 @@ class MagicbyteWriter(DataSourceArrowWriter):
         """Publishes the partitions, in the driver, when all tasks are done."""
         parts = [part for message in messages if isinstance(message, Written) for part in message.parts]
         try:
-            commit_rows(self._path, self._staging, parts)
+            commit_rows(self._path, self._staging, parts, self._topic_ids)
         finally:
             shutil.rmtree(self._staging, ignore_errors=True)
 
@@ -95,6 +100,21 @@ def _integer(options: Mapping[str, str], name: str) -> int | None:
         return int(options[name]) if name in options else None
     except ValueError:
         raise OptionError(f"{name} {options[name]!r} is not a number") from None
+
+
+def _topic_ids(text: str | None) -> dict[str, str]:
+    """The IDs of topics, from JSON such as `{"orders": "AAAAAAAAAAAAAAAAAAAAAQ"}`."""
+    if text is None:
+        return {}
+    try:
+        ids = json.loads(text)
+        for topic_id in ids.values():
+            _core.partition_metadata(f"version: 0\ntopic_id: {topic_id}\n")
+    except (AttributeError, ValueError, RecursionError):
+        raise OptionError(
+            f'topicIds must look like {{"topic": "AAAAAAAAAAAAAAAAAAAAAQ"}}, not {text[:80]!r}'
+        ) from None
+    return {str(topic): str(topic_id) for topic, topic_id in ids.items()}
 
 
 def _check_columns(schema: StructType) -> None:

@@ -249,7 +249,7 @@ impl Cleaner<'_> {
             let batch = data.batch();
             match self.batch(&batch, disposition, cleaner, next_offset, &mut out) {
                 Ok(outcome) => {
-                    if has_numbers(disposition) && outcome.counts.outside == 0 {
+                    if has_numbers(disposition) && !outcome.is_outside {
                         self.record += outcome.counts.announced;
                     }
                     if outcome.unordered {
@@ -309,7 +309,7 @@ impl Cleaner<'_> {
     ) -> Result<Outcome> {
         // Taken out so that `clean` can borrow the rest.
         let mut decompressor = std::mem::take(&mut self.decompressor);
-        let read = DecodedBatch::read(batch, &mut decompressor, cleaner.chunk.start_offset, next_offset);
+        let read = DecodedBatch::read(batch, &mut decompressor, &cleaner.chunk, next_offset);
         let outcome = read.and_then(|read| self.clean(&read, disposition, cleaner, out));
         self.decompressor = decompressor;
         outcome

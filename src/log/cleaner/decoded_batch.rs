@@ -4,6 +4,7 @@ use crate::batch::Batch;
 use crate::compression::decompressor::Decompressor;
 use crate::convert::decoded::Decoded;
 use crate::error::{ErrorKind, Result};
+use crate::log::chunk::Chunk;
 use crate::log::read::chunk_reader::BatchCounts;
 use crate::record::control::ControlType;
 use crate::state::producer_event::ProducerEvent;
@@ -21,7 +22,8 @@ pub(crate) struct DecodedBatch<'b, 'a> {
     pub(crate) decoded: Decoded<'b, 'a>,
     pub(crate) records: Vec<RecordParts<'b>>,
     pub(crate) counts: BatchCounts,
-    /// Whether its offsets are in an earlier segment, so that it is not part of the log.
+    /// Whether its offsets are in an earlier segment or before the log's start, so that it is not part of the
+    /// log.
     pub(crate) is_outside: bool,
     /// Whether the records' offsets rise, also with respect to earlier batches: otherwise the batch can be
     /// copied but not rewritten.
@@ -34,12 +36,12 @@ pub(crate) struct DecodedBatch<'b, 'a> {
 }
 
 impl<'b, 'a> DecodedBatch<'b, 'a> {
-    /// Reads all records. Those before `start` are in an earlier segment; offsets before `next_offset` are
-    /// taken.
+    /// Reads all records. Those before the chunk's start are in an earlier segment; offsets before `next_offset`
+    /// are taken.
     pub(crate) fn read(
         batch: &'b Batch<'a>,
         decompressor: &'b mut Decompressor,
-        start: Option<i64>,
+        chunk: &Chunk,
         next_offset: i64,
     ) -> Result<Self> {
         let event = match batch {
@@ -56,7 +58,8 @@ impl<'b, 'a> DecodedBatch<'b, 'a> {
         let Decoded { count, first_offset, last_offset, .. } = decoded;
         let overlaps = first_offset.is_some_and(|first| first < next_offset);
         rises &= !overlaps;
-        let mut counts = BatchCounts { announced: count.into(), outside: 0, first_offset, last_offset };
+        let announced = count.into();
+        let mut counts = BatchCounts { announced, first_offset, last_offset, ..BatchCounts::default() };
         let begins = match batch {
             Batch::V2(batch) => batch.base_offset(),
             Batch::Legacy(_) => first_offset.unwrap_or(batch.stored_offset()),
@@ -65,8 +68,11 @@ impl<'b, 'a> DecodedBatch<'b, 'a> {
             // A segment cannot be named for a negative offset.
             return Err(batch.place(ErrorKind::OffsetOutOfOrder { found: begins, expected: 0 }.into()));
         }
-        let is_outside = start.is_some_and(|start| begins < start);
-        if let Some(start) = start.filter(|_| is_outside) {
+        let is_deleted = chunk.is_deleted(batch.last_offset());
+        let is_outside = is_deleted || chunk.start_offset.is_some_and(|start| begins < start);
+        if is_deleted {
+            counts.deleted = counts.announced;
+        } else if let Some(start) = chunk.start_offset.filter(|_| is_outside) {
             if batch.last_offset() >= start {
                 let found = batch.stored_offset();
                 return Err(batch.place(ErrorKind::OffsetOutOfOrder { found, expected: start }.into()));

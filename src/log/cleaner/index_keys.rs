@@ -96,7 +96,7 @@ impl Indexer {
             match self.batch(&batch, disposition, cleaner, (records, reader.next_offset())) {
                 Ok((counts, put)) => {
                     put?;
-                    if has_numbers(disposition) && counts.outside == 0 {
+                    if has_numbers(disposition) && counts.outside + counts.deleted == 0 {
                         records += counts.announced;
                     }
                     reader.good(&data, batch.last_offset(), disposition, counts);
@@ -117,8 +117,7 @@ impl Indexer {
         cleaner: &CleanerChunk,
         (first, next_offset): (u64, i64),
     ) -> Result<(BatchCounts, LogResult<()>)> {
-        let read =
-            DecodedBatch::read(batch, &mut self.decompressor, cleaner.chunk.start_offset, next_offset)?;
+        let read = DecodedBatch::read(batch, &mut self.decompressor, &cleaner.chunk, next_offset)?;
         if read.is_outside {
             return Ok((read.counts, Ok(())));
         }

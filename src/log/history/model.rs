@@ -202,6 +202,10 @@ pub struct PartitionHistory {
     pub batches: u64,
     /// Their records, according to the headers, except those in legacy wrappers.
     pub records: u64,
+    /// Records of batches that end before the log's start, which are not counted above.
+    pub deleted: u64,
+    /// The log's start, if records before it are left out.
+    pub log_start_offset: Option<i64>,
     /// The first offset.
     pub first_offset: Option<i64>,
     /// The offset after the last one.

@@ -69,6 +69,8 @@ impl PartitionHistory {
             bytes: plan.segments.iter().map(|one| one.segment.size).sum(),
             batches: plan.segments.iter().map(|one| one.batches).sum(),
             records: 0,
+            deleted: 0,
+            log_start_offset: plan.log_start_offset,
             first_offset: plan.first_offset,
             next_offset: plan.next_offset,
             last_stable_offset: plan.last_stable_offset,
@@ -113,6 +115,8 @@ impl PartitionHistory {
         listed: usize,
     ) {
         self.records += segment.records;
+        self.deleted += segment.deleted;
+        self.batches = self.batches.saturating_sub(segment.deleted_batches);
         for (&magic, batches) in &segment.magics {
             *self.magics.entry(magic).or_default() += batches;
         }

@@ -68,6 +68,10 @@ pub struct SegmentHistory {
     pub events: Vec<HistoryEvent>,
     /// Records according to the headers.
     pub records: u64,
+    /// Records of batches that end before the log's start, which are not counted above.
+    pub deleted: u64,
+    /// These batches.
+    pub deleted_batches: u64,
     /// Batches by magic.
     pub magics: BTreeMap<i8, u64>,
     /// Batches by codec, in the order of [`CODECS`].
@@ -99,12 +103,12 @@ pub struct SegmentHistory {
 
 /// Surveys a segment and collects its history in one scan over its headers. Nothing is decompressed; of
 /// control batches the first record is read. Memory grows with producers and transactions, not with batches,
-/// as long as sequences are in order.
+/// as long as sequences are in order. Batches that end before `log_start_offset` are only counted.
 ///
 /// # Errors
 /// Those of [`survey_segment`](crate::log::steps::survey_segment).
-pub fn segment_history(segment: &Segment) -> LogResult<SegmentHistory> {
-    let mut builder = HistoryBuilder::default();
+pub fn segment_history(segment: &Segment, log_start_offset: Option<i64>) -> LogResult<SegmentHistory> {
+    let mut builder = HistoryBuilder { log_start_offset, ..HistoryBuilder::default() };
     let survey = survey_with(segment, Some(&mut builder))?;
     Ok(builder.finish(survey))
 }
@@ -112,6 +116,9 @@ pub fn segment_history(segment: &Segment) -> LogResult<SegmentHistory> {
 /// The fold over a segment's batches.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryBuilder {
+    log_start_offset: Option<i64>,
+    deleted: u64,
+    deleted_batches: u64,
     events: Vec<HistoryEvent>,
     /// The index of each producer's last event.
     last: HashMap<i64, usize>,
@@ -144,6 +151,14 @@ impl HeaderVisitor for HistoryBuilder {
             }
         }
         self.end = batch.position() + size as u64;
+        if self.log_start_offset.is_some_and(|start| batch.last_offset() < start) {
+            // A wrapper's header has no record count.
+            let records = batch.as_v2().map_or(1, |batch| batch.record_count().max(0).unsigned_abs().into());
+            self.deleted += records;
+            self.deleted_batches += 1;
+            self.next_offset = Some(batch.last_offset().saturating_add(1));
+            return;
+        }
         *self.magics.entry(batch.magic()).or_default() += 1;
         self.codecs[codec_of(batch)] += 1;
         let missing_before = self.missing;
@@ -307,6 +322,8 @@ impl HistoryBuilder {
         SegmentHistory {
             events: self.events,
             records: self.records,
+            deleted: self.deleted,
+            deleted_batches: self.deleted_batches,
             magics: self.magics,
             codecs: self.codecs,
             without_producer: self.without_producer,

@@ -49,6 +49,8 @@ pub struct ChunkResult {
     pub good_batches: u64,
     /// Their bytes.
     pub good_bytes: u64,
+    /// The bytes of good batches that end before the log's start, which are not counted above.
+    pub deleted_bytes: u64,
     /// Ranges that could not be read; adjacent ones with the same reason are joined. Lists the first
     /// [`LISTED`], then the first of each other reason, and the last.
     pub quarantined: Vec<ByteRange>,
@@ -58,7 +60,7 @@ pub struct ChunkResult {
     pub quarantined_bytes: u64,
     /// What follows the last batch of the file.
     pub tail: Option<ByteRange>,
-    /// Records announced by good batches: the sum of the next four.
+    /// Records announced by good batches: the sum of the next five.
     pub announced: u64,
     /// Records delivered.
     pub rows: u64,
@@ -68,6 +70,8 @@ pub struct ChunkResult {
     pub aborted: u64,
     /// Records outside the requested range, or past the last stable offset.
     pub outside: u64,
+    /// Records before the log's start, which a broker does not return.
+    pub deleted: u64,
     /// Offset of the first good record, or of the first good batch.
     pub first_offset: Option<i64>,
     /// Last offset of the last good batch.
@@ -115,8 +119,9 @@ impl ChunkResult {
     /// Whether bytes and records add up.
     #[must_use]
     pub fn balanced(&self) -> bool {
-        self.good_bytes + self.quarantined_bytes + self.tail_bytes() == self.end - self.start
-            && self.rows + self.control + self.aborted + self.outside == self.announced
+        self.good_bytes + self.deleted_bytes + self.quarantined_bytes + self.tail_bytes()
+            == self.end - self.start
+            && self.rows + self.control + self.aborted + self.outside + self.deleted == self.announced
     }
 
     /// Adds the account of the chunk that directly follows. Counts add up; bytes join. Lists at most `listed`
@@ -125,6 +130,7 @@ impl ChunkResult {
         self.end = next.end;
         self.good_batches += next.good_batches;
         self.good_bytes += next.good_bytes;
+        self.deleted_bytes += next.deleted_bytes;
         let (ranges, bytes) = (self.quarantined_ranges, self.quarantined_bytes);
         for range in &next.quarantined {
             self.list(range.clone(), listed);
@@ -139,6 +145,7 @@ impl ChunkResult {
         self.control += next.control;
         self.aborted += next.aborted;
         self.outside += next.outside;
+        self.deleted += next.deleted;
         self.first_offset = self.first_offset.or(next.first_offset);
         self.last_offset = next.last_offset.or(self.last_offset);
         self.lost_offsets = self.lost_offsets.saturating_add(next.lost_offsets);
@@ -217,13 +224,15 @@ pub struct PartitionReconciliation {
     pub good_batches: u64,
     /// Their bytes.
     pub good_bytes: u64,
+    /// The bytes of good batches that end before the log's start, which are not counted above.
+    pub deleted_bytes: u64,
     /// Bytes that could not be read.
     pub quarantined_bytes: u64,
     /// Bytes after the last batches.
     pub tail_bytes: u64,
     /// Bytes of chunks outside the requested range, which are not read.
     pub outside_bytes: u64,
-    /// Records announced by good batches: the sum of the next four.
+    /// Records announced by good batches: the sum of the next five.
     pub announced: u64,
     /// Records delivered.
     pub rows: u64,
@@ -233,6 +242,10 @@ pub struct PartitionReconciliation {
     pub aborted: u64,
     /// Records outside the requested range, or past the last stable offset.
     pub outside: u64,
+    /// Records before the log's start, which a broker does not return.
+    pub deleted: u64,
+    /// The log's start, if records before it are left out.
+    pub log_start_offset: Option<i64>,
     /// Offset of the first good record.
     pub first_offset: Option<i64>,
     /// Last offset of the last good batch.
@@ -346,6 +359,7 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
         size: sum(|s| s.size),
         good_batches: sum(|s| s.result.good_batches),
         good_bytes: sum(|s| s.result.good_bytes),
+        deleted_bytes: sum(|s| s.result.deleted_bytes),
         quarantined_bytes: sum(|s| s.result.quarantined_bytes),
         tail_bytes: sum(|s| s.tail_bytes),
         outside_bytes: sum(|s| s.outside_bytes),
@@ -354,6 +368,8 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
         control: sum(|s| s.result.control),
         aborted: sum(|s| s.result.aborted),
         outside: sum(|s| s.result.outside),
+        deleted: sum(|s| s.result.deleted),
+        log_start_offset: plan.log_start_offset,
         first_offset,
         last_offset,
         missing_offsets: missing(first_offset, last_offset, announced),

@@ -48,7 +48,9 @@ pub(crate) enum Step {
 pub struct BatchCounts {
     /// All records.
     pub announced: u64,
-    /// Records before the requested start, or from the requested end on.
+    /// Records before the log's start.
+    pub deleted: u64,
+    /// Others before the requested start, or from the requested end on.
     pub outside: u64,
     /// Offset of the first record, if there is one.
     pub first_offset: Option<i64>,
@@ -237,12 +239,16 @@ impl ChunkReader {
         if aborted { Disposition::Aborted } else { Disposition::Rows }
     }
 
-    /// Whether the offset is in the requested range.
-    #[must_use]
+    /// Counts a record in `counts` if it is before the log's start or outside the requested range. Returns
+    /// whether it is.
     #[inline]
-    pub fn in_range(&self, offset: i64) -> bool {
-        self.chunk.start_offset.is_none_or(|start| offset >= start)
-            && self.chunk.end_offset.is_none_or(|end| offset < end)
+    pub fn leaves_out(&self, offset: i64, counts: &mut BatchCounts) -> bool {
+        let is_deleted = self.chunk.is_deleted(offset);
+        let is_requested = self.chunk.start_offset.is_none_or(|start| offset >= start)
+            && self.chunk.end_offset.is_none_or(|end| offset < end);
+        counts.deleted += u64::from(is_deleted);
+        counts.outside += u64::from(!is_deleted && !is_requested);
+        is_deleted || !is_requested
     }
 
     /// Accounts for a batch whose records all decode.
@@ -254,10 +260,15 @@ impl ChunkReader {
         counts: BatchCounts,
     ) {
         let result = &mut self.result;
-        result.good_batches += 1;
-        result.good_bytes += batch.data().len() as u64;
+        if self.chunk.is_deleted(last_offset) {
+            result.deleted_bytes += batch.data().len() as u64;
+        } else {
+            result.good_batches += 1;
+            result.good_bytes += batch.data().len() as u64;
+        }
         result.announced += counts.announced;
-        let inside = counts.announced - counts.outside;
+        let inside = counts.announced - counts.deleted - counts.outside;
+        result.deleted += counts.deleted;
         result.outside += counts.outside;
         match disposition {
             Disposition::Rows => result.rows += inside,

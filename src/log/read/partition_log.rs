@@ -45,12 +45,22 @@ pub struct PartitionLog {
 }
 
 impl PartitionLog {
-    /// Lists the directory (or a single segment file); reads no segment yet.
+    /// Lists the directory (or a single segment file); reads no segment yet. The log begins where the broker's
+    /// `log-start-offset-checkpoint` says, which is in the parent directory.
     ///
     /// # Errors
     /// [`LogError::Io`].
     pub fn open(path: &Path) -> LogResult<Self> {
-        Ok(Self { listing: list_partition(path, false)? })
+        let mut listing = list_partition(path, false)?;
+        listing.read_log_start();
+        Ok(Self { listing })
+    }
+
+    /// Reads the records before the log's start, too, which a broker does not return.
+    #[must_use]
+    pub fn include_deleted_records(mut self, include: bool) -> Self {
+        self.listing.include_deleted_records = include;
+        self
     }
 
     /// Of files that have been listed; they may be in several directories, such as local and remote segments.
@@ -81,7 +91,7 @@ impl PartitionLog {
     /// # Errors
     /// [`LogError::Io`].
     pub fn batches(&self, options: ReadOptions) -> LogResult<LogBatches> {
-        let mut start_offset = options.start_offset;
+        let mut start_offset = options.start_offset.max(self.listing.log_start_offset());
         if let Some(timestamp) = options.start_timestamp {
             let found = self.offset_for_timestamp(timestamp)?.unwrap_or(i64::MAX);
             start_offset = Some(start_offset.unwrap_or(0).max(found));
@@ -148,7 +158,7 @@ impl PartitionLog {
         Ok(missing_segments(&plan, i64::MIN, i64::MAX).collect())
     }
 
-    /// The first offset whose record has this timestamp (ms) or a later one.
+    /// The first offset, from the log's start on, whose record has this timestamp (ms) or a later one.
     ///
     /// # Errors
     /// [`LogError::Io`].
@@ -156,8 +166,9 @@ impl PartitionLog {
         if !is_in_name_order(&self.listing.segments)? {
             return offset_for_timestamp(&self.plan(PlanOptions::default())?, timestamp);
         }
+        let start = self.listing.log_start_offset().unwrap_or(i64::MIN);
         for segment in &self.listing.segments {
-            if let Some(offset) = offset_for_timestamp_in(segment, timestamp)? {
+            if let Some(offset) = offset_for_timestamp_in(segment, timestamp, start)? {
                 return Ok(Some(offset));
             }
         }
@@ -239,7 +250,7 @@ fn count(batch: &Batch<'_>, reader: &ChunkReader, decompressor: &mut Decompresso
         counts.announced += 1;
         counts.first_offset.get_or_insert(offset);
         counts.last_offset = Some(offset);
-        counts.outside += u64::from(!reader.in_range(offset));
+        reader.leaves_out(offset, &mut counts);
     }
     Ok(counts)
 }

@@ -8,8 +8,9 @@ use crate::log::error::{LogError, LogResult};
 use crate::log::listing::{IgnoredFile, Listing, Segment};
 use crate::log::names::IgnoreReason;
 use crate::log::problem::{
-    CHECKPOINT_BEYOND_LOG, FILE_UNREADABLE, MISSING_SEGMENT, OFFSET_OVERFLOW, OVERLAPPING_SEGMENT, Problem,
-    TRANSACTION_INDEX_MISMATCH, UNFINISHED_SWAP, UNKNOWN_LOG_FILE, WRONG_BASE_OFFSET,
+    CHECKPOINT_BEYOND_LOG, FILE_UNREADABLE, LOG_START_OUT_OF_RANGE, MISSING_SEGMENT, OFFSET_OVERFLOW,
+    OVERLAPPING_SEGMENT, Problem, TRANSACTION_INDEX_MISMATCH, UNFINISHED_SWAP, UNKNOWN_LOG_FILE,
+    WRONG_BASE_OFFSET,
 };
 use crate::log::read::options::PlanOptions;
 use crate::log::read::survey::Survey;
@@ -58,12 +59,15 @@ pub struct Plan {
     pub ignored: Vec<IgnoredFile>,
     /// Problems of the directory, its segments and sidecars.
     pub problems: Vec<Problem>,
-    /// The offset in the first batch's header.
+    /// The offset in the first batch's header, or the log's start if that is greater.
     pub first_offset: Option<i64>,
     /// The offset after the last one: Kafka's log end offset.
     pub next_offset: Option<i64>,
     /// Where the earliest open transaction begins, else `next_offset`.
     pub last_stable_offset: Option<i64>,
+    /// The log's start, if records before it are left out.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub log_start_offset: Option<i64>,
     /// All aborted transactions.
     pub aborted: Vec<AbortedTransaction>,
     /// Where leader epochs begin, according to the batches.
@@ -88,6 +92,7 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
         first_offset: None,
         next_offset: None,
         last_stable_offset: None,
+        log_start_offset: listing.log_start_offset(),
         aborted: Vec::new(),
         leader_epochs: LeaderEpochs::default(),
     };
@@ -129,6 +134,11 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
     // Damage can hide where the log ends, though not where a transaction begins.
     let end = plan.next_offset.or(first_unstable);
     plan.last_stable_offset = end.map(|end| last_stable_offset(first_unstable, end));
+    if let Some(start) = plan.log_start_offset {
+        let start = plan.next_offset.map_or(start, |next| next.min(start));
+        plan.first_offset = plan.first_offset.map(|first| first.max(start));
+        plan.last_stable_offset = plan.last_stable_offset.map(|stable| stable.max(start));
+    }
     let mut end_offset = options.end_offset;
     if options.isolation_level == IsolationLevel::ReadCommitted {
         let stable = plan.last_stable_offset.unwrap_or(i64::MAX);
@@ -248,6 +258,17 @@ impl Plan {
         }
         let end = self.next_offset.or(start).or(checkpoints.log_start_offset).unwrap_or(0);
         let end = last.map_or(end, |last| end.max(last));
+        if let Some(named) = self.log_start_offset.filter(|&named| named > end) {
+            let message = format!(
+                "the log starts at {named} (log-start-offset-checkpoint), but its offsets end before {end}: a \
+                 broker would delete all of its segments. Their records are only read on request"
+            );
+            self.add_problem(LOG_START_OUT_OF_RANGE, message);
+        }
+        if let Some(named) = checkpoints.log_start_offset.filter(|&named| named < 0) {
+            let message = format!("the log cannot start at {named} (log-start-offset-checkpoint)");
+            self.add_problem(LOG_START_OUT_OF_RANGE, message);
+        }
         let committed = checkpoints.high_watermark.map(|offset| (offset, "replication-offset-checkpoint"));
         let flushed = checkpoints.recovery_point.map(|offset| (offset, "recovery-point-offset-checkpoint"));
         if let Some((known, file)) = committed.into_iter().chain(flushed).max_by_key(|(offset, _)| *offset)
@@ -262,16 +283,21 @@ impl Plan {
         }
     }
 
-    fn add_lost_offsets(&mut self, kind: &str, first: i64, last: i64, message: String) {
+    fn add_problem(&mut self, kind: &str, message: String) {
         self.problems.push(Problem {
             topic: self.topic.clone(),
             partition: self.partition,
             kind: kind.to_owned(),
-            first_lost_offset: Some(first),
-            last_lost_offset: Some(last),
             message,
             ..Problem::default()
         });
+    }
+
+    fn add_lost_offsets(&mut self, kind: &str, first: i64, last: i64, message: String) {
+        self.add_problem(kind, message);
+        if let Some(problem) = self.problems.last_mut() {
+            (problem.first_lost_offset, problem.last_lost_offset) = (Some(first), Some(last));
+        }
     }
 
     /// Ignored files that may hold records of the log.
@@ -427,6 +453,7 @@ impl Plan {
                     expected_offset,
                     next_offset: next.map(|border| border.expected_offset).or(next_segment),
                     max_offset: of.max_offset,
+                    log_start_offset: self.log_start_offset.filter(|&start| start > expected_offset),
                     start_offset: of.start_offset,
                     end_offset,
                     aborted,

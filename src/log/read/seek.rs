@@ -41,20 +41,25 @@ pub(crate) struct FoundRecord {
 
 /// As [`offset_for_timestamp`], with the record's own timestamp and leader epoch.
 pub(crate) fn record_for_timestamp(plan: &Plan, timestamp: i64) -> LogResult<Option<FoundRecord>> {
+    let start = plan.log_start_offset.unwrap_or(i64::MIN);
     for planned in plan.segments.iter().filter(|planned| planned.max_timestamp >= timestamp) {
-        if let Some(found) = record_for_timestamp_in(&planned.segment, timestamp)? {
+        if let Some(found) = record_for_timestamp_in(&planned.segment, timestamp, start)? {
             return Ok(Some(found));
         }
     }
     Ok(None)
 }
 
-/// The first offset in the segment whose record has this timestamp (ms) or a later one.
-pub(crate) fn offset_for_timestamp_in(segment: &Segment, timestamp: i64) -> LogResult<Option<i64>> {
-    Ok(record_for_timestamp_in(segment, timestamp)?.map(|found| found.offset))
+/// The first offset in the segment, from `start` on, whose record has this timestamp (ms) or a later one.
+pub(crate) fn offset_for_timestamp_in(
+    segment: &Segment,
+    timestamp: i64,
+    start: i64,
+) -> LogResult<Option<i64>> {
+    Ok(record_for_timestamp_in(segment, timestamp, start)?.map(|found| found.offset))
 }
 
-fn record_for_timestamp_in(segment: &Segment, timestamp: i64) -> LogResult<Option<FoundRecord>> {
+fn record_for_timestamp_in(segment: &Segment, timestamp: i64, start: i64) -> LogResult<Option<FoundRecord>> {
     let mut headers = Headers::open(segment)?;
     headers.position = position_for_timestamp(segment, timestamp)?;
     let mut decompressor = Decompressor::new();
@@ -63,7 +68,7 @@ fn record_for_timestamp_in(segment: &Segment, timestamp: i64) -> LogResult<Optio
             continue;
         }
         let data = headers.blocks.at(header.position, header.size).map_err(|e| headers.io(e))?;
-        let found = first_at_or_after(&data, header.position, timestamp, &mut decompressor);
+        let found = first_at_or_after(&data, header.position, (timestamp, start), &mut decompressor);
         // A damaged batch has no record to find; reading the log reports it.
         if let Ok(Some(found)) = found {
             return Ok(Some(found));
@@ -75,7 +80,7 @@ fn record_for_timestamp_in(segment: &Segment, timestamp: i64) -> LogResult<Optio
 fn first_at_or_after(
     data: &[u8],
     position: u64,
-    timestamp: i64,
+    (timestamp, start): (i64, i64),
     decompressor: &mut Decompressor,
 ) -> Result<Option<FoundRecord>> {
     let batch = Batch::from_frame(data, position)?;
@@ -84,7 +89,7 @@ fn first_at_or_after(
     for record in batch.records(decompressor)? {
         let record = record?;
         let (offset, timestamp_found) = (record.offset(), record.timestamp());
-        if timestamp_found >= timestamp {
+        if timestamp_found >= timestamp && offset >= start {
             let magic = batch.magic();
             return Ok(Some(FoundRecord { offset, timestamp: timestamp_found, leader_epoch, magic }));
         }

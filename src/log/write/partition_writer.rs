@@ -12,6 +12,7 @@ use std::time::SystemTime;
 
 use crate::batch::Batch;
 use crate::batches::Batches;
+use crate::convert::in_place::set_partition_leader_epoch;
 use crate::error::{Error, ErrorKind};
 use crate::log::error::{LogError, LogResult};
 use crate::log::storage::local;
@@ -55,6 +56,8 @@ pub struct PartitionWriter {
     segment: SegmentWriter,
     finished: Vec<SegmentSummary>,
     modified: Option<SystemTime>,
+    /// That of the last batch; 0 at first.
+    leader_epoch: i32,
     failed: bool,
 }
 
@@ -80,6 +83,7 @@ impl PartitionWriter {
             segment: SegmentWriter::create(directory, base_offset, &options)?,
             finished: Vec::new(),
             modified: None,
+            leader_epoch: 0,
             failed: false,
         })
     }
@@ -103,8 +107,10 @@ impl PartitionWriter {
         self.modified = Some(modified);
     }
 
-    /// Appends a batch unchanged, to a new segment if this one has no room for it. Its CRC is checked. For a
-    /// compressed magic 0 or 1 message, its last offset is checked but its first is not.
+    /// Appends a batch, to a new segment if this one has no room for it. Its CRC is checked. For a compressed
+    /// magic 0 or 1 message, its last offset is checked but its first is not. A batch of magic 2 stays as it is,
+    /// but without a leader epoch it gets that of the batch before it, or 0: a follower refuses such a batch
+    /// (`LeaderEpochFileCache.assign`), so that the partition would have no other replica.
     ///
     /// # Errors
     /// [`LogError::Format`] for a batch with a wrong CRC, offsets that do not follow the previous ones or
@@ -112,11 +118,23 @@ impl PartitionWriter {
     /// batch is not written, and the writer can be used further. After [`LogError::Io`] it cannot.
     pub fn append(&mut self, batch: &Batch<'_>) -> LogResult<()> {
         self.refuse_failed()?;
-        check(batch, self.next_offset(), &self.options)
-            .map_err(|error| LogError::Format { path: self.segment.path().to_owned(), error })?;
+        check(batch, self.next_offset(), &self.options).map_err(|error| self.format(error))?;
+        if batch.as_v2().is_none_or(|batch| batch.partition_leader_epoch() >= 0) {
+            return self.write(batch);
+        }
+        let mut data = batch.as_bytes().to_vec();
+        set_partition_leader_epoch(&mut data, self.leader_epoch).map_err(|error| self.format(error))?;
+        let batch = Batch::from_frame(&data, batch.position()).map_err(|error| self.format(error))?;
+        self.write(&batch)
+    }
+
+    fn write(&mut self, batch: &Batch<'_>) -> LogResult<()> {
         self.failed = true;
         self.roll_for(batch)?;
         let appended = self.segment.append(batch, self.modified);
+        if let (Ok(()), Some(batch)) = (&appended, batch.as_v2()) {
+            self.leader_epoch = batch.partition_leader_epoch();
+        }
         self.failed = matches!(appended, Err(LogError::Io { .. }));
         appended
     }

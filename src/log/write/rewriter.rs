@@ -36,8 +36,8 @@ pub struct RewriteOptions {
     /// Packs records of batches without a producer into batches of up to this many bytes before compression.
     /// Magic 2 only.
     pub rebatch: Option<usize>,
-    /// The leader epoch of every magic 2 batch written; `None` keeps each batch's. A broker warns about
-    /// epochs above its own; for another cluster, use -1 (no epoch).
+    /// The leader epoch of every magic 2 batch written, from 0 on; `None` keeps each batch's. Followers refuse
+    /// epochs above that of the partition; for another cluster, use 0.
     pub leader_epoch: Option<i32>,
     /// The limit for one batch, stored or decompressed, in bytes.
     pub max_decompressed_bytes: usize,
@@ -77,7 +77,8 @@ pub struct Rewritten {
 }
 
 /// Reads adjacent chunks of one partition, in offset order, and writes their batches into segments in
-/// `directory`, the first with this base offset. If there is no good batch, no file is written.
+/// `directory`, the first with this base offset. If there is no good batch, no file is written; if all of them
+/// end before the log's start, an empty segment is, whose offset is where they end.
 ///
 /// # Errors
 /// [`LogError::Io`]; [`LogError::Usage`] for options that exclude each other; [`LogError::Format`] for a
@@ -96,6 +97,7 @@ pub fn rewrite_chunks(
         options,
         writer: None,
         modified: None,
+        deleted_until: None,
         rewritten: Rewritten::default(),
     };
     chunks.iter().try_for_each(|chunk| rewriter.chunk(chunk))?;
@@ -119,6 +121,9 @@ impl Conversion {
             None => Ok(Encoder::default()),
         };
         let encoder = encoder.map_err(|error| LogError::Usage(error.to_string()))?;
+        if options.leader_epoch.is_some_and(|epoch| epoch < 0) {
+            return usage("a leader epoch is not negative: followers refuse batches without one. Use 0");
+        }
         match (options.magic, options.rebatch) {
             (None | Some(2), Some(size)) => Ok(Self::Rebatch(Box::new(Packer::new(encoder, size)))),
             (_, Some(_)) => usage("rebatching requires magic 2"),
@@ -159,6 +164,8 @@ struct Rewriter<'a> {
     writer: Option<PartitionWriter>,
     /// The modification time of the segment being read.
     modified: Option<SystemTime>,
+    /// Where the batches end that were left out since they are before the log's start.
+    deleted_until: Option<i64>,
     rewritten: Rewritten,
 }
 
@@ -173,7 +180,7 @@ impl Rewriter<'_> {
         let mut out = Vec::new();
         while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
             out.clear();
-            let converted = self.convert(&data.batch(), chunk.start_offset, &mut out);
+            let converted = self.convert(&data.batch(), chunk, &mut out);
             match converted {
                 Ok((counts, losses)) => {
                     self.rewritten.losses += losses;
@@ -189,17 +196,27 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// Converts the batch and appends it to `out`. Records before `start` are in an earlier segment.
+    /// Converts the batch and appends it to `out`. Records before the chunk's start are in an earlier segment. A
+    /// batch that ends before the log's start is left out; in one that begins before it, the records stay that a
+    /// broker does not return.
     fn convert(
         &mut self,
         batch: &Batch<'_>,
-        start: Option<i64>,
+        chunk: &Chunk,
         out: &mut Vec<u8>,
     ) -> Result<(BatchCounts, Losses)> {
         let decoded = Decoded::of(batch, &mut self.decompressor)?;
         let Decoded { count, first_offset, last_offset, .. } = decoded;
-        let mut counts = BatchCounts { announced: count.into(), outside: 0, first_offset, last_offset };
-        if let Some(start) = start.filter(|&start| first_offset.is_some_and(|first| first < start)) {
+        let announced = count.into();
+        let mut counts = BatchCounts { announced, first_offset, last_offset, ..BatchCounts::default() };
+        if chunk.is_deleted(batch.last_offset()) {
+            counts.deleted = counts.announced;
+            self.deleted_until = batch.last_offset().checked_add(1);
+            return Ok((counts, Losses::default()));
+        }
+        if let Some(start) =
+            chunk.start_offset.filter(|&start| first_offset.is_some_and(|first| first < start))
+        {
             if batch.last_offset() >= start {
                 let found = batch.stored_offset();
                 return Err(batch.place(ErrorKind::OffsetOutOfOrder { found, expected: start }.into()));
@@ -251,6 +268,12 @@ impl Rewriter<'_> {
             let mut out = Vec::new();
             packer.flush(&mut out).map_err(|error| LogError::Usage(error.to_string()))?;
             self.write(&mut out, 0)?;
+        }
+        if self.writer.is_none()
+            && let Some(end) = self.deleted_until
+        {
+            let base_offset = end.max(self.base_offset);
+            self.writer = Some(PartitionWriter::create(self.directory, base_offset, self.options.write)?);
         }
         if let Some(writer) = self.writer {
             self.rewritten.segments = writer.finish()?;

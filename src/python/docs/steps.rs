@@ -46,7 +46,8 @@ where it ends (a position in the segment), whether it is all, and the Survey. Pa
 decoding."
     };
     (segment_history) => {
-        r"Scans the batch headers of a Segment for its survey and its part of the partition's history."
+        r"Scans the batch headers of a Segment for its survey and its part of the partition's history. Batches
+that end before the log's start are only counted."
     };
     (partition_history) => {
         r"Folds the histories of a listing's segments, in any order, into a PartitionHistory."

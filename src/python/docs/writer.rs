@@ -24,6 +24,8 @@ Kafka's topic configs; without `segment_ms` segments are not rolled by time."
     (PartitionWriter.append) => {
         r"Appends the complete batches in `data`; returns their number.
 
+A batch without a leader epoch gets that of the batch before it, or 0: followers refuse others.
+
 Raises:
     Error: Names the first batch that is damaged, out of order or larger than a segment. Those
         before it were appended, and the writer remains usable.

@@ -19,6 +19,7 @@ from magicbyte.jobs.lake.read import StoredTable
 from magicbyte.jobs.lake.sums import MILLIS, NullTimes, RecordSum, RecordSums, TopicPartition
 from magicbyte.jobs.lake.table import DIGESTED
 from magicbyte.jobs.plan import Planned, Range
+from magicbyte.listing import log_start_of
 from magicbyte.model import PartitionListing, Problem
 
 __all__ = ["ComparedPartition", "Comparison", "LogOfTable", "LogSums", "TableComparison"]
@@ -83,7 +84,7 @@ class LogOfTable:
         self.options = table.options
         self.read = log_read_options(self.options, max_decompressed_bytes, with_millis=True)
         self._begins = {
-            (one["topic"], one["partition"]): one["segments"][0]["base_offset"]
+            (one["topic"], one["partition"]): max(one["segments"][0]["base_offset"], log_start_of(one) or 0)
             for one in listings
             if one["segments"]
         }

@@ -32,7 +32,8 @@ def gap_before(plan: PartitionPlan, start: int | None, ranges: Ranges) -> Iterat
     """The offsets between the table, which ends before `start`, and the log, if that begins after them."""
     if start is None or not plan["segments"]:
         return
-    begin = min(plan["segments"][0]["base_offset"], ranges.end_offset or _MOST)
+    begin = max(plan["segments"][0]["base_offset"], plan["log_start_offset"] or 0)
+    begin = min(begin, ranges.end_offset or _MOST)
     if begin > (first := max(start, ranges.start_offset or 0)):
         yield partition_problem(
             plan["topic"],
