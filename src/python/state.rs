@@ -36,21 +36,22 @@ pub(super) fn segment_history(py: Python<'_>, segment: &str) -> PyResult<String>
 
 #[doc = docs::steps!(partition_history)]
 #[pyfunction]
-#[pyo3(signature = (listing, histories, *, now, transaction_max_timeout_ms, bins, listed))]
+#[pyo3(signature = (listing, histories, *, now, transaction_max_timeout_ms, coordinated, bins, listed))]
 pub(super) fn partition_history(
     py: Python<'_>,
     listing: &str,
     #[pyo3(from_py_with = items)] histories: Vec<PyBackedStr>,
     now: i64,
     transaction_max_timeout_ms: i64,
+    #[pyo3(from_py_with = items)] coordinated: Vec<i64>,
     bins: usize,
     listed: usize,
 ) -> PyResult<String> {
     let listing = parse(listing)?;
     let histories: PyResult<Vec<_>> = histories.iter().map(|history| parse(history)).collect();
     let histories = histories?;
-    let options = HistoryOptions { now, transaction_max_timeout_ms, bins, listed };
-    let history = py.detach(|| history::partition_history::partition_history(&listing, &histories, options));
+    let options = HistoryOptions { now, transaction_max_timeout_ms, coordinated, bins, listed };
+    let history = py.detach(|| history::partition_history::partition_history(&listing, &histories, &options));
     to_json(&history.map_err(|e| log_to_py(py, &e))?)
 }
 

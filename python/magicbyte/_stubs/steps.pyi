@@ -49,6 +49,7 @@ def partition_history(
     *,
     now: int,
     transaction_max_timeout_ms: int,
+    coordinated: Sequence[int],
     bins: int,
     listed: int,
 ) -> str:

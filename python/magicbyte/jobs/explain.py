@@ -7,19 +7,24 @@ the segments of each partition.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from magicbyte import _core
+from magicbyte._core import LegacyBatch, Record, RecordBatch
+from magicbyte.internal_topics.names import TRANSACTION_STATE
+from magicbyte.internal_topics.transactions import CoordinatedTransaction, CoordinatedTransactions
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine, group_by_size
-from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.partitions import find_inputs
 from magicbyte.jobs.plan import count_of, target_bytes
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.replay import replay
 from magicbyte.model import PartitionHistory, PartitionListing, Segment
 
 __all__ = [
     "DEFAULT_TRANSACTION_MAX_TIMEOUT_MS",
+    "coordinated_transactions",
     "explain",
     "irregularities",
     "partition_histories",
@@ -51,8 +56,9 @@ def explain(
         sources: directories; the sizes of their files are pinned at the start.
         engine: where the scans run.
         now: the current time (ms), to which the age of open transactions is counted.
-        transaction_max_timeout_ms: an open transaction hangs if its producer was last heard from longer ago,
-            as in `kafka-transactions.sh find-hanging`.
+        transaction_max_timeout_ms: an open transaction hangs if its producer was last heard from longer ago
+            and the coordinator does not know it, as in `kafka-transactions.sh find-hanging`. Without
+            `__transaction_state` among the sources, its age alone decides.
         max_listed: how many producers, transactions, gaps and so on each history lists; it counts all of
             them. A thousand transactions take about 2 MiB.
         choice: which partitions to read.
@@ -62,9 +68,11 @@ def explain(
         RefusedError: if there is nothing to read.
 
     """
+    inputs = find_inputs(sources, choice, consult={TRANSACTION_STATE})
     return partition_histories(
-        list_partitions(sources, choice),
+        inputs.listings,
         engine,
+        coordinated=coordinated_transactions(inputs.consulted),
         now=now,
         transaction_max_timeout_ms=transaction_max_timeout_ms,
         max_listed=max_listed,
@@ -72,16 +80,39 @@ def explain(
     )
 
 
+def coordinated_transactions(
+    listings: Iterable[PartitionListing],
+) -> Mapping[int, CoordinatedTransaction]:
+    """The transactions that the coordinator has open, by producer ID, according to the partitions of
+    `__transaction_state` among the listings. Damage in them is left out; their histories report it.
+    """
+    transactions = CoordinatedTransactions()
+
+    def apply(batch: RecordBatch | LegacyBatch, record: Record) -> None:
+        if not batch.is_control:
+            transactions.replay(record.key_bytes, record.value_bytes)
+
+    for listing in listings:
+        if listing["topic"] == TRANSACTION_STATE and listing["segments"]:
+            replay(listing["path"], apply)
+    return transactions.by_producer
+
+
 def partition_histories(
     listings: Sequence[PartitionListing],
     engine: Engine,
     *,
+    coordinated: Mapping[int, CoordinatedTransaction] | None = None,
     now: int,
     transaction_max_timeout_ms: int = DEFAULT_TRANSACTION_MAX_TIMEOUT_MS,
     max_listed: int = _core.LISTED,
     progress: Progress = NO_PROGRESS,
 ) -> list[PartitionHistory]:
-    """The history of each listed partition; for the arguments see `explain`."""
+    """The history of each listed partition; for the arguments see `explain`.
+
+    `coordinated` has the transactions that the coordinator knows, by producer ID.
+    """
+    coordinated = coordinated or {}
     segments = [segment for listing in listings for segment in listing["segments"]]
     sizes = [segment["size"] for segment in segments]
     groups = list(group_by_size(segments, sizes, target_bytes(sum(sizes), engine.parallelism)))
@@ -95,15 +126,23 @@ def partition_histories(
     segment_histories = (text for result in results for text in result)
     histories = []
     for listing in listings:
+        name = listing["topic"], listing["partition"]
+        known = {producer: one for producer, one in coordinated.items() if name in one.partitions}
         text = _core.partition_history(
             json.dumps(listing),
             [next(segment_histories) for _ in listing["segments"]],
             now=now,
             transaction_max_timeout_ms=transaction_max_timeout_ms,
+            coordinated=list(known),
             bins=_BINS,
             listed=max_listed,
         )
-        histories.append(cast(PartitionHistory, json.loads(text)))
+        history = cast(PartitionHistory, json.loads(text))
+        for transaction in history["transactions"]:
+            one = known.get(transaction["producer_id"]) if transaction["outcome"] == "open" else None
+            transaction["transactional_id"] = None if one is None else one.transactional_id
+            transaction["coordinator_state"] = None if one is None else one.state
+        histories.append(history)
     return histories
 
 

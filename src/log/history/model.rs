@@ -9,13 +9,16 @@ use crate::log::problem::Problem;
 use crate::state::leader_epochs::EpochEntry;
 
 /// Options of a history.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct HistoryOptions {
     /// The current time (ms), up to which the ages of open transactions are counted.
     pub now: i64,
     /// An open transaction is hanging if its producer's last timestamp is older than this (ms), as in
     /// `kafka-transactions.sh find-hanging`.
     pub transaction_max_timeout_ms: i64,
+    /// Producers whose open transactions the transaction coordinator knows: these are not hanging, since the
+    /// coordinator ends them.
+    pub coordinated: Vec<i64>,
     /// The maximum number of bins.
     pub bins: usize,
     /// The number of transactions, producers, anomalies, gaps and so on that are listed of each; all are
@@ -200,8 +203,10 @@ pub struct PartitionHistory {
     pub bytes: u64,
     /// Their batches.
     pub batches: u64,
-    /// Their records, according to the headers, except those in legacy wrappers.
+    /// Their records, except those in `unknown_wrappers`.
     pub records: u64,
+    /// Legacy wrappers that do not decode: the number of their records is unknown.
+    pub unknown_wrappers: u64,
     /// The first offset.
     pub first_offset: Option<i64>,
     /// The offset after the last one.
