@@ -127,22 +127,21 @@ def partition_histories(
     histories = []
     for listing in listings:
         name = listing["topic"], listing["partition"]
-        known = {producer: one for producer, one in coordinated.items() if name in one.partitions}
+        known = [
+            (producer, one.transactional_id, one.state)
+            for producer, one in coordinated.items()
+            if name in one.partitions
+        ]
         text = _core.partition_history(
             json.dumps(listing),
             [next(segment_histories) for _ in listing["segments"]],
             now=now,
             transaction_max_timeout_ms=transaction_max_timeout_ms,
-            coordinated=list(known),
+            coordinated=known,
             bins=_BINS,
             listed=max_listed,
         )
-        history = cast(PartitionHistory, json.loads(text))
-        for transaction in history["transactions"]:
-            one = known.get(transaction["producer_id"]) if transaction["outcome"] == "open" else None
-            transaction["transactional_id"] = None if one is None else one.transactional_id
-            transaction["coordinator_state"] = None if one is None else one.state
-        histories.append(history)
+        histories.append(cast(PartitionHistory, json.loads(text)))
     return histories
 
 

@@ -16,14 +16,25 @@ pub struct HistoryOptions {
     /// An open transaction is hanging if its producer's last timestamp is older than this (ms), as in
     /// `kafka-transactions.sh find-hanging`.
     pub transaction_max_timeout_ms: i64,
-    /// Producers whose open transactions the transaction coordinator knows: these are not hanging, since the
+    /// The transactions that the coordinator has open in this partition. They are not hanging, since the
     /// coordinator ends them.
-    pub coordinated: Vec<i64>,
+    pub coordinated: Vec<CoordinatedTransaction>,
     /// The maximum number of bins.
     pub bins: usize,
     /// The number of transactions, producers, anomalies, gaps and so on that are listed of each; all are
     /// counted.
     pub listed: usize,
+}
+
+/// An open transaction in `__transaction_state`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoordinatedTransaction {
+    /// The producer.
+    pub producer_id: i64,
+    /// The producer's transactional ID.
+    pub transactional_id: String,
+    /// Kafka's name of the state, such as `Ongoing`.
+    pub state: String,
 }
 
 /// How a transaction ended.
@@ -78,6 +89,10 @@ pub struct TransactionHistory {
     pub age_ms: Option<i64>,
     /// Whether it has been open for longer than allowed.
     pub hanging: bool,
+    /// The transactional ID of an open transaction that the coordinator knows.
+    pub transactional_id: Option<String>,
+    /// The coordinator's state of that transaction.
+    pub coordinator_state: Option<String>,
 }
 
 impl TransactionHistory {
@@ -100,6 +115,8 @@ impl TransactionHistory {
             last_stable_offset: None,
             age_ms: None,
             hanging: false,
+            transactional_id: None,
+            coordinator_state: None,
         }
     }
 }

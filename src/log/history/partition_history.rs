@@ -508,8 +508,10 @@ impl Fold {
                 self.producers.get(open.producer_id).map_or(-1, |entry| entry.last_timestamp);
             let age = options.now.saturating_sub(last_timestamp);
             open.age_ms = Some(age);
-            open.hanging = age > options.transaction_max_timeout_ms
-                && !options.coordinated.contains(&open.producer_id);
+            let known = options.coordinated.iter().find(|known| known.producer_id == open.producer_id);
+            open.hanging = known.is_none() && age > options.transaction_max_timeout_ms;
+            open.transactional_id = known.map(|known| known.transactional_id.clone());
+            open.coordinator_state = known.map(|known| known.state.clone());
             self.tally.add(&open);
             transactions.push(open);
         }

@@ -206,8 +206,7 @@ impl ChunkReader {
             && let Some(next) = inner_messages(&next.batch(), &mut self.decompressor)
             && (self.next_offset..=inner.last_offset).contains(&next.first_offset)
         {
-            let kind =
-                ErrorKind::OffsetOutOfOrder { found: inner.last_offset, expected: self.next_offset };
+            let kind = ErrorKind::OffsetOutOfOrder { found: inner.last_offset, expected: self.next_offset };
             return Ok(Err(batch.place(kind.into())));
         }
         Ok(Ok(()))

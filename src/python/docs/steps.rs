@@ -32,7 +32,10 @@ decoding."
         r"Scans the batch headers of a Segment for its survey and its part of the partition's history."
     };
     (partition_history) => {
-        r"Folds the histories of a listing's segments, in any order, into a PartitionHistory."
+        r"Folds the histories of a listing's segments, in any order, into a PartitionHistory.
+
+`coordinated` has the transactions that the coordinator has open in the partition: producer ID,
+transactional ID, and Kafka's name of the state."
     };
     (plan_partition) => {
         r"Folds the Surveys of a listing's segments, in any order, into a PartitionPlan."
