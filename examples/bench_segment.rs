@@ -67,8 +67,14 @@ fn go_over(verb: &str, segment: &Path) -> Result<Found, Box<dyn Error>> {
     if verb == "explain" {
         // The survey's scan, which also gives the state of all producers at the end of the log.
         let segments = [segment_history(&log.listing().segments[0], None)?];
-        let options = HistoryOptions { now: 0, transaction_max_timeout_ms: 0, bins: 320, listed: 1000 };
-        let history = partition_history(log.listing(), &segments, options)?;
+        let options = HistoryOptions {
+            now: 0,
+            transaction_max_timeout_ms: 0,
+            coordinated: Vec::new(),
+            bins: 320,
+            listed: 1000,
+        };
+        let history = partition_history(log.listing(), &segments, &options)?;
         return Ok(Found { batches: history.batches, bad_ranges: history.anomalies.len() });
     }
     let sums = log.verify(PlanOptions::default())?;

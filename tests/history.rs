@@ -20,6 +20,7 @@ const SEGMENT: &str = "00000000000000000000.log";
 const OPTIONS: HistoryOptions = HistoryOptions {
     now: 1_700_000_060_014,
     transaction_max_timeout_ms: 900_000,
+    coordinated: Vec::new(),
     bins: 100,
     listed: usize::MAX,
 };
@@ -30,7 +31,7 @@ fn segments(directory: &Path) -> Vec<SegmentHistory> {
 }
 
 fn history(directory: &Path, options: HistoryOptions) -> PartitionHistory {
-    partition_history(&list_partition(directory, false).unwrap(), &segments(directory), options).unwrap()
+    partition_history(&list_partition(directory, false).unwrap(), &segments(directory), &options).unwrap()
 }
 
 /// First and last offset, the number of missing offsets, and whether they are inside one batch.

@@ -245,8 +245,14 @@ fn check_history(log: &PartitionLog, size: u64) {
     let batches: u64 = found.bins.iter().map(|bin| bin.bytes).sum();
     let skipped: u64 = found.skipped.iter().map(|range| range.end - range.start).sum();
     assert_eq!(batches + skipped, size);
-    let options = HistoryOptions { now: 0, transaction_max_timeout_ms: 0, bins: 10, listed: 5 };
-    let history = partition_history(log.listing(), &[found], options).unwrap();
+    let options = HistoryOptions {
+        now: 0,
+        transaction_max_timeout_ms: 0,
+        coordinated: Vec::new(),
+        bins: 10,
+        listed: 5,
+    };
+    let history = partition_history(log.listing(), &[found], &options).unwrap();
     assert!(history.bins.len() <= 10 && history.gaps.len() <= 5);
 }
 

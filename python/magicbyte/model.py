@@ -345,6 +345,8 @@ class ChunkResult(TypedDict):
     last_offset: int | None
     lost_offsets: int
     """Offsets that may have been lost to damage, judged by the good batches around it."""
+    lost_at_end: tuple[int, int] | None
+    """Those of them after the last good batch, both inclusive."""
     null_timestamps: int
     """Rows whose time does not fit into Spark's microseconds (`timestamp` is null there)."""
     invalid_keys: int
@@ -398,6 +400,7 @@ class PartitionReconciliation(TypedDict):
     missing_offsets: int
     """Offsets between the first and the last without a good record: compacted or lost."""
     lost_offsets: int
+    """Offsets that may be lost: those of all problems, each counted once."""
     null_timestamps: int
     invalid_keys: int
     invalid_values: int
@@ -471,6 +474,11 @@ class TransactionHistory(TypedDict):
     age_ms: int | None
     """Of an open transaction: the time since its producer was last heard from."""
     hanging: bool
+    transactional_id: str | None
+    """Of an open transaction that the coordinator knows, and so will end by itself. Only if
+    `__transaction_state` is among the sources."""
+    coordinator_state: str | None
+    """The state of such a transaction, in Kafka's words: `Ongoing`, for example."""
 
 
 class Anomaly(TypedDict):
@@ -547,7 +555,9 @@ class PartitionHistory(TypedDict):
     bytes: int
     batches: int
     records: int
-    """According to the headers: records inside legacy wrappers are not counted."""
+    """Except those in `unknown_wrappers`."""
+    unknown_wrappers: int
+    """Legacy wrappers that do not decode: the number of their records is unknown."""
     deleted: int
     """Records of batches that end before the log's start, which are not counted above."""
     log_start_offset: int | None

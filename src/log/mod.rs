@@ -26,8 +26,8 @@ pub use cleaner::plan::CompactOptions;
 pub use error::{LogError, LogResult};
 pub use history::bins::{Bin, CODECS};
 pub use history::model::{
-    Anomaly, ControlCount, HistoryOptions, PartitionHistory, ProducerHistory, TransactionHistory,
-    TransactionOutcome,
+    Anomaly, ControlCount, CoordinatedTransaction, HistoryOptions, PartitionHistory, ProducerHistory,
+    TransactionHistory, TransactionOutcome,
 };
 pub use listing::{IgnoredFile, Listing, PartitionCheckpoints, Segment, Sidecar, list_partition};
 pub use names::{DirectoryState, IgnoreReason, SidecarKind};

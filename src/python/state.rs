@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 
 use crate::batch::Batch;
 use crate::log::history;
-use crate::log::history::model::HistoryOptions;
+use crate::log::history::model::{CoordinatedTransaction, HistoryOptions};
 use crate::python::batch::BatchBase;
 use crate::python::errors::log_to_py;
 use crate::python::jobs::{parse, to_json};
@@ -41,21 +41,30 @@ pub(super) fn segment_history(
 
 #[doc = docs::steps!(partition_history)]
 #[pyfunction]
-#[pyo3(signature = (listing, histories, *, now, transaction_max_timeout_ms, bins, listed))]
+#[pyo3(signature = (listing, histories, *, now, transaction_max_timeout_ms, coordinated, bins, listed))]
 pub(super) fn partition_history(
     py: Python<'_>,
     listing: &str,
     #[pyo3(from_py_with = items)] histories: Vec<PyBackedStr>,
     now: i64,
     transaction_max_timeout_ms: i64,
+    #[pyo3(from_py_with = items)] coordinated: Vec<(i64, String, String)>,
     bins: usize,
     listed: usize,
 ) -> PyResult<String> {
     let listing = parse(listing)?;
     let histories: PyResult<Vec<_>> = histories.iter().map(|history| parse(history)).collect();
     let histories = histories?;
-    let options = HistoryOptions { now, transaction_max_timeout_ms, bins, listed };
-    let history = py.detach(|| history::partition_history::partition_history(&listing, &histories, options));
+    let coordinated = coordinated
+        .into_iter()
+        .map(|(producer_id, transactional_id, state)| CoordinatedTransaction {
+            producer_id,
+            transactional_id,
+            state,
+        })
+        .collect();
+    let options = HistoryOptions { now, transaction_max_timeout_ms, coordinated, bins, listed };
+    let history = py.detach(|| history::partition_history::partition_history(&listing, &histories, &options));
     to_json(&history.map_err(|e| log_to_py(py, &e))?)
 }
 

@@ -8,7 +8,7 @@ use crate::batch::Batch;
 use crate::log::chunk::Chunk;
 use crate::log::error::{LogError, LogResult};
 use crate::log::listing::{Listing, Segment};
-use crate::log::read::header_scan::{Control, HeaderVisitor, survey_with};
+use crate::log::read::header_scan::{Content, HeaderVisitor, survey_with};
 use crate::log::read::options::PlanOptions;
 use crate::log::read::plan::{Plan, plan_partition};
 use crate::log::read::survey::Survey;
@@ -181,7 +181,7 @@ fn end_as_of(surveys: &[Survey], time: i64) -> LogResult<Option<i64>> {
     }
 
     impl HeaderVisitor for FirstLater {
-        fn visit(&mut self, batch: &Batch<'_>, _size: usize, _control: Option<&Control>) {
+        fn visit(&mut self, batch: &Batch<'_>, _size: usize, _content: Option<&Content>) {
             if self.found.is_none() && batch.max_timestamp() > self.time {
                 // A wrapper's header has its last offset.
                 let is_wrapper = batch.magic() < 2;

@@ -70,6 +70,86 @@ def test_a_hanging_transaction(cli: Cli) -> None:
     assert "hanging" in cli("explain", KAFKA / "v2_txn", code=1)
 
 
+def transaction_state(producer: int, status: int, *partitions: int, topic: bytes = b"v2_txn") -> bytes:
+    """A TransactionLogValue of version 0."""
+    numbers = struct.pack(f">i{len(partitions)}i", len(partitions), *partitions)
+    topics = struct.pack(">ih", 1, len(topic)) + topic + numbers if partitions else struct.pack(">i", 0)
+    return struct.pack(">hqhib", 0, producer, 0, 60_000, status) + topics + struct.pack(">qq", 1, 1)
+
+
+TRANSACTIONAL_ID = struct.pack(">hh", 0, 5) + b"tx-17"
+
+
+@pytest.mark.parametrize(
+    ("states", "known"),
+    [
+        ([transaction_state(4, 1, 0)], "Ongoing"),
+        ([transaction_state(4, 1, 2, 0)], "Ongoing"),
+        ([transaction_state(4, 2, 0)], "PrepareCommit"),
+        ([transaction_state(4, 3, 0)], "PrepareAbort"),
+        ([transaction_state(4, 4)], None),  # it had ended: the log lacks its marker
+        ([transaction_state(4, 1, 0), transaction_state(4, 5)], None),
+        ([transaction_state(4, 1, 0), None], None),  # the id has expired
+        ([transaction_state(4, 1, 1)], None),  # it has not written here
+        ([transaction_state(4, 1, 0, topic=b"others")], None),
+        ([transaction_state(5, 1, 0)], None),  # another producer
+        ([transaction_state(4, 99, 0)], None),  # a state that no version has
+        ([b"\0\0cut"], None),
+        ([], None),
+    ],
+)
+def test_a_transaction_that_the_coordinator_knows_does_not_hang(
+    cli: Cli, tmp_path: Path, states: list[bytes | None], known: str | None
+) -> None:
+    shutil.copytree(KAFKA / "v2_txn", tmp_path / "v2_txn-0")
+    builder = RecordsBuilder()
+    for offset, state in enumerate(states):
+        builder.append(offset, 1000, TRANSACTIONAL_ID, state)
+    (tmp_path / "__transaction_state-3").mkdir()
+    (tmp_path / "__transaction_state-3" / f"{0:020}.log").write_bytes(builder.build() if states else b"")
+    for choice in ((), ("--topic", "v2_txn")):
+        text = cli("explain", "--json", *choice, tmp_path, code=0 if known else 1)
+        (history,) = (one for one in json.loads(text)["partitions"] if one["topic"] == "v2_txn")
+        (one,) = (one for one in history["transactions"] if one["outcome"] == "open")
+        assert one["hanging"] == (known is None)
+        assert one["coordinator_state"] == known
+        assert one["transactional_id"] == (known and "tx-17")
+        assert history["transaction_counts"]["hanging"] == int(known is None)
+    shown = f"open, known to the coordinator (tx-17, {known})" if known else "hanging"
+    assert shown in cli("explain", tmp_path, code=0 if known else 1)
+
+
+LEGACY = [name for name in PARTITIONS if name.startswith(("v0", "v1", "mixed"))]
+
+
+@pytest.mark.parametrize("name", LEGACY)
+def test_records_in_wrappers_count(cli: Cli, name: str) -> None:
+    """Their headers have neither the number of their messages nor the first offset."""
+    history = history_of(cli, KAFKA / name)
+    (read,) = cli.json("verify", KAFKA / name)["partitions"]
+    assert history["records"] == read["announced"]
+    assert history["unknown_wrappers"] == 0
+    assert (history["first_offset"], history["missing_offsets"]) == (
+        read["first_offset"],
+        read["missing_offsets"],
+    )
+
+
+def test_a_wrapper_that_does_not_decode_is_unknown(cli: Cli, tmp_path: Path) -> None:
+    whole = history_of(cli, KAFKA / "v1_gzip")
+    shutil.copytree(KAFKA / "v1_gzip", tmp_path / "t-0", ignore=shutil.ignore_patterns("rebuilt", "*.json*"))
+    segment = min((tmp_path / "t-0").glob("*.log"))
+    data = bytearray(segment.read_bytes())
+    data[12 + int.from_bytes(data[8:12], "big") - 5] ^= 1  # near the end of the first message
+    segment.write_bytes(data)
+    history = history_of(cli, tmp_path / "t-0")
+    assert history["unknown_wrappers"] == 1
+    assert history["records"] < whole["records"]
+    # Nothing is said about the offsets in it.
+    assert history["gaps"] == whole["gaps"]
+    assert "1 wrapper that does not decode" in cli("explain", tmp_path / "t-0", KAFKA / "v2_none")
+
+
 def batch(
     offset: int, producer: int, epoch: int, sequence: int, *, time: int = 1000, transactional: bool = False
 ) -> bytes:

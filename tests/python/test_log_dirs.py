@@ -55,6 +55,16 @@ def lost(problem: dict[str, Any]) -> tuple[int | None, int | None]:
     return problem["first_lost_offset"], problem["last_lost_offset"]
 
 
+def lost_offsets(report: dict[str, Any]) -> int:
+    """The number of offsets that the problems name, each once."""
+    offsets: set[tuple[str, int, int]] = set()
+    for one in report["problems"]:
+        first, last = lost(one)
+        if first is not None and last is not None:
+            offsets |= {(one["topic"], one["partition"], offset) for offset in range(first, last + 1)}
+    return len(offsets)
+
+
 # --- missing segments ----------------------------------------------------------------------------
 
 
@@ -244,6 +254,58 @@ def cli_problems(tables: Path) -> list[dict[str, Any]]:
     return pq.read_table(tables / "problems").to_pylist()
 
 
+def cut(path: Path, size: int) -> None:
+    path.write_bytes(path.read_bytes()[:size])
+
+
+def flip(path: Path, position: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[position] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        ["flip first"],
+        ["flip second"],
+        ["cut second"],
+        ["cut first"],
+        ["no first"],
+        ["no second"],
+        ["no first", "flip second"],
+        ["no first", "cut second"],
+        ["cut first", "no second"],
+        ["flip first", "cut first", "flip second", "cut second"],
+        ["no directory"],
+        ["log start", "no first"],
+        ["log start", "flip second", "no directory events"],
+    ],
+    ids=" and ".join,
+)
+def test_lost_offsets_are_those_of_all_problems(cli: Cli, root: Path, damage: list[str]) -> None:
+    """The sum that is printed is the union of the problems' ranges, so none is left out or counts twice."""
+    write_checkpoint(root, "replication-offset-checkpoint", {("orders", 0): RECORDS, ("events", 3): 30})
+    logs = {"first": root / "orders-0" / f"{FIRST}.log", "second": root / "orders-0" / f"{SECOND}.log"}
+    for word, _, what in (one.partition(" ") for one in damage):
+        if word == "log":
+            write_checkpoint(root, "log-start-offset-checkpoint", {("orders", 0): 100})
+        elif what.startswith("directory"):
+            shutil.rmtree(root / ("events-3" if what.endswith("events") else "orders-0"))
+        elif word == "no":
+            logs[what].unlink()
+        elif word == "cut":
+            cut(logs[what], logs[what].stat().st_size - 20)
+        else:
+            flip(logs[what], 90)
+    report = cli.json("verify", root, code=1)
+    assert report["total"]["lost_offsets"] == lost_offsets(report) > 0
+    by_partition = sum(one["lost_offsets"] for one in report["partitions"])
+    assert by_partition == report["total"]["lost_offsets"]
+    (log_dir,) = report["log_dirs"]
+    assert 0 <= log_dir["offsets_held"] <= log_dir["offsets"]
+
+
 def test_damage_counts_against_the_offsets_that_are_held(cli: Cli, root: Path) -> None:
     segment = root / "orders-0" / f"{SECOND}.log"
     data = bytearray(segment.read_bytes())
@@ -380,10 +442,19 @@ def test_the_directories_of_a_broker_are_taken_together(cli: Cli, tmp_path: Path
     paths = {one["path"] for one in report["partitions"] if not one["segments"]}
     assert paths == {str(disks[1] / "t-2"), str(disks[0] / "t-3")}
     # With one disk alone, what is on the other is not missing, but it is not forgotten either.
-    (log_dir,) = cli.json("verify", disks[0])["log_dirs"]
+    (log_dir,) = cli.json("verify", "--one-disk", disks[0])["log_dirs"]
     assert (log_dir["missing_partitions"], log_dir["partitions_elsewhere"]) == (0, 3)
-    text = cli("verify", disks[0])
+    assert log_dir["problems"] == []
+    text = cli("verify", "--one-disk", disks[0])
     assert "3 partitions of this broker may be in other directories, which are not among SRC" in text
+    # Its registration names the directory that is not there: a disk that is lost, or not given.
+    (problem,) = cli.json("verify", disks[0], code=1)["log_dirs"][0]["problems"]
+    assert problem == (
+        f"broker 7 has 2 directories (__cluster_metadata), and {uuid(two)} is not among the sources, "
+        "with 2 partitions (t-1, t-2); --one-disk leaves it out"
+    )
+    assert problem in cli("verify", disks[0], code=1)
+    assert problem in cli("ingest", disks[0], tmp_path / "tables", code=1)
     # The metadata of another node of the cluster serves as well, that of another cluster does not.
     other = tmp_path / "other"
     write_meta_properties(other, 8, three)

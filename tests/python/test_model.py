@@ -111,6 +111,7 @@ def documents(listing: str) -> Iterator[tuple[str, Any]]:
         [_core.segment_history(segment) for segment in segments],
         now=1_800_000_000_000,
         transaction_max_timeout_ms=900_000,
+        coordinated=[(4, "tx-17", "Ongoing")],  # of v2_txn
         bins=10,
         listed=10,
     )

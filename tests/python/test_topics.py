@@ -275,10 +275,10 @@ PARTITION = frame(3, bytes(4) + ID + b"\2" + bytes(4) + b"\2" + bytes(4) + b"\1\
 
 
 def test_the_preferred_copy_is_read(disks: tuple[Path, Path], cli: Cli, tmp_path: Path) -> None:
-    for command in ("topics", "offsets"):
-        cli(command, *disks, code=2)
-        assert "-0 is there twice" in cli.error
-        assert "--prefer" in cli.error
+    # Without a preference, the newest copy is read, whichever comes first.
+    for order in (disks, disks[::-1]):
+        assert cli.json("topics", *order)["cluster_metadata"] == str(disks[1] / "__cluster_metadata-0")
+        assert offsets_of(cli, *order)["g", "t", 0]["offset"] == 2
     for disk, policy, offset in zip(disks, ("default", "topic"), (1, 2), strict=True):
         report = cli.json("topics", "--prefer", disk, *disks)
         assert report["cluster_metadata"] == str(disk / "__cluster_metadata-0")
@@ -288,6 +288,68 @@ def test_the_preferred_copy_is_read(disks: tuple[Path, Path], cli: Cli, tmp_path
         chosen = ["--topic", "t", "--prefer", disk, *disks, tmp_path / "out"]
         cli("compact", *chosen, code=0 if policy == "topic" else 2)
         assert policy == "topic" or "cleanup.policy is the brokers' default" in cli.error
+
+
+def test_of_copies_with_leader_epochs_the_higher_epoch_is_newer(cli: Cli, tmp_path: Path) -> None:
+    """A longer log of an older leader is the branch that was lost."""
+    long, newer = tmp_path / "long", tmp_path / "newer"
+    log_of(long / "__consumer_offsets-0", *[(commit_key(0), commit_value(9))] * 3)
+    log_of(newer / "__consumer_offsets-0", (commit_key(0), commit_value(2)))
+    segment = newer / "__consumer_offsets-0" / f"{0:020}.log"
+    data = bytearray(segment.read_bytes())
+    data[12:16] = (5).to_bytes(4, "big")  # the leader epoch, which the CRC does not cover
+    segment.write_bytes(data)
+    assert offsets_of(cli, long, newer)["g", "t", 0]["offset"] == 2
+
+
+def test_recover_reads_the_newest_copy_of_kafkas_own_topics(
+    disks: tuple[Path, Path], cli: Cli, tmp_path: Path
+) -> None:
+    cli("recover", *disks, tmp_path / "out", code=2)
+    assert "t-0 is there twice" in cli.error
+    cli("recover", "--exclude", "t", *disks, tmp_path / "out")
+    assert offsets_of(cli, tmp_path / "out")["g", "t", 0]["offset"] == 2
+
+
+def test_topics_that_damaged_metadata_does_not_name(cli: Cli, tmp_path: Path) -> None:
+    """The batch that created them is bad, but their directories are there."""
+    log_of(tmp_path / "__cluster_metadata-0", (None, TOPIC), (None, PARTITION))
+    for name in ("t-0", "other-0", "other-1"):
+        log_of(tmp_path / name, (b"k", b"v"))
+    (tmp_path / "other-1" / "partition.metadata").write_text("version: 0\ntopic_id: cThDCR9PQGKsbgjMRDDf3w\n")
+    topics = {one["topic"]: one for one in cli.json("topics", tmp_path)["topics"]}
+    assert "other" not in topics  # the metadata is whole: the directory is not the cluster's
+    segment = tmp_path / "__cluster_metadata-0" / f"{0:020}.log"
+    data = bytearray(segment.read_bytes())
+    data[70] ^= 4
+    segment.write_bytes(data)
+    topics = {one["topic"]: one for one in cli.json("topics", tmp_path, code=1)["topics"]}
+    assert set(topics) >= {"t", "other"}
+    other = topics["other"]
+    assert (other["topic_id"], other["cleanup_policy"]) == ("cThDCR9PQGKsbgjMRDDf3w", None)
+    assert [one["partition"] for one in other["partitions"]] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("committed", "out_of_range", "lost_ahead"),
+    [(0, True, 100), (99, True, 100), (100, False, 100), (150, False, 51), (203, False, 0), (204, True, 0)],
+)
+def test_groups_that_damage_has_hurt(
+    cli: Cli, tmp_path: Path, committed: int, out_of_range: bool, lost_ahead: int
+) -> None:
+    """The log has the offsets 0 to 99 no more, 100 is its first, and 101 to 200 are in no file."""
+    log_of(tmp_path / "__consumer_offsets-0", (commit_key(0), commit_value(committed)))
+    (tmp_path / "t-0").mkdir()
+    for base, count in ((100, 1), (201, 2)):
+        builder = magicbyte.RecordsBuilder()
+        for offset in range(base, base + count):
+            builder.append(offset, 1, b"k", b"v")
+        (tmp_path / "t-0" / f"{base:020}.log").write_bytes(builder.build())
+    row = cli.json("offsets", tmp_path, code=int(out_of_range or lost_ahead > 0))["offsets"][0]
+    assert (row["log_start_offset"], row["log_end_offset"]) == (100, 203)
+    assert (row["out_of_range"], row["lost_ahead"]) == (out_of_range, lost_ahead)
+    lines = cli("offsets", tmp_path, code=int(out_of_range or lost_ahead > 0)).splitlines()
+    assert (" yes " in lines[1]) == out_of_range
 
 
 def test_topics_and_offsets_are_chosen(disks: tuple[Path, Path], cli: Cli) -> None:

@@ -71,10 +71,15 @@ def partition_history(
     *,
     now: int,
     transaction_max_timeout_ms: int,
+    coordinated: Sequence[tuple[int, str, str]],
     bins: int,
     listed: int,
 ) -> str:
-    """Folds the histories of a listing's segments, in any order, into a PartitionHistory."""
+    """Folds the histories of a listing's segments, in any order, into a PartitionHistory.
+
+    `coordinated` has the transactions that the coordinator has open in the partition: producer ID,
+    transactional ID, and Kafka's name of the state.
+    """
 
 def plan_partition(
     listing: str,

@@ -67,7 +67,8 @@ def explain(
     Producers with their epochs, and sequences that are missing, repeated or go back, by the rules of a
     broker's ProducerStateManager; transactions: committed, aborted, open and hanging; offsets that
     compaction removed, timestamps that go back, leader epochs, codecs, batch sizes, control records, and
-    bytes in no batch. Nothing is decompressed, and CRCs are not checked but with --verify.
+    bytes in no batch. Only batches of magic 0 and 1 are decompressed, whose headers do not count their
+    records. CRCs are not checked without --verify.
 
     Several partitions begin with what is notable about them. Of more than 20, the notable ones are printed.
 

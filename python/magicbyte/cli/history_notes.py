@@ -25,11 +25,13 @@ def notes_of(history: PartitionHistory) -> list[str]:
         (sum(history["anomaly_counts"].values()) - history["compacted_anomalies"], "anomaly"),
         (history["problem_count"], "problem"),
         (history["skipped_count"], "range of bytes in no batch"),
+        (history["unknown_wrappers"], "wrapper that does not decode"),
         (history["step_back_count"], "step back in time"),
     ]
     plurals = {
         "anomaly": "anomalies",
         "range of bytes in no batch": "ranges of bytes in no batch",
+        "wrapper that does not decode": "wrappers that do not decode",
         "step back in time": "steps back in time",
     }
     found = [(count, what) for count, what in counted if count > 0]

@@ -63,6 +63,14 @@ def transaction_count(history: PartitionHistory) -> int:
     return counts["committed"] + counts["aborted"] + counts["open"]
 
 
+def _outcome(transaction: TransactionHistory) -> str:
+    if transaction["hanging"]:
+        return "hanging"
+    if (name := transaction["transactional_id"]) is not None:
+        return f"open, known to the coordinator ({plain(name)}, {transaction['coordinator_state']})"
+    return transaction["outcome"]
+
+
 def print_histories(histories: Sequence[PartitionHistory]) -> None:
     """Prints what is notable about all partitions, then the histories of all, or of the notable ones."""
     shown = list(histories)
@@ -152,7 +160,7 @@ def _print_history(history: PartitionHistory) -> None:
             [
                 str(one["producer_id"]),
                 one["producer_epoch"],
-                "hanging" if one["hanging"] else one["outcome"],
+                _outcome(one),
                 "-" if one["first_offset"] is None else f"{one['first_offset']}..{one['last_offset']}",
                 one["marker_offset"],
                 one["records"],

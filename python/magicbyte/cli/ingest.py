@@ -44,7 +44,7 @@ def _payload(name: str) -> Callable[[F], F]:
 @click.command(short_help="Write Parquet tables, with proof that nothing is lost.", epilog=expressions.HELP)
 @partition_choice.sources
 @click.argument("out", metavar="OUT", type=click.Path())
-@partition_choice.options(prefer=True)
+@partition_choice.options(prefer=True, assigned=True)
 @range_options
 @expressions.where("Write only records for which this SQL expression is true.")
 @overview.options

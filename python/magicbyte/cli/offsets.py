@@ -49,6 +49,11 @@ def offsets(
     offset, where consumers with read_committed end. Both are - if the partition is not in SRC, and negative
     if its copy ends before the commit.
 
+    An offset is out of range if it is before the start or after the end of the log in SRC: the group would
+    start again where its consumers' auto.offset.reset says. "lost ahead" counts offsets that the group has
+    not read and that are in no file. Either makes the exit code 1. Of several copies of a partition, the
+    newest is read, by leader epoch and offset.
+
     Then the groups. Their state is Empty or Stable, by the members in the log: a broker keeps the state of a
     rebalance in memory. --json also has the metadata of commits, and the members.
 
@@ -88,17 +93,21 @@ def offsets(
             print_line(f"{report['pending']:,} offsets of transactions that had not ended are left out")
     for problem in report["problems"]:
         print_problem(f"magicbyte: {problem}")
-    return PROBLEMS if report["problems"] else CLEAN
+    marked = any(one["out_of_range"] or one["lost_ahead"] for one in report["offsets"])
+    return PROBLEMS if report["problems"] or marked else CLEAN
 
 
 _COLUMNS = (
     "topic",
     "partition",
     "offset",
+    "log start",
     "log end",
     "last stable",
     "lag",
     "committed lag",
+    "lost ahead",
+    "out of range",
     "leader epoch",
     "committed at",
     "expires",
@@ -112,10 +121,13 @@ def _row(one: CommittedOffset) -> list[object]:
         one["topic"],
         one["partition"],
         one["offset"],
+        one["log_start_offset"],
         one["log_end_offset"],
         one["last_stable_offset"],
         one["lag"],
         one["committed_lag"],
+        one["lost_ahead"],
+        "yes" if one["out_of_range"] else None,
         one["leader_epoch"],
         time_text(one["commit_timestamp"]),
         time_text(one["expire_timestamp"]),

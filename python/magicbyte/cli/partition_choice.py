@@ -168,10 +168,11 @@ def sources_and_out(command: F) -> F:
     return cast(F, decorated)
 
 
-def options(*, prefer: bool = False) -> Callable[[F], F]:
+def options(*, prefer: bool = False, assigned: bool = False) -> Callable[[F], F]:
     """The options of a `PartitionChoice`, which the command gets as `choice`.
 
-    `prefer` adds `--prefer`, for a command that takes only one copy of a partition.
+    `prefer` adds `--prefer`, for a command that takes only one copy of a partition; `assigned` adds
+    `--one-disk`, for a command that reports what a broker should have.
     """
 
     def decorate(command: F) -> F:
@@ -186,6 +187,7 @@ def options(*, prefer: bool = False) -> Callable[[F], F]:
             include_deleted: bool,
             include_deleted_records: bool,
             preferred: tuple[str, ...] = (),
+            one_disk: bool = False,
             **others: Any,
         ) -> Any:
             states = {"future": include_future, "stray": include_stray, "deleted": include_deleted}
@@ -197,11 +199,13 @@ def options(*, prefer: bool = False) -> Callable[[F], F]:
                 states=frozenset(name for name, included in states.items() if included),  # type: ignore[misc]
                 include_deleted_records=include_deleted_records,
                 prefer=preferred,
+                one_disk=one_disk,
             )
             return command(choice=chosen, **others)
 
         decorated: Callable[..., Any] = with_choice
-        for option in [preferred_copy, *_CHOICE] if prefer else _CHOICE:
+        more = [preferred_copy] * prefer + [_one_disk] * assigned
+        for option in [*more, *_CHOICE]:
             decorated = option(decorated)
         return cast(F, decorated)
 
@@ -215,6 +219,11 @@ preferred_copy = click.option(
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False),
     help="Of a partition that is there several times, read the copy in DIR; may be repeated.",
+)
+_one_disk = click.option(
+    "--one-disk",
+    is_flag=True,
+    help="Other directories of a broker are left out on purpose: their absence is no problem.",
 )
 # In the reverse order of --help.
 _CHOICE = [

@@ -16,7 +16,7 @@ __all__ = ["verify"]
 
 @click.command(short_help="Decode every record, write nothing, print the sums.")
 @partition_choice.sources
-@partition_choice.options()
+@partition_choice.options(assigned=True)
 @options.isolation_level
 @click.option(
     "--table",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from magicbyte.errors import Error
 from magicbyte.internal_topics.cluster import ClusterState, PartitionState
@@ -15,15 +15,20 @@ from magicbyte.model import PartitionListing
 
 __all__ = ["add_assigned", "metadata_of"]
 
+_NAMED = 10
+"""How many partitions a message names."""
 _RESERVED = "A" * 20
 """How ids begin that stand for no particular directory (`DirectoryId`): with 15 bytes of zeros."""
 
 
-def add_assigned(log_dirs: Sequence[LogDir], listings: Sequence[PartitionListing]) -> None:
+def add_assigned(
+    log_dirs: Sequence[LogDir], listings: Sequence[PartitionListing], *, one_disk: bool = False
+) -> None:
     """Adds to the directories of each broker the partitions that it should have and that are not there.
 
     Replicas on other brokers are not missing, and neither are those in a directory of the broker that is not
-    among `log_dirs`. Without a copy of the cluster's metadata in `listings`, nothing is known.
+    among `log_dirs`: that directory is a problem itself, unless `one_disk` says that it is left out on
+    purpose. Without a copy of the cluster's metadata in `listings`, nothing is known.
     """
     brokers: dict[tuple[str, int], list[LogDir]] = defaultdict(list)
     for one in log_dirs:
@@ -43,6 +48,8 @@ def add_assigned(log_dirs: Sequence[LogDir], listings: Sequence[PartitionListing
             own[0].problems.append(f"{path}: {error}")
             continue
         _add_assigned_to(broker, own, clusters[path].state, listings)
+        if not one_disk:
+            own[0].problems.extend(_absent_log_dirs(broker, own, clusters[path].state))
 
 
 def metadata_of(
@@ -87,6 +94,27 @@ def _add_assigned_to(
                 own[0].elsewhere.append((topic.name, number))
             else:
                 place.absent.append(absent_partition(place.path, (topic.name, number), None, claim))
+
+
+def _absent_log_dirs(broker: int, own: Sequence[LogDir], state: ClusterState) -> Iterator[str]:
+    """A problem for each directory that the broker has registered and that is not among `own`."""
+    registered, here = state.log_dirs.get(broker, []), {one.directory_id for one in own}
+    if None in here:
+        return  # a directory without an ID may be any of them
+    held: dict[str | None, list[str]] = defaultdict(list)
+    for topic in state.topics.values():
+        for number, partition in topic.partitions.items():
+            if broker in partition.replicas:
+                held[_directory_of(broker, partition)].append(f"{topic.name}-{number}")
+    for directory in registered:
+        if directory not in here:
+            names = sorted(held[directory])
+            listed = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+            yield (
+                f"broker {broker} has {len(registered)} directories (__cluster_metadata), and {directory} is "
+                f"not among the sources, with {len(names)} partitions{f' ({listed})' if names else ''}; "
+                "--one-disk leaves it out"
+            )
 
 
 def _directory_of(broker: int, partition: PartitionState) -> str | None:

@@ -36,6 +36,8 @@ class PartitionChoice:
     """Whether to read records before a log's start, which a broker does not return (`DeleteRecords`)."""
     prefer: tuple[str, ...] = ()
     """Directories whose copy of a partition is read if there are several."""
+    one_disk: bool = False
+    """Whether other directories of a broker are left out on purpose, so that their absence is no problem."""
 
     def includes(self, topic: str, partition: int) -> bool:
         """Whether a partition is read, as far as its name decides."""
@@ -53,12 +55,7 @@ class PartitionChoice:
             RefusedError: if `prefer` does not name exactly one of them.
 
         """
-        places = [absolute(place) for place in self.prefer]
-
-        def is_inside(path: str) -> bool:
-            return any(path == place or path.startswith(os.path.join(place, "")) for place in places)
-
-        chosen = [one for one in copies if is_inside(one["path"])]
+        chosen = self.inside(copies)
         if len(chosen) == 1:
             return chosen[0]
         # Copies from two brokers hold the same records, which would appear twice in one output.
@@ -69,6 +66,15 @@ class PartitionChoice:
             f"{name} is there {times}, in {', '.join(paths[:-1])} and {paths[-1]}: read one"
             f" copy at a time, or prefer one of the directories (--prefer {os.path.dirname(paths[0])})"
         )
+
+    def inside(self, copies: Sequence[PartitionListing]) -> list[PartitionListing]:
+        """The copies in the directories of `prefer`."""
+        places = [absolute(place) for place in self.prefer]
+
+        def is_inside(path: str) -> bool:
+            return any(path == place or path.startswith(os.path.join(place, "")) for place in places)
+
+        return [one for one in copies if is_inside(one["path"])]
 
 
 EVERYTHING = PartitionChoice()

@@ -7,21 +7,26 @@ the segments of each partition.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from magicbyte import _core
+from magicbyte._core import LegacyBatch, Record, RecordBatch
+from magicbyte.internal_topics.names import TRANSACTION_STATE
+from magicbyte.internal_topics.transactions import CoordinatedTransaction, CoordinatedTransactions
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.moving import ATTEMPTS, look_again, of_each_segment
-from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.partitions import find_inputs
 from magicbyte.jobs.plan import count_of, target_bytes
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.replay import replay
 from magicbyte.listing import log_start_of
 from magicbyte.model import PartitionHistory, PartitionListing, Segment
 
 __all__ = [
     "DEFAULT_TRANSACTION_MAX_TIMEOUT_MS",
+    "coordinated_transactions",
     "explain",
     "irregularities",
     "partition_histories",
@@ -53,8 +58,9 @@ def explain(
         sources: directories; the sizes of their files are pinned at the start.
         engine: where the scans run.
         now: the current time (ms), to which the age of open transactions is counted.
-        transaction_max_timeout_ms: an open transaction hangs if its producer was last heard from longer ago,
-            as in `kafka-transactions.sh find-hanging`.
+        transaction_max_timeout_ms: an open transaction hangs if its producer was last heard from longer ago
+            and the coordinator does not know it, as in `kafka-transactions.sh find-hanging`. Without
+            `__transaction_state` among the sources, its age alone decides.
         max_listed: how many producers, transactions, gaps and so on each history lists; it counts all of
             them. A thousand transactions take about 2 MiB.
         choice: which partitions to read.
@@ -64,9 +70,11 @@ def explain(
         RefusedError: if there is nothing to read.
 
     """
+    inputs = find_inputs(sources, choice, consult={TRANSACTION_STATE})
     return partition_histories(
-        list_partitions(sources, choice),
+        inputs.listings,
         engine,
+        coordinated=coordinated_transactions(inputs.consulted),
         now=now,
         transaction_max_timeout_ms=transaction_max_timeout_ms,
         max_listed=max_listed,
@@ -74,23 +82,52 @@ def explain(
     )
 
 
+def coordinated_transactions(
+    listings: Iterable[PartitionListing],
+) -> Mapping[int, CoordinatedTransaction]:
+    """The transactions that the coordinator has open, by producer ID, according to the partitions of
+    `__transaction_state` among the listings. Damage in them is left out; their histories report it.
+    """
+    transactions = CoordinatedTransactions()
+
+    def apply(batch: RecordBatch | LegacyBatch, record: Record) -> None:
+        if not batch.is_control:
+            transactions.replay(record.key_bytes, record.value_bytes)
+
+    for listing in listings:
+        if listing["topic"] == TRANSACTION_STATE and listing["segments"]:
+            replay(listing["path"], apply)
+    return transactions.by_producer
+
+
 def partition_histories(
     listings: Sequence[PartitionListing],
     engine: Engine,
     *,
+    coordinated: Mapping[int, CoordinatedTransaction] | None = None,
     now: int,
     transaction_max_timeout_ms: int = DEFAULT_TRANSACTION_MAX_TIMEOUT_MS,
     max_listed: int = _core.LISTED,
     progress: Progress = NO_PROGRESS,
 ) -> list[PartitionHistory]:
-    """The history of each listed partition; for the arguments see `explain`."""
+    """The history of each listed partition; for the arguments see `explain`.
+
+    `coordinated` has the transactions that the coordinator knows, by producer ID.
+    """
 
     def history(listing: PartitionListing, texts: Sequence[str]) -> PartitionHistory:
+        name = listing["topic"], listing["partition"]
+        known = [
+            (producer, one.transactional_id, one.state)
+            for producer, one in (coordinated or {}).items()
+            if name in one.partitions
+        ]
         text = _core.partition_history(
             json.dumps(listing),
             texts,
             now=now,
             transaction_max_timeout_ms=transaction_max_timeout_ms,
+            coordinated=known,
             bins=_BINS,
             listed=max_listed,
         )

@@ -38,6 +38,9 @@ OFFSETS = pa.schema(
         ("lastStableOffset", pa.int64()),
         ("lag", pa.int64()),
         ("committedLag", pa.int64()),
+        ("logStartOffset", pa.int64()),
+        ("lostAhead", pa.int64()),
+        ("outOfRange", pa.bool_()),
     ]
 )
 """One row per committed offset; the columns are those of `magicbyte.jobs.offsets.CommittedOffset`."""

@@ -14,7 +14,7 @@ from typing import TypedDict, TypeVar
 from magicbyte import _core
 from magicbyte.errors import Error
 from magicbyte.internal_topics.names import CLUSTER_METADATA
-from magicbyte.jobs.problems import partition_problem
+from magicbyte.jobs.problems import lost_ranges, partition_problem
 from magicbyte.log_dir import (
     CLEAN_SHUTDOWN,
     LOG_START_OFFSET_CHECKPOINT,
@@ -312,19 +312,11 @@ def _offsets(
 ) -> tuple[int, int]:
     """How many offsets of a partition the broker had, and how many of them the copy covers."""
     bases = [segment["base_offset"] for segment in plan["segments"]]
-    gaps = [
-        (first, last)
-        for problem in plan["problems"]
-        if problem["kind"] in ("missing_segment", "file_unreadable")
-        and (first := problem["first_lost_offset"]) is not None
-        and (last := problem["last_lost_offset"]) is not None
-    ]
-    begin = min([*bases, *(first for first, _ in gaps)], default=0)
+    lost = lost_ranges(plan["problems"])
+    begin = min([*bases, *(first for first, _ in lost)], default=0)
     begin = begin if checkpoints["log_start_offset"] is None else checkpoints["log_start_offset"]
     end = max(begin, checkpoints["high_watermark"] or 0)
     reached = min(end, max([plan["next_offset"] or begin, *bases]))
-    lost, counted = 0, begin
-    for first, last in sorted(gaps):
-        lost += max(0, min(last + 1, reached) - max(first, counted))
-        counted = max(counted, last + 1)
-    return end - begin, max(0, reached - begin - lost - reconciliation["lost_offsets"])
+    in_files = reconciliation["lost_offsets"] - sum(last + 1 - first for first, last in lost)
+    missing = sum(max(0, min(last + 1, reached) - max(first, begin)) for first, last in lost)
+    return end - begin, max(0, reached - begin - missing - in_files)

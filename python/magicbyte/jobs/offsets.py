@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import TypedDict
@@ -13,13 +14,24 @@ from magicbyte.internal_topics.names import CONSUMER_OFFSETS
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.partitions import find_inputs
+from magicbyte.jobs.partitions import find_inputs, list_directory
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions
+from magicbyte.jobs.problems import lost_ranges
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.replay import replay_batches
 from magicbyte.model import PartitionListing
+from magicbyte.storage.paths import is_stored
 
-__all__ = ["CommittedOffset", "ConsumerGroup", "Ends", "OffsetsReport", "log_ends", "offsets", "offsets_of"]
+__all__ = [
+    "CommittedOffset",
+    "ConsumerGroup",
+    "Ends",
+    "LogRange",
+    "OffsetsReport",
+    "log_ends",
+    "offsets",
+    "offsets_of",
+]
 
 
 class CommittedOffset(TypedDict):
@@ -39,10 +51,17 @@ class CommittedOffset(TypedDict):
     """In this copy; None if the partition is not in it."""
     last_stable_offset: int | None
     """Where `read_committed` consumers end: `log_end_offset`, or the first open transaction."""
+    log_start_offset: int | None
+    """The first offset of this copy; None if the partition is not in it, or is empty."""
     lag: int | None
     """Records up to the end of the log, by offsets. Negative if the copy ends before the commit."""
     committed_lag: int | None
     """The same up to the last stable offset."""
+    lost_ahead: int | None
+    """Offsets from `offset` on that are in no file. Damage inside of files is only found by `verify`."""
+    out_of_range: bool
+    """Whether the offset is before the start or after the end of this copy: a broker would answer
+    OFFSET_OUT_OF_RANGE, and the consumer would start where its `auto.offset.reset` says."""
 
 
 class ConsumerGroup(TypedDict):
@@ -73,8 +92,25 @@ class OffsetsReport(TypedDict):
     """What could not be read of `__consumer_offsets`, or of the logs' ends."""
 
 
-Ends = Mapping[tuple[str, int], tuple[int | None, int | None]]
-"""By topic and partition: the log end offset and the last stable offset, None if they are unknown."""
+@dataclass(frozen=True)
+class LogRange:
+    """The offsets of a log; None for those that are unknown."""
+
+    start: int | None = None
+    end: int | None = None
+    """Exclusive."""
+    last_stable: int | None = None
+    """Where `read_committed` consumers end (exclusive)."""
+    lost: Sequence[tuple[int, int]] = ()
+    """Ranges of offsets (inclusive) that are in no file."""
+
+    def lost_from(self, offset: int) -> int:
+        """The number of lost offsets from this one on."""
+        return sum(max(0, last + 1 - max(first, offset)) for first, last in self.lost)
+
+
+Ends = Mapping[tuple[str, int], LogRange]
+"""By topic and partition."""
 
 _Folded = tuple[list[Commit], list[GroupState], int, list[str]]
 
@@ -92,20 +128,25 @@ def offsets(
 
     `choice` selects among the partitions that have committed offsets, and which copies are read. `group` is a
     pattern with the wildcards `*`, `?` and `[...]`. The logs that the groups have offsets in are scanned,
-    headers only, for their ends.
+    headers only, for their ends. Of several
+    copies of a partition, the newest one is read, or the one that `choice.prefer` names.
 
     Raises:
-        RefusedError: if there is no `__consumer_offsets`, or a partition is found twice.
+        RefusedError: if there is no `__consumer_offsets`.
 
     """
-    inputs = find_inputs(sources, choice, distinct=True, consult={CONSUMER_OFFSETS}, may_be_none=True)
+    inputs = find_inputs(
+        sources, choice, distinct=True, newest=True, consult={CONSUMER_OFFSETS}, may_be_none=True
+    )
     if not inputs.consulted:
         raise RefusedError(
             f"no partition of {CONSUMER_OFFSETS} below {', '.join(sources)}: groups commit there"
         )
 
     def ends(places: Collection[tuple[str, int]]) -> Ends:
-        listings = [one for one in inputs.listings if (one["topic"], one["partition"]) in places]
+        listings = [
+            _listed_again(one) for one in inputs.listings if (one["topic"], one["partition"]) in places
+        ]
         return log_ends(plan_partitions(listings, engine, progress=progress)) if listings else {}
 
     return offsets_of(
@@ -117,6 +158,18 @@ def offsets(
         max_decompressed_bytes=max_decompressed_bytes,
         progress=progress,
     )
+
+
+def _listed_again(listing: PartitionListing) -> PartitionListing:
+    """The listing of a partition that a running broker may have appended to since it was listed: groups may
+    have committed offsets after that.
+    """
+    if listing["state"] != "current" or is_stored(listing["path"]):
+        return listing
+    try:
+        return {**list_directory(listing["path"]), "checkpoints": listing["checkpoints"]}
+    except OSError:
+        return listing  # its directory is gone, as the survey finds
 
 
 def offsets_of(
@@ -161,20 +214,26 @@ def _fold(path: str, max_decompressed_bytes: int) -> _Folded:
 
 
 def log_ends(plans: Iterable[Planned]) -> Ends:
-    """The log end offset and the last stable offset of each partition."""
-    ends: dict[tuple[str, int], tuple[int | None, int | None]] = {}
+    """The range of offsets of each partition."""
+    ends: dict[tuple[str, int], LogRange] = {}
     for planned in plans:
         plan, segments = planned.plan, planned.plan["segments"]
         # A log without batches ends where its last segment begins.
         empty = segments[-1]["base_offset"] if segments else None
         end = empty if plan["next_offset"] is None else plan["next_offset"]
         stable = end if plan["last_stable_offset"] is None else plan["last_stable_offset"]
-        ends[plan["topic"], plan["partition"]] = end, stable
+        checkpoints = planned.listing["checkpoints"]
+        start = None if checkpoints is None else checkpoints["log_start_offset"]
+        if start is None and segments:
+            start = segments[0]["base_offset"]
+        ends[plan["topic"], plan["partition"]] = LogRange(start, end, stable, lost_ranges(plan["problems"]))
     return ends
 
 
 def _row(commit: Commit, ends: Ends) -> CommittedOffset:
-    end, stable = ends.get((commit.topic, commit.partition), (None, None))
+    log = ends.get((commit.topic, commit.partition))
+    known = log or LogRange()
+    start, end, stable = known.start, known.end, known.last_stable
     return CommittedOffset(
         group=commit.group,
         topic=commit.topic,
@@ -184,10 +243,14 @@ def _row(commit: Commit, ends: Ends) -> CommittedOffset:
         metadata=commit.metadata,
         commit_timestamp=commit.commit_timestamp,
         expire_timestamp=commit.expire_timestamp,
+        log_start_offset=start,
         log_end_offset=end,
         last_stable_offset=stable,
         lag=None if end is None else end - commit.offset,
         committed_lag=None if stable is None else stable - commit.offset,
+        lost_ahead=None if log is None else log.lost_from(commit.offset),
+        out_of_range=(start is not None and commit.offset < start)
+        or (end is not None and commit.offset > end),
     )
 
 

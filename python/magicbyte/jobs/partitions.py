@@ -14,6 +14,7 @@ from typing import TypedDict, cast
 
 from magicbyte import _core
 from magicbyte.errors import CorruptRecordError
+from magicbyte.internal_topics.names import INTERNAL_TOPICS
 from magicbyte.jobs.assignments import add_assigned
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.failure import RefusedError
@@ -23,7 +24,7 @@ from magicbyte.jobs.remote_segments import join_remote
 from magicbyte.jobs.retention import excuse_what_a_broker_deleted
 from magicbyte.jobs.workspace import COMPLETE, UNFINISHED, is_unfinished
 from magicbyte.listing import unread_segments
-from magicbyte.model import DirectoryState, PartitionListing
+from magicbyte.model import DirectoryState, PartitionListing, Survey
 from magicbyte.storage.mounts import listed_once, mount
 from magicbyte.storage.paths import absolute, is_stored, is_url, local_path
 
@@ -268,6 +269,7 @@ def find_inputs(
     *,
     distinct: bool = False,
     may_be_none: bool = False,
+    newest: bool = False,
     consult: Collection[str] = (),
     assigned: bool = False,
 ) -> Inputs:
@@ -282,7 +284,9 @@ def find_inputs(
     Args:
         sources: directories, and segment files of any name, each of which is read as a partition of its own.
         choice: which partitions to read.
-        distinct: refuse two directories for the same partition, unless `choice.prefer` names one.
+        distinct: refuse two directories for the same partition, unless `choice.prefer` names one. Of Kafka's
+            own topics, the newest copy is read.
+        newest: of all topics, read the newest copy rather than refuse.
         may_be_none: return no listings if there is no partition, rather than refuse.
         consult: topics that the job needs to know, whether or not it reads them: their partitions are in
             `Inputs.consulted`, one copy of each.
@@ -303,7 +307,7 @@ def find_inputs(
         _note_log_starts(all_listings, found.log_dirs, choice)
         excuse_what_a_broker_deleted(log_dirs, all_listings)
     if assigned:
-        add_assigned(log_dirs, all_listings)
+        add_assigned(log_dirs, all_listings, one_disk=choice.one_disk)
     directories = list(all_listings)
     all_listings += [listing for log_dir in log_dirs for listing in log_dir.absent]
     chosen = [one for one in all_listings if choice.includes(one["topic"], one["partition"])]
@@ -319,7 +323,7 @@ def find_inputs(
     consulted = [one for one in all_listings if one["topic"] in consult and is_read(one)]
     listings.sort(key=_sort_key)
     if distinct:
-        listings, others = _distinct(listings, choice)
+        listings, others = _distinct(listings, choice, newest=newest)
         skipped += others
     skipped.sort(key=_sort_key)
     if skipped and not listings and not may_be_none:
@@ -353,7 +357,7 @@ def nothing_found(sources: Sequence[str], found: Iterable[str], what: str) -> Re
 def _one_of_each(listings: Sequence[PartitionListing], choice: PartitionChoice) -> list[PartitionListing]:
     """The preferred copy of each partition that has segments."""
     with_segments = [one for one in listings if one["segments"]]
-    return [_preferred(copies, choice) for copies in _by_name(with_segments)]
+    return [_preferred(copies, choice, newest=True) for copies in _by_name(with_segments)]
 
 
 def _skipped(listing: PartitionListing) -> SkippedDirectory:
@@ -393,12 +397,12 @@ def _list(path: str, why: str | None) -> PartitionListing | None:
 
 
 def _distinct(
-    listings: Sequence[PartitionListing], choice: PartitionChoice
+    listings: Sequence[PartitionListing], choice: PartitionChoice, *, newest: bool
 ) -> tuple[list[PartitionListing], list[PartitionListing]]:
     """One listing for each partition, and the others; those without segments are merged into the first."""
     kept, left_out = [], []
     for copies in _by_name(listings):
-        one = _preferred(copies, choice)
+        one = _preferred(copies, choice, newest=newest or copies[0]["topic"] in INTERNAL_TOPICS)
         for other in copies:
             if other is one:
                 kept.append(one)
@@ -418,9 +422,25 @@ def _by_name(listings: Iterable[PartitionListing]) -> list[list[PartitionListing
     return list(by_name.values())
 
 
-def _preferred(copies: Sequence[PartitionListing], choice: PartitionChoice) -> PartitionListing:
+def _preferred(
+    copies: Sequence[PartitionListing], choice: PartitionChoice, *, newest: bool
+) -> PartitionListing:
     with_segments = [one for one in copies if one["segments"]]
-    return choice.preferred(with_segments) if len(with_segments) > 1 else [*with_segments, *copies][0]
+    if len(with_segments) < 2:
+        return [*with_segments, *copies][0]
+    if newest and len(preferred := choice.inside(with_segments)) != 1:
+        return max(preferred or with_segments, key=_reach)
+    return choice.preferred(with_segments)
+
+
+def _reach(listing: PartitionListing) -> tuple[int, int]:
+    """The leader epoch and the offset of the last good batch: of two replicas, the higher one is newer."""
+    for segment in reversed(listing["segments"]):
+        survey: Survey = json.loads(_core.survey_segment(json.dumps(segment)))
+        if survey["last_offset"] is not None:
+            epochs = survey["leader_epochs"]
+            return epochs[-1]["epoch"] if epochs else -1, survey["last_offset"]
+    return -1, -1
 
 
 def refuse_unread(listings: Iterable[PartitionListing]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from magicbyte.model import Problem
 
-__all__ = ["partition_problem"]
+__all__ = ["lost_ranges", "partition_problem"]
 
 
 def partition_problem(
@@ -31,3 +33,19 @@ def partition_problem(
         last_lost_offset=last_lost_offset,
         message=message,
     )
+
+
+def lost_ranges(problems: Iterable[Problem]) -> list[tuple[int, int]]:
+    """The offsets that may be lost (first and last, inclusive), in order, each offset once."""
+    union: list[tuple[int, int]] = []
+    for first, last in sorted(filter(None, map(_lost_range, problems))):
+        if union and first <= union[-1][1] + 1:
+            union[-1] = union[-1][0], max(last, union[-1][1])
+        else:
+            union.append((first, last))
+    return union
+
+
+def _lost_range(problem: Problem) -> tuple[int, int] | None:
+    first, last = problem["first_lost_offset"], problem["last_lost_offset"]
+    return None if first is None or last is None or last < first else (first, last)

@@ -67,13 +67,15 @@ def topics(
     choice: PartitionChoice = EVERYTHING,
 ) -> TopicsReport:
     """Lists the topics that the cluster's metadata at or below `sources` names; without such metadata, those
-    that have directories. `choice` selects among them, and which copy of the metadata is read.
+    that have directories. `choice` selects among them. Of several copies of the metadata, the newest is read,
+    or the one that `choice.prefer` names. If a part of it cannot be read, topics that it does not name and
+    that have directories are listed as well.
 
     Raises:
-        RefusedError: if there is nothing to read, or a partition is found twice.
+        RefusedError: if there is nothing to read.
 
     """
-    inputs = find_inputs(sources, choice, distinct=True, consult={CLUSTER_METADATA}, may_be_none=True)
+    inputs = find_inputs(sources, choice, consult={CLUSTER_METADATA}, may_be_none=True)
     metadata = inputs.consulted_partition(CLUSTER_METADATA)
     report = topics_of(read_cluster(metadata, given), inputs.directories, choice)
     if not report["topics"]:
@@ -93,6 +95,10 @@ def topics_of(
         found = [_of_directories(cluster, topic, own) for topic, own in here.items()]
     else:
         found = [_of_cluster(cluster, one, here.get(one.name, [])) for one in cluster.state.topics.values()]
+        if cluster.problems:
+            # The records that could not be read may have created them.
+            unnamed = (topic for topic in here if topic not in cluster.state.names)
+            found += [_of_directories(cluster, topic, here[topic]) for topic in unnamed]
     for topic in found:
         name, partitions = topic["topic"], topic["partitions"]
         topic["partitions"] = [one for one in partitions if choice.includes(name, one["partition"])]

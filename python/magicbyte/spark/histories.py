@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.explain import partition_histories
+from magicbyte.jobs.explain import coordinated_transactions, partition_histories
 from magicbyte.model import PartitionListing
 from magicbyte.spark.options import TableOptions
 from magicbyte.spark.schema import arrow_schema_of
@@ -24,9 +24,14 @@ def history_rows(table: str, listings: Sequence[PartitionListing], engine: Engin
     """Makes the rows of one of the tables; the age of open transactions is counted to the current time."""
     rows: list[dict[str, Any]] = []
     # A table has all its rows, however many there are.
-    for history in partition_histories(
-        listings, engine, now=round(time.time() * 1000), max_listed=sys.maxsize
-    ):
+    histories = partition_histories(
+        listings,
+        engine,
+        coordinated=coordinated_transactions(listings),
+        now=round(time.time() * 1000),
+        max_listed=sys.maxsize,
+    )
+    for history in histories:
         partition = {"topic": history["topic"], "partition": history["partition"]}
         entries: Sequence[Mapping[str, Any]]
         entries = history["producers"] if table == "producers" else history["transactions"]

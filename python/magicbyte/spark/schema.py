@@ -83,6 +83,8 @@ TRANSACTIONS = pa.schema(
         ("lastStableOffset", pa.int64()),
         ("ageMs", pa.int64()),
         ("hanging", pa.bool_()),
+        ("transactionalId", pa.string()),
+        ("coordinatorState", pa.string()),
     ]
 )
 """One row per transaction, or per marker without data; the columns are those of

@@ -21,7 +21,7 @@ pub struct Bin {
     pub batches: u64,
     /// Those that are control batches.
     pub control_batches: u64,
-    /// Records, according to the headers; a legacy wrapper counts as none.
+    /// Records; a legacy wrapper that does not decode counts as none.
     pub records: u64,
     /// Bytes as stored.
     pub bytes: u64,
@@ -40,14 +40,14 @@ pub struct Bin {
 }
 
 impl Bin {
-    fn of(batch: &Batch<'_>, size: usize, records: u64, missing: u64) -> Self {
+    fn of(batch: &Batch<'_>, size: usize, first_offset: i64, records: u64, missing: u64) -> Self {
         let bytes = size as u64;
         let mut codecs = [0; CODECS.len()];
         codecs[codec_of(batch)] = bytes;
         let is_control = batch.is_control();
         let size_of_data = if is_control { 0 } else { bytes };
         Self {
-            first_offset: batch.stored_offset(),
+            first_offset,
             last_offset: batch.last_offset(),
             batches: 1,
             control_batches: is_control.into(),
@@ -100,8 +100,15 @@ impl Default for Bins {
 }
 
 impl Bins {
-    pub(crate) fn add(&mut self, batch: &Batch<'_>, size: usize, records: u64, missing: u64) {
-        let bin = Bin::of(batch, size, records, missing);
+    pub(crate) fn add(
+        &mut self,
+        batch: &Batch<'_>,
+        size: usize,
+        first_offset: i64,
+        records: u64,
+        missing: u64,
+    ) {
+        let bin = Bin::of(batch, size, first_offset, records, missing);
         if let Some(last) = self.bins.last_mut().filter(|last| last.batches < self.batches_each) {
             return last.join(&bin);
         }

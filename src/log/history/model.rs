@@ -9,18 +9,32 @@ use crate::log::problem::Problem;
 use crate::state::leader_epochs::EpochEntry;
 
 /// Options of a history.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct HistoryOptions {
     /// The current time (ms), up to which the ages of open transactions are counted.
     pub now: i64,
     /// An open transaction is hanging if its producer's last timestamp is older than this (ms), as in
     /// `kafka-transactions.sh find-hanging`.
     pub transaction_max_timeout_ms: i64,
+    /// The transactions that the coordinator has open in this partition. They are not hanging, since the
+    /// coordinator ends them.
+    pub coordinated: Vec<CoordinatedTransaction>,
     /// The maximum number of bins.
     pub bins: usize,
     /// The number of transactions, producers, anomalies, gaps and so on that are listed of each; all are
     /// counted.
     pub listed: usize,
+}
+
+/// An open transaction in `__transaction_state`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoordinatedTransaction {
+    /// The producer.
+    pub producer_id: i64,
+    /// The producer's transactional ID.
+    pub transactional_id: String,
+    /// Kafka's name of the state, such as `Ongoing`.
+    pub state: String,
 }
 
 /// How a transaction ended.
@@ -75,6 +89,10 @@ pub struct TransactionHistory {
     pub age_ms: Option<i64>,
     /// Whether it has been open for longer than allowed.
     pub hanging: bool,
+    /// The transactional ID of an open transaction that the coordinator knows.
+    pub transactional_id: Option<String>,
+    /// The coordinator's state of that transaction.
+    pub coordinator_state: Option<String>,
 }
 
 impl TransactionHistory {
@@ -97,6 +115,8 @@ impl TransactionHistory {
             last_stable_offset: None,
             age_ms: None,
             hanging: false,
+            transactional_id: None,
+            coordinator_state: None,
         }
     }
 }
@@ -200,12 +220,14 @@ pub struct PartitionHistory {
     pub bytes: u64,
     /// Their batches.
     pub batches: u64,
-    /// Their records, according to the headers, except those in legacy wrappers.
+    /// Their records, except those in `unknown_wrappers`.
     pub records: u64,
     /// Records of batches that end before the log's start, which are not counted above.
     pub deleted: u64,
     /// The log's start, if records before it are left out.
     pub log_start_offset: Option<i64>,
+    /// Legacy wrappers that do not decode: the number of their records is unknown.
+    pub unknown_wrappers: u64,
     /// The first offset.
     pub first_offset: Option<i64>,
     /// The offset after the last one.

@@ -28,7 +28,7 @@ use crate::state::producers::Producers;
 pub fn partition_history(
     listing: &Listing,
     segments: &[SegmentHistory],
-    options: HistoryOptions,
+    options: &HistoryOptions,
 ) -> LogResult<PartitionHistory> {
     let surveys: Vec<_> = segments.iter().map(|segment| segment.survey.clone()).collect();
     let plan = plan_partition(listing, &surveys, PlanOptions::default())?;
@@ -56,7 +56,7 @@ pub fn partition_history(
 }
 
 impl PartitionHistory {
-    fn of(mut plan: Plan, options: HistoryOptions) -> Self {
+    fn of(mut plan: Plan, options: &HistoryOptions) -> Self {
         let problem_count = plan.problems.len() as u64;
         plan.problems.truncate(options.listed);
         let epochs = plan.leader_epochs.entries();
@@ -71,6 +71,7 @@ impl PartitionHistory {
             records: 0,
             deleted: 0,
             log_start_offset: plan.log_start_offset,
+            unknown_wrappers: 0,
             first_offset: plan.first_offset,
             next_offset: plan.next_offset,
             last_stable_offset: plan.last_stable_offset,
@@ -114,9 +115,13 @@ impl PartitionHistory {
         next_offset: Option<i64>,
         listed: usize,
     ) {
+        if self.magics.is_empty() {
+            self.first_offset = segment.first_offset.or(self.first_offset);
+        }
         self.records += segment.records;
         self.deleted += segment.deleted;
         self.batches = self.batches.saturating_sub(segment.deleted_batches);
+        self.unknown_wrappers += segment.unknown_wrappers;
         for (&magic, batches) in &segment.magics {
             *self.magics.entry(magic).or_default() += batches;
         }
@@ -130,7 +135,7 @@ impl PartitionHistory {
                 None => self.controls.push(ControlCount { kind: kind.clone(), batches: *batches }),
             }
         }
-        if let (Some(next), Some(first)) = (next_offset, segment.survey.first_offset)
+        if let (Some(next), Some(first)) = (next_offset, segment.first_offset)
             && first > next
         {
             let missing = first.abs_diff(next);
@@ -262,7 +267,7 @@ struct Fold {
 }
 
 impl Fold {
-    fn new(history: &PartitionHistory, options: HistoryOptions) -> Self {
+    fn new(history: &PartitionHistory, options: &HistoryOptions) -> Self {
         let offsets = (history.first_offset.unwrap_or(0), history.next_offset.unwrap_or(0));
         Self {
             listed: options.listed,
@@ -493,7 +498,7 @@ impl Fold {
         }
     }
 
-    fn finish(mut self, history: &mut PartitionHistory, options: HistoryOptions) {
+    fn finish(mut self, history: &mut PartitionHistory, options: &HistoryOptions) {
         for entry in self.producers.entries() {
             let Some(&at) = self.indexes.get(&(entry.producer_id, entry.producer_epoch)) else { continue };
             let history = &mut self.histories[at];
@@ -507,7 +512,10 @@ impl Fold {
                 self.producers.get(open.producer_id).map_or(-1, |entry| entry.last_timestamp);
             let age = options.now.saturating_sub(last_timestamp);
             open.age_ms = Some(age);
-            open.hanging = age > options.transaction_max_timeout_ms;
+            let known = options.coordinated.iter().find(|known| known.producer_id == open.producer_id);
+            open.hanging = known.is_none() && age > options.transaction_max_timeout_ms;
+            open.transactional_id = known.map(|known| known.transactional_id.clone());
+            open.coordinator_state = known.map(|known| known.state.clone());
             self.tally.add(&open);
             transactions.push(open);
         }

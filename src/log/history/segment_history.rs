@@ -8,8 +8,9 @@ use crate::log::history::bins::{Bin, Bins, CODECS, codec_of};
 use crate::log::history::event::HistoryEvent;
 use crate::log::listing::Segment;
 use crate::log::problem::LISTED;
-use crate::log::read::header_scan::{Control, HeaderVisitor, survey_with};
+use crate::log::read::header_scan::{Content, Control, HeaderVisitor, survey_with};
 use crate::log::read::survey::Survey;
+use crate::log::segment::wrapper::is_wrapper;
 use crate::record::batch::RecordBatch;
 use crate::record::timestamp_type::TimestampType;
 use crate::state::producer_entry::{BATCHES_TO_RETAIN, BatchMetadata, is_in_sequence};
@@ -66,12 +67,17 @@ pub struct SegmentHistory {
     pub survey: Survey,
     /// What producers did.
     pub events: Vec<HistoryEvent>,
-    /// Records according to the headers.
+    /// The offset of the first record; `None` without batches, or if the first is a wrapper that does not
+    /// decode.
+    pub first_offset: Option<i64>,
+    /// Records according to the headers and, of legacy wrappers, their content.
     pub records: u64,
     /// Records of batches that end before the log's start, which are not counted above.
     pub deleted: u64,
     /// These batches.
     pub deleted_batches: u64,
+    /// Legacy wrappers that do not decode: the number of their records is unknown.
+    pub unknown_wrappers: u64,
     /// Batches by magic.
     pub magics: BTreeMap<i8, u64>,
     /// Batches by codec, in the order of [`CODECS`].
@@ -101,9 +107,9 @@ pub struct SegmentHistory {
     pub bins: Vec<Bin>,
 }
 
-/// Surveys a segment and collects its history in one scan over its headers. Nothing is decompressed; of
-/// control batches the first record is read. Memory grows with producers and transactions, not with batches,
-/// as long as sequences are in order. Batches that end before `log_start_offset` are only counted.
+/// Surveys a segment and collects its history in one scan over its headers. Only legacy wrappers are
+/// decompressed; of control batches the first record is read. Memory grows with producers and transactions, not
+/// with batches, as long as sequences are in order. Batches that end before `log_start_offset` are only counted.
 ///
 /// # Errors
 /// Those of [`survey_segment`](crate::log::steps::survey_segment).
@@ -122,7 +128,9 @@ pub(crate) struct HistoryBuilder {
     events: Vec<HistoryEvent>,
     /// The index of each producer's last event.
     last: HashMap<i64, usize>,
+    first_offset: Option<i64>,
     records: u64,
+    unknown_wrappers: u64,
     magics: BTreeMap<i8, u64>,
     codecs: [u64; CODECS.len()],
     without_producer: u64,
@@ -143,7 +151,11 @@ pub(crate) struct HistoryBuilder {
 }
 
 impl HeaderVisitor for HistoryBuilder {
-    fn visit(&mut self, batch: &Batch<'_>, size: usize, control: Option<&Control>) {
+    fn counts_messages(&self) -> bool {
+        true
+    }
+
+    fn visit(&mut self, batch: &Batch<'_>, size: usize, content: Option<&Content>) {
         if batch.position() > self.end {
             self.skipped_count += 1;
             if self.skipped.len() < LISTED {
@@ -152,9 +164,7 @@ impl HeaderVisitor for HistoryBuilder {
         }
         self.end = batch.position() + size as u64;
         if self.log_start_offset.is_some_and(|start| batch.last_offset() < start) {
-            // A wrapper's header has no record count.
-            let records = batch.as_v2().map_or(1, |batch| batch.record_count().max(0).unsigned_abs().into());
-            self.deleted += records;
+            self.deleted += known_records(batch, content).map_or(0, |(_, records)| records);
             self.deleted_batches += 1;
             self.next_offset = Some(batch.last_offset().saturating_add(1));
             return;
@@ -162,26 +172,32 @@ impl HeaderVisitor for HistoryBuilder {
         *self.magics.entry(batch.magic()).or_default() += 1;
         self.codecs[codec_of(batch)] += 1;
         let missing_before = self.missing;
-        let (first, last) = (batch.stored_offset(), batch.last_offset());
-        // A wrapper's header has neither its first offset nor its record count.
-        let is_wrapper = batch.magic() < 2 && codec_of(batch) != 0;
-        if let Some(next) = self.next_offset.filter(|&next| next < first && !is_wrapper) {
+        let last = batch.last_offset();
+        let known = known_records(batch, content);
+        let first = known.map_or(last, |(first, _)| first);
+        if self.next_offset.is_none() {
+            self.first_offset = known.map(|(first, _)| first);
+        }
+        if let Some(next) = self.next_offset.filter(|&next| next < first && known.is_some()) {
             self.add_gap(next, first - 1, (first - 1).abs_diff(next).saturating_add(1), false);
         }
         let missing_at_start = self.missing;
-        let mut records = u64::from(!is_wrapper);
-        if let Some(batch) = batch.as_v2() {
-            records = u64::try_from(batch.record_count()).unwrap_or(0);
-            let span = u64::try_from(batch.last_offset_delta()).map_or(0, |delta| delta + 1);
+        let records = known.map_or(0, |(_, records)| records);
+        self.unknown_wrappers += u64::from(known.is_none());
+        if known.is_some() {
+            let span = u64::try_from(last.saturating_sub(first)).map_or(0, |delta| delta.saturating_add(1));
             if span > records {
                 self.add_gap(first, last, span - records, true);
             }
+        }
+        if let Some(batch) = batch.as_v2() {
+            let control = content.and_then(Content::control);
             self.add_producer_batch(batch, size, records, control, missing_at_start);
         } else {
             self.without_producer += 1;
         }
         self.records += records;
-        self.bins.add(batch, size, records, self.missing - missing_before);
+        self.bins.add(batch, size, first, records, self.missing - missing_before);
         self.next_offset = Some(last.saturating_add(1));
         // The coordinator's clock says nothing about the producers'.
         if !batch.is_control() {
@@ -321,9 +337,11 @@ impl HistoryBuilder {
         }
         SegmentHistory {
             events: self.events,
+            first_offset: self.first_offset,
             records: self.records,
             deleted: self.deleted,
             deleted_batches: self.deleted_batches,
+            unknown_wrappers: self.unknown_wrappers,
             magics: self.magics,
             codecs: self.codecs,
             without_producer: self.without_producer,
@@ -339,6 +357,17 @@ impl HistoryBuilder {
             bins: self.bins.finish(),
             survey,
         }
+    }
+}
+
+/// A batch's first offset and the number of its records; `None` for a wrapper that does not decode, whose
+/// header has neither.
+fn known_records(batch: &Batch<'_>, content: Option<&Content>) -> Option<(i64, u64)> {
+    let stored = batch.stored_offset();
+    match (batch.as_v2(), content) {
+        (Some(batch), _) => Some((stored, u64::try_from(batch.record_count()).unwrap_or(0))),
+        (None, Some(Content::Messages(messages))) => Some((messages.first_offset, messages.count)),
+        (None, _) => (!is_wrapper(batch)).then_some((stored, 1)),
     }
 }
 

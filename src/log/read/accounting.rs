@@ -78,6 +78,8 @@ pub struct ChunkResult {
     pub last_offset: Option<i64>,
     /// Offsets that damage may have cost, as far as good neighbors show.
     pub lost_offsets: u64,
+    /// Those of them after the last good batch (both inclusive).
+    pub lost_at_end: Option<(i64, i64)>,
     /// Rows whose timestamp a table of microseconds cannot hold.
     pub null_timestamps: u64,
     /// Rows whose key is not the text that keys are read as.
@@ -149,6 +151,7 @@ impl ChunkResult {
         self.first_offset = self.first_offset.or(next.first_offset);
         self.last_offset = next.last_offset.or(self.last_offset);
         self.lost_offsets = self.lost_offsets.saturating_add(next.lost_offsets);
+        self.lost_at_end = next.lost_at_end;
         self.null_timestamps += next.null_timestamps;
         self.invalid_keys += next.invalid_keys;
         self.invalid_values += next.invalid_values;
@@ -252,7 +255,7 @@ pub struct PartitionReconciliation {
     pub last_offset: Option<i64>,
     /// Offsets between the first and the last that no good record has: compacted away, or lost.
     pub missing_offsets: u64,
-    /// Offsets that damage may have cost, as far as good neighbors show.
+    /// Offsets that may be lost: those of all problems, each counted once.
     pub lost_offsets: u64,
     /// Rows whose timestamp a table of microseconds cannot hold.
     pub null_timestamps: u64,
@@ -373,7 +376,7 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
         first_offset,
         last_offset,
         missing_offsets: missing(first_offset, last_offset, announced),
-        lost_offsets: segments.iter().fold(0, |sum, s| sum.saturating_add(s.result.lost_offsets)),
+        lost_offsets: lost_offsets(plan, &segments),
         null_timestamps: sum(|s| s.result.null_timestamps),
         invalid_keys: sum(|s| s.result.invalid_keys),
         invalid_values: sum(|s| s.result.invalid_values),
@@ -384,6 +387,16 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
         balanced: segments.iter().all(|s| s.balanced),
         segments,
         ignored: plan.ignored.clone(),
+    })
+}
+
+/// The offsets of the plan's problems and those lost within segments. Damage at the end of a segment and a
+/// missing segment after it may claim the same offsets.
+fn lost_offsets(plan: &Plan, segments: &[SegmentReconciliation]) -> u64 {
+    let missing = plan.lost_ranges();
+    segments.iter().map(|segment| &segment.result).fold(missing.count(), |sum, result| {
+        let twice = result.lost_at_end.map_or(0, |(first, last)| missing.count_within(first, last));
+        sum.saturating_add(result.lost_offsets.saturating_sub(twice))
     })
 }
 

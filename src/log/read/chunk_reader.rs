@@ -15,7 +15,7 @@ use crate::log::problem::{Problem, Problems};
 use crate::log::read::accounting::{ByteRange, ChunkResult};
 use crate::log::read::options::DamageMode;
 use crate::log::segment::reader::{Piece, SegmentBatch, SegmentReader, TailKind};
-use crate::log::segment::wrapper::{check_offset, inner_offsets};
+use crate::log::segment::wrapper::{check_offset, inner_messages};
 use crate::state::isolation::AbortedByProducer;
 
 /// Bytes of a magic 2 batch from its offset through its CRC.
@@ -202,18 +202,18 @@ impl ChunkReader {
     /// Checks a wrapper's offset against its messages' offsets and the neighboring batches.
     fn check_wrapper(&mut self, data: &SegmentBatch) -> io::Result<Result<()>> {
         let batch = data.batch();
-        let Some(inner) = inner_offsets(&batch, &mut self.decompressor) else { return Ok(Ok(())) };
+        let Some(inner) = inner_messages(&batch, &mut self.decompressor) else { return Ok(Ok(())) };
         if let Err(error) = check_offset(&batch, inner, self.next_offset) {
             return Ok(Err(error));
         }
         // After a gap the next wrapper shows whether this one's offset is too high.
         if batch.magic() == 1
-            && inner.0 > self.next_offset
+            && inner.first_offset > self.next_offset
             && let Some(next) = self.pieces.peek_batch(data.position() + data.data().len() as u64)?
-            && let Some((first, _)) = inner_offsets(&next.batch(), &mut self.decompressor)
-            && (self.next_offset..=inner.1).contains(&first)
+            && let Some(next) = inner_messages(&next.batch(), &mut self.decompressor)
+            && (self.next_offset..=inner.last_offset).contains(&next.first_offset)
         {
-            let kind = ErrorKind::OffsetOutOfOrder { found: inner.1, expected: self.next_offset };
+            let kind = ErrorKind::OffsetOutOfOrder { found: inner.last_offset, expected: self.next_offset };
             return Ok(Err(batch.place(kind.into())));
         }
         Ok(Ok(()))
@@ -285,6 +285,7 @@ impl ChunkReader {
     /// Passes a good batch: offsets lost before it end where it begins.
     pub(crate) fn pass(&mut self, first_offset: Option<i64>, last_offset: i64) {
         self.end_damage(first_offset);
+        self.result.lost_at_end = None;
         self.next_offset = last_offset.saturating_add(1);
     }
 
@@ -330,6 +331,7 @@ impl ChunkReader {
                 first.last_lost_offset = Some(next - 1);
                 let lost = next.abs_diff(self.next_offset);
                 self.result.lost_offsets = self.result.lost_offsets.saturating_add(lost);
+                self.result.lost_at_end = Some((self.next_offset, next - 1));
             } else {
                 first.first_lost_offset = None;
             }

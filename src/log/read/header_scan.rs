@@ -1,5 +1,5 @@
-//! The first step: a scan over one segment's batch headers. Nothing is decompressed except control batches
-//! and the wrappers next to a gap, and CRCs are checked only where later steps rely on them (markers, the
+//! The first step: a scan over one segment's batch headers. Nothing is decompressed except control batches,
+//! the wrappers next to a gap, and the wrappers of a visitor that counts messages, and CRCs are checked only where later steps rely on them (markers, the
 //! first batches of transactions, borders). The first record of a control batch decides which marker it is
 //! (`CompletedFetch.containsAbortMarker`).
 
@@ -12,7 +12,6 @@ use ::bytes::Bytes;
 
 use crate::batch::Batch;
 use crate::bytes::cursor::be;
-use crate::compression::codec::Compression;
 use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use crate::frame::{Frame, HEADER_SIZE_UP_TO_MAGIC};
 use crate::log::chunk::{DEFAULT_CHUNK_BYTES, MAX_OFFSET};
@@ -22,7 +21,7 @@ use crate::log::read::survey::{Border, Survey, header_crc};
 use crate::log::segment::blocks::Blocks;
 use crate::log::segment::limits::Limits;
 use crate::log::segment::salvage::Salvage;
-use crate::log::segment::wrapper::inner_offsets;
+use crate::log::segment::wrapper::{InnerMessages, inner_messages, is_wrapper};
 use crate::log::storage::pin::is_same_file;
 use crate::record::batch::RecordBatch;
 use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
@@ -43,9 +42,31 @@ const MAX_CHECKED: usize = 64 << 20;
 
 /// Receives the batches of a survey's scan.
 pub(crate) trait HeaderVisitor: Send {
-    /// Receives the header of the log's next batch and, for a control batch, its first record if that can be
-    /// read.
-    fn visit(&mut self, batch: &Batch<'_>, size: usize, control: Option<&Control>);
+    /// Receives the header of the log's next batch, and what the header does not say, if that can be read.
+    fn visit(&mut self, batch: &Batch<'_>, size: usize, content: Option<&Content>);
+
+    /// Whether the scan decompresses legacy wrappers to count their messages.
+    fn counts_messages(&self) -> bool {
+        false
+    }
+}
+
+/// The part of a batch that only its records tell.
+pub(crate) enum Content {
+    /// The first record of a control batch.
+    Control(Control),
+    /// The messages of a legacy wrapper.
+    Messages(InnerMessages),
+}
+
+impl Content {
+    /// The first record of a control batch.
+    pub(crate) fn control(&self) -> Option<&Control> {
+        match self {
+            Self::Control(control) => Some(control),
+            Self::Messages(_) => None,
+        }
+    }
 }
 
 /// Scans the headers of a segment. After damage the scan resumes where a reader would.
@@ -123,8 +144,7 @@ impl Control {
 struct Recent {
     position: u64,
     header: Bytes,
-    /// The first record of a control batch, if it could be read.
-    control: Option<Control>,
+    content: Option<Content>,
     size: usize,
     last_offset: i64,
     /// Whether the CRC holds, once checked.
@@ -316,7 +336,7 @@ impl<'a> Scan<'a> {
         self.recent.push_back(Recent {
             position,
             header: header.clone(),
-            control: None,
+            content: None,
             size,
             last_offset: last,
             crc_holds: None,
@@ -330,8 +350,7 @@ impl<'a> Scan<'a> {
             transactional: self.survey.transactional.len(),
         });
         self.survey.batches += 1;
-        let is_wrapper =
-            batch.magic() < 2 && batch.compression().is_ok_and(|codec| codec != Compression::None);
+        let is_wrapper = is_wrapper(&batch);
         if self.survey.chain_end == position && position > 0 && !is_wrapper {
             self.survey.gaps += first.saturating_sub(self.limits.expected) as u64;
         }
@@ -339,6 +358,8 @@ impl<'a> Scan<'a> {
         self.survey.max_timestamp = self.survey.max_timestamp.max(batch.max_timestamp());
         if let Batch::V2(batch) = batch {
             self.read_state(&batch, position, size)?;
+        } else if is_wrapper && self.visitor.as_ref().is_some_and(|visitor| visitor.counts_messages()) {
+            self.read_messages(position, size)?;
         }
         self.limits.expected = last.saturating_add(1);
         self.position = end;
@@ -367,9 +388,9 @@ impl<'a> Scan<'a> {
         // A wrapper's header has its last offset only.
         let data = self.verified(range.start, (range.end - range.start) as usize)?;
         let inner = data.as_deref().and_then(|data| {
-            inner_offsets(&Batch::from_frame(data, range.start).ok()?, &mut self.decompressor)
+            inner_messages(&Batch::from_frame(data, range.start).ok()?, &mut self.decompressor)
         });
-        Ok(inner.map_or(first, |(first_inner, _)| first_inner.min(first)).max(0))
+        Ok(inner.map_or(first, |inner| inner.first_offset.min(first)).max(0))
     }
 
     /// Records gaps, leader epochs and transactions from a batch.
@@ -391,7 +412,7 @@ impl<'a> Scan<'a> {
                 self.add_event(TransactionEvent::End { producer_id, offset, committed });
             }
             if let Some(recent) = self.recent.back_mut() {
-                recent.control = control;
+                recent.content = control.map(Content::Control);
             }
         } else if batch.is_transactional() {
             if self.since_border.insert(producer_id) {
@@ -413,7 +434,7 @@ impl<'a> Scan<'a> {
         if let Some(visitor) = &mut self.visitor
             && let Ok(batch) = Batch::from_header(&recent.header, recent.position)
         {
-            visitor.visit(&batch, recent.size, recent.control.as_ref());
+            visitor.visit(&batch, recent.size, recent.content.as_ref());
         }
     }
 
@@ -531,6 +552,18 @@ impl<'a> Scan<'a> {
             crate::error::Result::Ok(Control { kind, coordinator_epoch, timestamp: record.timestamp() })
         };
         Ok(first_record(&mut self.decompressor).ok())
+    }
+
+    /// Reads the messages of the wrapper, unless it is damaged.
+    fn read_messages(&mut self, position: u64, size: usize) -> io::Result<()> {
+        let Some(data) = self.verified(position, size)? else { return Ok(()) };
+        let messages = Batch::from_frame(&data, position)
+            .ok()
+            .and_then(|batch| inner_messages(&batch, &mut self.decompressor));
+        if let Some(recent) = self.recent.back_mut() {
+            recent.content = messages.map(Content::Messages);
+        }
+        Ok(())
     }
 
     fn find_last_offset(&mut self) -> io::Result<()> {

@@ -4,6 +4,7 @@ pub(crate) mod accounting;
 pub(crate) mod chunk_reader;
 pub(crate) mod header_scan;
 pub(crate) mod name_order;
+pub(crate) mod offset_ranges;
 pub(crate) mod options;
 pub(crate) mod partition_log;
 pub(crate) mod plan;

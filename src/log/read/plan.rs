@@ -12,6 +12,7 @@ use crate::log::problem::{
     OVERLAPPING_SEGMENT, Problem, TRANSACTION_INDEX_MISMATCH, UNFINISHED_SWAP, UNKNOWN_LOG_FILE,
     WRONG_BASE_OFFSET,
 };
+use crate::log::read::offset_ranges::OffsetRanges;
 use crate::log::read::options::PlanOptions;
 use crate::log::read::survey::Survey;
 use crate::state::isolation::{AbortedByProducer, AbortedTransaction, IsolationLevel, last_stable_offset};
@@ -209,6 +210,12 @@ fn in_offset_order(mut surveys: Vec<&Survey>) -> Vec<(&Survey, i64)> {
 }
 
 impl Plan {
+    /// The offsets that the plan's problems say may be lost.
+    pub(crate) fn lost_ranges(&self) -> OffsetRanges {
+        let bounds = |one: &Problem| Some((one.first_lost_offset?, one.last_lost_offset?));
+        self.problems.iter().filter_map(bounds).collect()
+    }
+
     /// Kafka names a segment by the offset after the previous segment's last one. Damage at the end of a
     /// segment is left to its reader.
     fn note_missing_segment(&mut self, listing: &Listing, before: &LogSegment<'_>, next: &LogSegment<'_>) {

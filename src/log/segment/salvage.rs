@@ -34,7 +34,7 @@ use crate::log::segment::evidence::{Evidence, OwnChecksum, REACH};
 use crate::log::segment::extent::{Extent, extent, key_at};
 use crate::log::segment::limits::Limits;
 use crate::log::segment::salvage_scan::{Candidate, Scan, as_written, choose};
-use crate::log::segment::wrapper::inner_offsets;
+use crate::log::segment::wrapper::inner_messages;
 use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
 
 const BLOCK: usize = 1 << 20;
@@ -579,8 +579,10 @@ fn follows(blocks: &mut Blocks, range: Range<u64>, limits: &Limits) -> io::Resul
     let data = blocks.peek(range.start, (range.end - range.start) as usize)?;
     let Ok(batch) = Batch::from_frame(&data, range.start) else { return Ok(false) };
     let mut decompressor = Decompressor::with_limit(limits.max_batch_size);
-    let inner = inner_offsets(&batch, &mut decompressor);
-    Ok(inner.is_some_and(|inner| inner.0 == limits.expected && inner.1 == batch.last_offset()))
+    let inner = inner_messages(&batch, &mut decompressor);
+    Ok(inner.is_some_and(|inner| {
+        inner.first_offset == limits.expected && inner.last_offset == batch.last_offset()
+    }))
 }
 
 /// The smallest offset that can follow a bad batch, whose header may claim offsets for itself.

@@ -6,19 +6,35 @@ use crate::compression::codec::Compression;
 use crate::compression::decompressor::Decompressor;
 use crate::error::{ErrorKind, Result};
 
-/// The first and last offset of the messages in a compressed wrapper of magic 0 or 1. None for any other
-/// batch, and for a wrapper that does not decode: its reader reports that. Cost: decompresses the wrapper.
-pub(crate) fn inner_offsets(batch: &Batch<'_>, decompressor: &mut Decompressor) -> Option<(i64, i64)> {
-    if batch.magic() > 1 || batch.compression() == Ok(Compression::None) {
+/// The messages in a compressed wrapper of magic 0 or 1. Its header has only the last offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InnerMessages {
+    pub(crate) first_offset: i64,
+    /// Inclusive.
+    pub(crate) last_offset: i64,
+    pub(crate) count: u64,
+}
+
+/// Whether a batch is a compressed wrapper of magic 0 or 1.
+pub(crate) fn is_wrapper(batch: &Batch<'_>) -> bool {
+    batch.magic() < 2 && batch.compression() != Ok(Compression::None)
+}
+
+/// The messages in a wrapper. None for any other batch, and for a wrapper that does not decode: its reader
+/// reports that. Cost: decompresses the wrapper.
+pub(crate) fn inner_messages(batch: &Batch<'_>, decompressor: &mut Decompressor) -> Option<InnerMessages> {
+    if !is_wrapper(batch) {
         return None;
     }
-    let mut offsets = None;
+    let mut messages: Option<InnerMessages> = None;
     for message in batch.records(decompressor).ok()?.without_crc_check() {
         let offset = message.ok()?.offset();
-        let (first, _) = *offsets.get_or_insert((offset, offset));
-        offsets = Some((first, offset));
+        let seen =
+            messages.get_or_insert(InnerMessages { first_offset: offset, last_offset: offset, count: 0 });
+        seen.last_offset = offset;
+        seen.count += 1;
     }
-    offsets
+    messages
 }
 
 /// Checks a wrapper's offset against the offsets `inner` to it. In magic 0 these are absolute, and a broker
@@ -27,11 +43,10 @@ pub(crate) fn inner_offsets(batch: &Batch<'_>, decompressor: &mut Decompressor) 
 ///
 /// # Errors
 /// [`ErrorKind::OffsetOutOfOrder`].
-pub(crate) fn check_offset(batch: &Batch<'_>, inner: (i64, i64), expected: i64) -> Result<()> {
-    let (first, last) = inner;
+pub(crate) fn check_offset(batch: &Batch<'_>, inner: InnerMessages, expected: i64) -> Result<()> {
     let (found, expected) = match batch.magic() {
-        0 if batch.last_offset() != last => (batch.last_offset(), last),
-        1 if first < expected => (first, expected),
+        0 if batch.last_offset() != inner.last_offset => (batch.last_offset(), inner.last_offset),
+        1 if inner.first_offset < expected => (inner.first_offset, expected),
         _ => return Ok(()),
     };
     Err(batch.place(ErrorKind::OffsetOutOfOrder { found, expected }.into()))

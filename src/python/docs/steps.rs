@@ -50,7 +50,10 @@ decoding."
 that end before the log's start are only counted."
     };
     (partition_history) => {
-        r"Folds the histories of a listing's segments, in any order, into a PartitionHistory."
+        r"Folds the histories of a listing's segments, in any order, into a PartitionHistory.
+
+`coordinated` has the transactions that the coordinator has open in the partition: producer ID,
+transactional ID, and Kafka's name of the state."
     };
     (plan_partition) => {
         r"Folds the Surveys of a listing's segments, in any order, into a PartitionPlan."
