@@ -219,7 +219,8 @@ def test_what_writers_write_is_copied(magic: int, codec: int, tmp_path: Path) ->
     data = b""
     for size in (1, 50, 3_000, 70_000, 300_000):
         for fill in (rng.randbytes, bytes, lambda n: b"text " * (n // 5)):
-            builder = RecordsBuilder(magic, codec)
+            # A batch without a leader epoch would get one.
+            builder = RecordsBuilder(magic, codec, partition_leader_epoch=0 if magic == 2 else -1)
             base = len(data)
             for number in range(3):
                 builder.append(base + number, NOW, b"k", fill(size))
