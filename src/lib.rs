@@ -74,6 +74,8 @@ pub mod log;
 #[cfg(feature = "message")]
 pub mod message;
 mod parallel;
+#[cfg(any(feature = "arrow", feature = "serve"))]
+mod process;
 #[cfg(feature = "python")]
 mod python;
 mod record;

@@ -45,6 +45,8 @@ pub enum ErrorCode {
     InvalidTimestamp = 32,
     /// The broker does not support this version of the request.
     UnsupportedVersion = 35,
+    /// A request contradicts itself, as by naming a partition twice.
+    InvalidRequest = 42,
     /// The batch uses a feature that the topic's magic does not have.
     UnsupportedForMessageFormat = 43,
     /// The topic's policy forbids it.

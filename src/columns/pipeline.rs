@@ -12,6 +12,7 @@ use arrow_array::RecordBatch;
 use crate::columns::batch_decoder::{BatchDecoder, Framed};
 use crate::columns::source::{Failure, Source};
 use crate::error::Error;
+use crate::process::Process;
 
 /// The stored size of a job's batches. The fastest from 128 KiB to 1 MiB over all codecs with two threads:
 /// smaller jobs make too many Arrow batches, larger ones need too much fresh memory.
@@ -139,6 +140,8 @@ pub(super) struct Pipeline {
     make_decoder: Arc<MakeDecoder>,
     queue: Arc<Queue>,
     workers: Vec<JoinHandle<()>>,
+    /// The process that has the workers.
+    process: Process,
     /// The results of the jobs in flight, oldest first.
     results: VecDeque<Receiver<Step>>,
     caller: CallerWorker,
@@ -152,6 +155,7 @@ impl Pipeline {
             threads,
             queue: Arc::default(),
             workers: Vec::new(),
+            process: Process::current(),
             results: VecDeque::new(),
             caller: CallerWorker { decoder: make_decoder(), job: None, held: None },
             make_decoder,
@@ -161,6 +165,11 @@ impl Pipeline {
 
     /// The next columns, in the order of the source.
     pub(super) fn next(&mut self, source: &mut impl Source) -> Result<Option<RecordBatch>, Failure> {
+        if !self.process.is_current() {
+            return Err(
+                "the stream's threads are in the process that began it, which has forked since".into()
+            );
+        }
         loop {
             self.top_up(source)?;
             let Some(oldest) = self.results.front() else {
@@ -222,6 +231,12 @@ impl Pipeline {
 
 impl Drop for Pipeline {
     fn drop(&mut self) {
+        if !self.process.is_current() {
+            // A forked child has no workers. A lock that one of them held at that moment stays locked.
+            std::mem::forget(std::mem::take(&mut self.results));
+            std::mem::forget(std::mem::take(&mut self.workers));
+            return;
+        }
         // Workers stop at their next step, since the receivers are gone, or when they find the queue closed.
         self.results.clear();
         self.queue.close();

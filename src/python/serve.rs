@@ -14,7 +14,7 @@ use crate::python::view::items;
 use crate::python::{docs, panics};
 use crate::serve::archive::ServedTopic;
 use crate::serve::broker::ReadOnlyBroker;
-use crate::serve::groups::CommittedOffset;
+use crate::serve::committed::CommittedOffset;
 use crate::serve::options::{ServeLimits, ServeOptions};
 use crate::serve::server::Server;
 

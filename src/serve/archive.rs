@@ -1,6 +1,7 @@
 //! The topics that are served.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use crate::broker::append_error::ErrorCode;
 use crate::bytes::checksum::crc32c;
@@ -21,7 +22,7 @@ pub struct ServedTopic {
 /// A topic.
 #[derive(Debug)]
 pub(super) struct Topic {
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     pub(super) id: [u8; 16],
     pub(super) configs: BTreeMap<String, String>,
     pub(super) partitions: BTreeMap<i32, Partition>,
@@ -30,7 +31,7 @@ pub(super) struct Topic {
 impl Topic {
     /// Whether consumers that subscribe to a pattern leave it out.
     pub(super) fn is_internal(&self) -> bool {
-        matches!(self.name.as_str(), "__consumer_offsets" | "__transaction_state" | "__share_group_state")
+        matches!(&*self.name, "__consumer_offsets" | "__transaction_state" | "__share_group_state")
     }
 }
 
@@ -38,14 +39,14 @@ impl Topic {
 #[derive(Debug)]
 pub(super) struct Archive {
     pub(super) shared: Shared,
-    pub(super) topics: BTreeMap<String, Topic>,
-    names: HashMap<[u8; 16], String>,
+    pub(super) topics: BTreeMap<Arc<str>, Topic>,
+    names: HashMap<[u8; 16], Arc<str>>,
 }
 
-/// How a request names a topic.
+/// How a request names a topic. Its partitions share the name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum TopicRef {
-    Name(String),
+    Name(Arc<str>),
     Id([u8; 16]),
 }
 
@@ -68,10 +69,16 @@ impl Archive {
             // Two topics may claim an id: then only the first has it.
             let id = given.into_iter().chain(made_ids(&name)).find(|id| !archive.is_taken(*id));
             let Some(id) = id else { continue };
-            archive.names.insert(id, name.clone());
-            archive.topics.insert(name.clone(), Topic { name, id, configs, partitions });
+            let name: Arc<str> = name.into();
+            archive.names.insert(id, Arc::clone(&name));
+            archive.topics.insert(Arc::clone(&name), Topic { name, id, configs, partitions });
         }
         archive
+    }
+
+    /// The number of partitions.
+    pub(super) fn partitions(&self) -> usize {
+        self.topics.values().map(|topic| topic.partitions.len()).sum()
     }
 
     /// Kafka uses the ids 0 and 1 itself.

@@ -1,7 +1,5 @@
 //! The broker: a request in, a response out.
 
-use std::sync::{Mutex, MutexGuard};
-
 use crate::broker::append_error::ErrorCode;
 use crate::bytes::cursor::be;
 use crate::error::{Error, ErrorKind, Result};
@@ -15,17 +13,20 @@ use crate::serve::coordinator::{Client, Coordinator, find_coordinator};
 use crate::serve::fetch::{FetchRequest, fetch};
 use crate::serve::fetch_sessions::FetchSessions;
 use crate::serve::fields::text;
-use crate::serve::groups::Groups;
-use crate::serve::lock::lock;
-use crate::serve::offsets::{list_offsets, offset_for_leader_epoch, refuse_produce};
+use crate::serve::limits::{
+    MAX_RESPONSE_MEMORY, OWN_MEMORY, OWN_REQUESTS, PARTITION_MEMORY, REQUEST_FACTOR, SHARED_MEMORY,
+    SHARED_REQUESTS,
+};
+use crate::serve::memory::{Budget, Memory, Unanswered};
+use crate::serve::offsets::{
+    EpochLookups, OffsetLookups, list_offsets, offset_for_leader_epoch, refuse_produce,
+};
 use crate::serve::options::{ServeLimits, ServeOptions};
 use crate::serve::partition::Shared;
+use crate::serve::recipient::Recipient;
 use crate::serve::span::Part;
 use crate::serve::stopping::Stopping;
 use crate::serve::view::ViewOptions;
-
-/// Larger requests are read one after another: as values they can take a hundred times their size.
-const LARGE: usize = 16 << 10;
 
 /// The start of a request's header: API, version, correlation id.
 const HEADER_START: usize = 8;
@@ -37,7 +38,11 @@ pub struct ReadOnlyBroker {
     sessions: FetchSessions,
     coordinator: Coordinator,
     advertised: Option<Address>,
-    large: Mutex<()>,
+    /// The memory of requests that are under way.
+    pub(super) requests: Memory,
+    /// The memory of their values, of responses, and of the work between.
+    memory: Memory,
+    max_response: usize,
     pub(super) limits: ServeLimits,
     pub(super) stopping: Stopping,
 }
@@ -59,6 +64,17 @@ pub(super) struct Response {
     pub(super) parts: Vec<Vec<Part>>,
 }
 
+impl Response {
+    /// Bytes in memory.
+    pub(super) fn memory(&self) -> usize {
+        let part = |part: &Part| match part {
+            Part::Memory(bytes) => bytes.len(),
+            Part::File(_) => 0,
+        };
+        self.head.len() + self.parts.iter().flatten().map(part).sum::<usize>()
+    }
+}
+
 impl ReadOnlyBroker {
     /// A broker of these partitions, as `list_partition` lists them. Their segments are read when clients ask for them.
     #[must_use]
@@ -66,19 +82,25 @@ impl ReadOnlyBroker {
         let view = ViewOptions { as_of: options.as_of, read_committed_only: options.read_committed_only };
         let shared =
             Shared { view, to_magic_2: options.to_magic_2, follow: options.follow, ..Shared::default() };
-        let mut groups = Groups::default();
-        for (group, topic, partition, offset) in options.committed {
-            groups.restore(&group, (topic, partition), offset);
-        }
+        let archive = Archive::new(listings, options.topics, shared);
+        // Whoever serves very many partitions has the memory to list them.
+        let max_response = MAX_RESPONSE_MEMORY.max(archive.partitions().saturating_mul(PARTITION_MEMORY));
         Self {
-            archive: Archive::new(listings, options.topics, shared),
+            archive,
             sessions: FetchSessions::default(),
-            coordinator: Coordinator::new(groups),
+            coordinator: Coordinator::new(options.committed),
             advertised: options.advertised_listener.map(|(host, port)| Address { host, port }),
-            large: Mutex::default(),
+            requests: Memory::new(OWN_REQUESTS, SHARED_REQUESTS.max(options.limits.request_bytes)),
+            memory: Memory::new(OWN_MEMORY, SHARED_MEMORY.max(2 * max_response)),
+            max_response,
             limits: options.limits,
             stopping: Stopping::default(),
         }
+    }
+
+    /// The memory for a request of this client.
+    pub(super) fn budget<'a>(&'a self, recipient: Recipient<'a>) -> Budget<'a> {
+        self.memory.budget(self.max_response, recipient)
     }
 
     /// Answers a request, without the frame's size; the response has none either. None if the request wants no
@@ -90,7 +112,8 @@ impl ReadOnlyBroker {
     pub fn handle(&self, request: &[u8]) -> Result<Option<Vec<u8>>> {
         let host = "127.0.0.1".to_owned();
         let peer = Peer { host: host.clone(), reached: Address { host, port: 9092 } };
-        let Some(response) = self.answer(request, &peer)? else { return Ok(None) };
+        let budget = self.budget(Recipient::new(&self.stopping, None));
+        let Some(response) = self.answer(request, &peer, &budget)? else { return Ok(None) };
         let Response { head, gaps, parts } = response;
         let mut whole = Vec::new();
         let mut start = 0;
@@ -108,7 +131,13 @@ impl ReadOnlyBroker {
     }
 
     /// As [`handle`](Self::handle), with record sets that are still in their files.
-    pub(super) fn answer(&self, frame: &[u8], peer: &Peer) -> Result<Option<Response>> {
+    pub(super) fn answer(
+        &self,
+        request: impl AsRef<[u8]>,
+        peer: &Peer,
+        budget: &Budget<'_>,
+    ) -> Result<Option<Response>> {
+        let frame = request.as_ref();
         if frame.len() < HEADER_START {
             read_request(frame)?;
         }
@@ -131,65 +160,85 @@ impl ReadOnlyBroker {
             let error = Error::new(ErrorKind::UnsupportedVersion(why)).in_field("requestApiVersion");
             return Err(error.at_position(2));
         }
-        let turn = (frame.len() > LARGE).then(|| lock(&self.large));
-        self.answer_version(frame, (api_key, version, correlation_id), peer, turn)
+        match self.answer_version(request, (api_key, version), peer, budget)? {
+            Some((body, parts)) => response(api_key, version, correlation_id, &body, parts).map(Some),
+            None => Ok(None),
+        }
     }
 
+    /// The fields of the answer and its record sets.
     fn answer_version(
         &self,
-        frame: &[u8],
-        (api_key, version, correlation_id): (i16, i16, i32),
+        frame: impl AsRef<[u8]>,
+        (api_key, version): (i16, i16),
         peer: &Peer,
-        turn: Option<MutexGuard<'_, ()>>,
-    ) -> Result<Option<Response>> {
-        let message = read_request_start(frame, api_key, version)?;
+        budget: &Budget<'_>,
+    ) -> Result<Option<(Struct<'static>, Vec<Vec<Part>>)>> {
+        let values = budget.lend(frame.as_ref().len().saturating_mul(REQUEST_FACTOR)).map_err(unanswered)?;
+        let message = read_request_start(frame.as_ref(), api_key, version)?;
         let request = &message.body;
         let archive = &self.archive;
+        let coordinator = &self.coordinator;
         let address = self.advertised.as_ref().unwrap_or(&peer.reached);
-        let client_id = text(&message.header, "clientId").unwrap_or_default();
-        let client = Client { id: &client_id, host: &peer.host };
-        let is_stopping = || self.stopping.is_stopping();
         let body = match api_key {
+            // These can take long: others get the memory of the request meanwhile.
             cluster::FETCH => {
                 let request = FetchRequest::of(request);
-                // Others get their turn while this client waits.
-                drop((message, turn));
-                let fetched = fetch(archive, &self.sessions, &self.stopping, request);
-                return response(api_key, version, correlation_id, &fetched.body, fetched.parts).map(Some);
+                drop(message);
+                drop((values, frame));
+                let fetched = fetch(archive, &self.sessions, budget, request).map_err(unanswered)?;
+                return Ok(Some((fetched.body, fetched.parts)));
+            }
+            cluster::LIST_OFFSETS => {
+                let lookups = OffsetLookups::of(request);
+                drop(message);
+                drop((values, frame));
+                list_offsets(archive, budget, lookups)
+            }
+            cluster::OFFSET_FOR_LEADER_EPOCH => {
+                let lookups = EpochLookups::of(request);
+                drop(message);
+                drop((values, frame));
+                offset_for_leader_epoch(archive, budget, lookups)
             }
             cluster::JOIN_GROUP => {
-                let joining = self.coordinator.begin_join(version, client, request);
-                drop((message, turn));
-                joining.map_or_else(
-                    |failed| failed,
-                    |joining| self.coordinator.join(version, joining, &is_stopping),
-                )
+                let client_id = text(&message.header, "clientId").unwrap_or_default();
+                let client = Client { id: &client_id, host: &peer.host };
+                let joining = coordinator.begin_join(version, client, request);
+                drop(message);
+                drop((values, frame));
+                match joining {
+                    Ok(joining) => coordinator.join(version, budget, joining),
+                    Err(failed) => Ok(failed),
+                }
             }
             cluster::SYNC_GROUP => {
                 let syncing = Coordinator::begin_sync(request);
-                drop((message, turn));
-                self.coordinator.sync(syncing, &is_stopping)
+                drop(message);
+                drop((values, frame));
+                coordinator.sync(budget, syncing)
             }
-            cluster::PRODUCE => match refuse_produce(request) {
-                Some(body) => body,
+            cluster::PRODUCE => match refuse_produce(budget, request).map_err(unanswered)? {
+                Some(body) => Ok(body),
                 None => return Ok(None),
             },
-            cluster::LIST_OFFSETS => list_offsets(archive, request),
-            cluster::METADATA => cluster::metadata(archive, address, version, request),
-            cluster::OFFSET_COMMIT => self.coordinator.commit(archive, request),
-            cluster::OFFSET_FETCH => self.coordinator.committed(archive, version, request),
-            cluster::FIND_COORDINATOR => find_coordinator(address, version, request),
-            cluster::HEARTBEAT => self.coordinator.heartbeat(request),
-            cluster::LEAVE_GROUP => self.coordinator.leave(version, request),
-            cluster::DESCRIBE_GROUPS => self.coordinator.describe(request),
-            cluster::LIST_GROUPS => self.coordinator.list(request),
-            cluster::OFFSET_FOR_LEADER_EPOCH => offset_for_leader_epoch(archive, request),
-            cluster::DESCRIBE_CONFIGS => cluster::describe_configs(archive, request),
-            cluster::DESCRIBE_CLUSTER => cluster::describe_cluster(address),
-            cluster::DESCRIBE_TOPIC_PARTITIONS => cluster::describe_topic_partitions(archive, request),
-            _ => cluster::api_versions(ErrorCode::None),
+            cluster::METADATA => cluster::metadata(archive, budget, address, version, request),
+            cluster::OFFSET_COMMIT => coordinator.commit(archive, budget, request),
+            cluster::OFFSET_FETCH => coordinator.committed(archive, budget, version, request),
+            cluster::FIND_COORDINATOR => find_coordinator(budget, address, version, request),
+            cluster::HEARTBEAT => Ok(coordinator.heartbeat(request)),
+            cluster::LEAVE_GROUP => coordinator.leave(version, budget, request),
+            cluster::DESCRIBE_GROUPS => coordinator.describe(budget, request),
+            cluster::LIST_GROUPS => coordinator.list(budget, request),
+            cluster::DESCRIBE_CONFIGS => cluster::describe_configs(archive, budget, request),
+            cluster::DESCRIBE_LOG_DIRS => cluster::describe_log_dirs(archive, budget, request),
+            cluster::DESCRIBE_CLUSTER => Ok(cluster::describe_cluster(address)),
+            cluster::DESCRIBE_TOPIC_PARTITIONS => {
+                cluster::describe_topic_partitions(archive, budget, request)
+            }
+            _ => Ok(cluster::api_versions(ErrorCode::None)),
         };
-        response(api_key, version, correlation_id, &body, Vec::new()).map(Some)
+        Ok(Some((body.map_err(unanswered)?, Vec::new())))
     }
 
     /// Ends all waiting, now and from now on: a request that would wait is answered at once.
@@ -197,6 +246,11 @@ impl ReadOnlyBroker {
         self.stopping.stop();
         self.coordinator.wake();
     }
+}
+
+/// The error of a request whose connection is closed, since it gets no answer.
+fn unanswered(why: Unanswered) -> Error {
+    Error::new(ErrorKind::InvalidMessage(why.to_string()))
 }
 
 fn response(

@@ -1,31 +1,40 @@
 //! The requests to a group coordinator.
 
-use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
+
+use ::bytes::Bytes;
 
 use crate::broker::append_error::ErrorCode;
 use crate::message::value::{Struct, Value};
 use crate::serve::archive::{Archive, TopicRef};
 use crate::serve::cluster::{Address, NODE_ID};
-use crate::serve::fetch::{named, topic_ref};
+use crate::serve::committed::{CommittedOffset, Offsets};
 use crate::serve::fields::{
-    Answer, array, blob, bytes, code, fields, int, int32, ints, is_null, nullable, number, string, structs,
-    structure, text, texts,
+    Answer, array, blob, bytes, code, distinct, fields, int, int32, ints, is_null, nullable, number, push,
+    string, structs, structure, text, texts,
 };
-use crate::serve::groups::{Admission, Caller, CommittedOffset, Groups, Join, Step};
+use crate::serve::group::{Admission, Assignments, Caller, Join, Protocols, Result, Step};
+use crate::serve::groups::Groups;
 use crate::serve::lock::lock;
+use crate::serve::memory::{Budget, Unanswered};
+use crate::serve::requested::{RequestedTopic, named, requested, topic_ref};
 
 /// Members that died are found this often by those that wait.
 const LOOK: Duration = Duration::from_millis(500);
 /// `FindCoordinatorRequest.CoordinatorType.GROUP`.
 const GROUP: i64 = 0;
+/// Groups and partitions are gone through in turns of this many, between which others get the lock.
+const TURN: usize = 1000;
 
 /// The coordinator of all groups.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Coordinator {
     groups: Mutex<Groups>,
     changed: Condvar,
+    /// What the groups of the archived cluster had committed. A group continues there until it commits something itself.
+    archived: BTreeMap<String, Offsets>,
 }
 
 /// The client of a request.
@@ -39,7 +48,7 @@ pub(super) struct Client<'a> {
 #[derive(Debug)]
 pub(super) struct Joining {
     group: String,
-    member_id: String,
+    member_id: Arc<str>,
     instance_id: Option<String>,
 }
 
@@ -52,13 +61,21 @@ pub(super) struct Syncing {
     generation: i32,
     protocol_type: Option<String>,
     protocol: Option<String>,
-    assignments: Option<Vec<(String, Vec<u8>)>>,
+    assignments: Assignments,
 }
 
-type Result<T> = std::result::Result<T, ErrorCode>;
+type Response = std::result::Result<Struct<'static>, Unanswered>;
 
 /// Answers FindCoordinator: there is one broker. Transactions and share groups have no coordinator.
-pub(super) fn find_coordinator(address: &Address, version: i16, request: &Struct<'_>) -> Struct<'static> {
+///
+/// # Errors
+/// If memory is exhausted.
+pub(super) fn find_coordinator(
+    budget: &Budget<'_>,
+    address: &Address,
+    version: i16,
+    request: &Struct<'_>,
+) -> Response {
     let is_group = int(request, "keyType", GROUP) == GROUP;
     let (error, message) = match is_group {
         true => (ErrorCode::None, None),
@@ -68,7 +85,7 @@ pub(super) fn find_coordinator(address: &Address, version: i16, request: &Struct
         true => (NODE_ID, address.host.as_str(), i64::from(address.port)),
         false => (-1, "", -1),
     };
-    let found = || {
+    let coordinator = || {
         [
             ("errorCode", code(error)),
             ("errorMessage", nullable(message)),
@@ -78,19 +95,24 @@ pub(super) fn find_coordinator(address: &Address, version: i16, request: &Struct
         ]
     };
     if version < 4 {
-        return fields(found());
+        return Ok(fields(coordinator()));
     }
-    let coordinators = texts(request, "coordinatorKeys").into_iter().map(|key| {
-        let mut one = fields(found());
-        one.set("key", string(key));
-        Value::Struct(one)
+    let coordinators = distinct(texts(request, "coordinatorKeys")).map(|key| {
+        let mut coordinator = fields(coordinator());
+        coordinator.set("key", string(key));
+        Ok(Value::Struct(coordinator))
     });
-    fields([("coordinators", array(coordinators))])
+    Ok(fields([("coordinators", array(budget, coordinators)?)]))
 }
 
 impl Coordinator {
-    pub(super) fn new(groups: Groups) -> Self {
-        Self { groups: Mutex::new(groups), changed: Condvar::new() }
+    /// A coordinator of groups that had committed these offsets in the archived cluster.
+    pub(super) fn new(committed: Vec<(String, String, i32, CommittedOffset)>) -> Self {
+        let mut archived: BTreeMap<String, Offsets> = BTreeMap::new();
+        for (group, topic, partition, offset) in committed {
+            archived.entry(group).or_default().insert(&topic.into(), partition, offset);
+        }
+        Self { groups: Mutex::default(), changed: Condvar::new(), archived }
     }
 
     /// Wakes those who wait; the server stops.
@@ -108,7 +130,7 @@ impl Coordinator {
     /// Repeats a step until it is done, when others have changed something or it is time.
     fn wait<T>(
         &self,
-        is_stopping: &dyn Fn() -> bool,
+        budget: &Budget<'_>,
         mut step: impl FnMut(&mut Groups, Instant) -> Result<Step<T>>,
     ) -> Result<T> {
         let mut groups = lock(&self.groups);
@@ -121,7 +143,8 @@ impl Coordinator {
                 }
                 Step::Wait(wait) => wait,
             };
-            if is_stopping() {
+            let recipient = budget.recipient();
+            if recipient.is_stopping() || recipient.is_gone() {
                 return Err(ErrorCode::CoordinatorNotAvailable);
             }
             groups = match self.changed.wait_timeout(groups, wait.min(LOOK)) {
@@ -139,63 +162,64 @@ impl Coordinator {
         request: &Struct<'_>,
     ) -> std::result::Result<Joining, Struct<'static>> {
         let group = text(request, "groupId").unwrap_or_default();
-        let member_id = text(request, "memberId").unwrap_or_default();
-        let protocols = structs(request, "protocols")
-            .map(|protocol| (text(protocol, "name").unwrap_or_default(), bytes(protocol, "metadata")));
+        let member_id: Arc<str> = text(request, "memberId").unwrap_or_default().into();
         let instance_id = text(request, "groupInstanceId");
         let join = Join {
-            member_id: member_id.clone(),
-            instance_id: instance_id.clone(),
-            client_id: client.id.to_owned(),
-            host: client.host.to_owned(),
+            member_id: Arc::clone(&member_id),
+            instance_id: instance_id.as_deref().map(Arc::from),
+            client_id: client.id.into(),
+            host: client.host.into(),
             session_timeout_ms: int(request, "sessionTimeoutMs", 0),
             rebalance_timeout_ms: int(request, "rebalanceTimeoutMs", -1),
-            protocol_type: text(request, "protocolType").unwrap_or_default(),
-            protocols: protocols.collect(),
+            protocol_type: text(request, "protocolType").unwrap_or_default().into(),
+            protocols: protocols(request),
             id_required: version >= 4,
         };
-        match self.change(|groups, now| groups.join(&group, join, now)) {
+        let admission =
+            join.check(&group).and_then(|()| self.change(|groups, now| groups.join(&group, join, now)));
+        match admission {
             Ok(Admission::Member(member_id)) => Ok(Joining { group, member_id, instance_id }),
-            Ok(Admission::Pending(id)) => Err(not_joined(version, ErrorCode::MemberIdRequired, id)),
-            Err(error) => Err(not_joined(version, error, member_id)),
+            Ok(Admission::Pending(id)) => Err(not_joined(version, ErrorCode::MemberIdRequired, &id)),
+            Err(error) => Err(not_joined(version, error, &member_id)),
         }
     }
 
     /// Answers JoinGroup, once all members have joined.
-    pub(super) fn join(
-        &self,
-        version: i16,
-        joining: Joining,
-        is_stopping: &dyn Fn() -> bool,
-    ) -> Struct<'static> {
+    ///
+    /// # Errors
+    /// If memory is exhausted.
+    pub(super) fn join(&self, version: i16, budget: &Budget<'_>, joining: Joining) -> Response {
         let Joining { group, member_id, instance_id } = joining;
-        let step = |groups: &mut Groups, now| groups.joined(&group, &member_id, instance_id.as_deref(), now);
-        let joined = match self.wait(is_stopping, step) {
+        let joined =
+            self.wait(budget, |groups, now| groups.joined(&group, &member_id, instance_id.as_deref(), now));
+        let joined = match joined {
             Ok(joined) => joined,
-            Err(error) => return not_joined(version, error, member_id),
+            Err(error) => return Ok(not_joined(version, error, &member_id)),
         };
         let members = joined.members.into_iter().map(|(id, instance_id, metadata)| {
-            structure([
-                ("memberId", string(id)),
-                ("groupInstanceId", nullable(instance_id)),
-                ("metadata", blob(metadata)),
-            ])
+            Ok(structure([
+                ("memberId", string(&*id)),
+                ("groupInstanceId", nullable(instance_id.as_deref())),
+                ("metadata", blob(budget, &metadata)?),
+            ]))
         });
-        fields([
+        Ok(fields([
             ("errorCode", code(ErrorCode::None)),
             ("generationId", number(joined.generation)),
-            ("protocolType", string(joined.protocol_type)),
-            ("protocolName", string(joined.protocol)),
-            ("leader", string(joined.leader)),
-            ("memberId", string(joined.member_id)),
-            ("members", array(members)),
-        ])
+            ("protocolType", string(&*joined.protocol_type)),
+            ("protocolName", string(&*joined.protocol)),
+            ("leader", string(&*joined.leader)),
+            ("memberId", string(&*joined.member_id)),
+            ("members", array(budget, members)?),
+        ]))
     }
 
     /// Takes a SyncGroup request.
     pub(super) fn begin_sync(request: &Struct<'_>) -> Syncing {
-        let assignments = structs(request, "assignments")
-            .map(|one| (text(one, "memberId").unwrap_or_default(), bytes(one, "assignment")));
+        let assignments = structs(request, "assignments").map(|assignment| {
+            let member_id = text(assignment, "memberId").unwrap_or_default();
+            (member_id.into(), Bytes::copy_from_slice(bytes(assignment, "assignment")))
+        });
         Syncing {
             group: text(request, "groupId").unwrap_or_default(),
             member_id: text(request, "memberId").unwrap_or_default(),
@@ -203,26 +227,35 @@ impl Coordinator {
             generation: int32(request, "generationId", -1),
             protocol_type: text(request, "protocolType"),
             protocol: text(request, "protocolName"),
-            assignments: Some(assignments.collect()),
+            assignments: assignments.collect(),
         }
     }
 
     /// Answers SyncGroup, once the leader has made the assignments.
-    pub(super) fn sync(&self, syncing: Syncing, is_stopping: &dyn Fn() -> bool) -> Struct<'static> {
-        let Syncing { group, member_id, instance_id, generation, protocol_type, protocol, mut assignments } =
+    ///
+    /// # Errors
+    /// If memory is exhausted.
+    pub(super) fn sync(&self, budget: &Budget<'_>, syncing: Syncing) -> Response {
+        let Syncing { group, member_id, instance_id, generation, protocol_type, protocol, assignments } =
             syncing;
         let caller = Caller { member_id: &member_id, instance_id: instance_id.as_deref(), generation };
-        let synced =
-            self.wait(is_stopping, |groups, now| groups.sync(&group, caller, assignments.take(), now));
-        match synced {
+        let first = self.change(|groups, now| groups.sync(&group, caller, Some(&assignments), now));
+        // Only the leader's count, and the leader does not wait.
+        drop(assignments);
+        let synced = match first {
+            Ok(Step::Done(assignment)) => Ok(assignment),
+            Ok(Step::Wait(_)) => self.wait(budget, |groups, now| groups.sync(&group, caller, None, now)),
+            Err(error) => Err(error),
+        };
+        Ok(match synced {
             Ok(assignment) => fields([
                 ("errorCode", code(ErrorCode::None)),
                 ("protocolType", nullable(protocol_type)),
                 ("protocolName", nullable(protocol)),
-                ("assignment", blob(assignment)),
+                ("assignment", blob(budget, &assignment)?),
             ]),
             Err(error) => fields([("errorCode", code(error))]),
-        }
+        })
     }
 
     /// Answers Heartbeat.
@@ -237,169 +270,300 @@ impl Coordinator {
     }
 
     /// Answers LeaveGroup, in older versions of one member.
-    pub(super) fn leave(&self, version: i16, request: &Struct<'_>) -> Struct<'static> {
+    ///
+    /// # Errors
+    /// If memory is exhausted.
+    pub(super) fn leave(&self, version: i16, budget: &Budget<'_>, request: &Struct<'_>) -> Response {
         let group = text(request, "groupId").unwrap_or_default();
-        let leave = |request: &Struct<'_>| {
-            let member_id = text(request, "memberId").unwrap_or_default();
-            let instance_id = text(request, "groupInstanceId");
-            let left =
-                self.change(|groups, now| groups.leave(&group, &member_id, instance_id.as_deref(), now));
-            (member_id, instance_id, left.err().unwrap_or(ErrorCode::None))
+        let member =
+            |of: &Struct<'_>| (text(of, "memberId").unwrap_or_default(), text(of, "groupInstanceId"));
+        let leave = |groups: &mut Groups, (id, instance_id): &(String, Option<String>), now| {
+            groups.leave(&group, id, instance_id.as_deref(), now).err().unwrap_or(ErrorCode::None)
         };
         if version < 3 {
-            return fields([("errorCode", code(leave(request).2))]);
+            let error = self.change(|groups, now| leave(groups, &member(request), now));
+            return Ok(fields([("errorCode", code(error))]));
         }
-        let members = structs(request, "members").map(|one| {
-            let (member_id, instance_id, error) = leave(one);
-            structure([
-                ("memberId", string(member_id)),
-                ("groupInstanceId", nullable(instance_id)),
-                ("errorCode", code(error)),
-            ])
-        });
-        fields([("errorCode", code(ErrorCode::None)), ("members", array(members))])
+        let leaving: Vec<_> = distinct(structs(request, "members").map(member)).collect();
+        let mut members = Vec::new();
+        for leaving in leaving.chunks(TURN) {
+            let errors: Vec<_> =
+                self.change(|groups, now| leaving.iter().map(|member| leave(groups, member, now)).collect());
+            for ((member_id, instance_id), error) in leaving.iter().zip(errors) {
+                let member = structure([
+                    ("memberId", string(member_id)),
+                    ("groupInstanceId", nullable(instance_id.as_deref())),
+                    ("errorCode", code(error)),
+                ]);
+                push(budget, &mut members, member)?;
+            }
+        }
+        Ok(fields([("errorCode", code(ErrorCode::None)), ("members", Value::Array(members))]))
     }
 
-    /// Answers OffsetCommit: offsets are kept until the server stops.
-    pub(super) fn commit(&self, archive: &Archive, request: &Struct<'_>) -> Struct<'static> {
+    /// Answers OffsetCommit: offsets are kept until the server stops, or takes their memory for other groups.
+    ///
+    /// # Errors
+    /// If memory is exhausted.
+    pub(super) fn commit(&self, archive: &Archive, budget: &Budget<'_>, request: &Struct<'_>) -> Response {
         let group = text(request, "groupId").unwrap_or_default();
         let member_id = text(request, "memberId").unwrap_or_default();
         let instance_id = text(request, "groupInstanceId");
         let generation = int32(request, "generationIdOrMemberEpoch", -1);
         let caller = Caller { member_id: &member_id, instance_id: instance_id.as_deref(), generation };
         let allowed = self.change(|groups, now| groups.check_commit(&group, caller, now));
-        let topics = structs(request, "topics").map(|topic| {
-            let place = topic_ref(topic, "name");
-            let partitions = structs(topic, "partitions").map(|one| {
-                let partition = int32(one, "partitionIndex", -1);
-                let offset = CommittedOffset {
-                    offset: int(one, "committedOffset", -1),
-                    leader_epoch: int32(one, "committedLeaderEpoch", -1),
-                    metadata: text(one, "committedMetadata"),
-                };
-                let stored = allowed.and_then(|()| {
-                    archive.partition(&place, partition)?;
-                    let name = archive.topic(&place)?.name.clone();
-                    self.change(|groups, _| groups.commit(&group, (name, partition), offset))
-                });
-                let error = stored.err().unwrap_or(ErrorCode::None);
-                structure([("partitionIndex", number(partition)), ("errorCode", code(error))])
-            });
-            let partitions: Vec<_> = partitions.collect();
-            let [name, id] = named(&place, "name");
-            structure([name, id, ("partitions", Value::Array(partitions))])
+        let topics = requested(structs(request, "topics").map(|topic| {
+            let partition = |asked| (int32(asked, "partitionIndex", -1), asked);
+            (topic_ref(topic, "name"), structs(topic, "partitions").map(partition))
+        }));
+        let topics = topics.into_iter().map(|RequestedTopic { topic, partitions }| {
+            let mut answers = Vec::new();
+            for turn in partitions.chunks(TURN) {
+                let (mut errors, mut offsets) = (BTreeMap::new(), Vec::new());
+                for asked in turn {
+                    match allowed.and_then(|()| archive.partition(&topic, asked.partition)) {
+                        Ok(_) => offsets.push((asked.partition, committed_offset(asked.value))),
+                        Err(error) => drop(errors.insert(asked.partition, error)),
+                    }
+                }
+                if let (false, Ok(topic)) = (offsets.is_empty(), archive.topic(&topic)) {
+                    let partitions: Vec<_> = offsets.iter().map(|(partition, _)| *partition).collect();
+                    let stored = self.change(|groups, now| groups.commit(&group, &topic.name, offsets, now));
+                    let failed = partitions.into_iter().zip(stored);
+                    errors.extend(failed.filter_map(|(partition, stored)| Some((partition, stored.err()?))));
+                }
+                for asked in turn {
+                    let error = errors.get(&asked.partition).copied().unwrap_or(ErrorCode::None);
+                    let answer =
+                        structure([("partitionIndex", number(asked.partition)), ("errorCode", code(error))]);
+                    push(budget, &mut answers, answer)?;
+                }
+            }
+            let [name, id] = named(&topic, "name");
+            Ok(structure([name, id, ("partitions", Value::Array(answers))]))
         });
-        fields([("topics", array(topics))])
+        Ok(fields([("topics", array(budget, topics)?)]))
     }
 
     /// Answers OffsetFetch, in older versions of one group.
-    pub(super) fn committed(&self, archive: &Archive, version: i16, request: &Struct<'_>) -> Struct<'static> {
+    ///
+    /// # Errors
+    /// If memory is exhausted.
+    pub(super) fn committed(
+        &self,
+        archive: &Archive,
+        budget: &Budget<'_>,
+        version: i16,
+        request: &Struct<'_>,
+    ) -> Response {
+        let topics = |group: &str, asked: &Struct<'_>| match is_null(asked, "topics") {
+            true => self.all_committed(archive, budget, version, group),
+            false => self.committed_of(archive, budget, version, group, asked),
+        };
         if version < 8 {
             let group = text(request, "groupId").unwrap_or_default();
-            return fields([
-                ("topics", self.committed_of(archive, &group, version, request)),
-                ("errorCode", code(ErrorCode::None)),
-            ]);
+            let topics = topics(&group, request)?;
+            return Ok(fields([("topics", topics), ("errorCode", code(ErrorCode::None))]));
         }
-        let groups = structs(request, "groups").map(|asked| {
+        let mut known = HashSet::new();
+        let groups = structs(request, "groups").filter_map(|asked| {
             let group = text(asked, "groupId").unwrap_or_default();
-            let topics = self.committed_of(archive, &group, version, asked);
-            structure([("groupId", string(group)), ("topics", topics), ("errorCode", code(ErrorCode::None))])
+            known.insert(group.clone()).then(|| {
+                let topics = topics(&group, asked)?;
+                let error = ("errorCode", code(ErrorCode::None));
+                Ok(structure([("groupId", string(group)), ("topics", topics), error]))
+            })
         });
-        fields([("groups", array(groups))])
+        Ok(fields([("groups", array(budget, groups)?)]))
     }
 
-    fn committed_of(&self, archive: &Archive, group: &str, version: i16, asked: &Struct<'_>) -> Answer {
-        let groups = lock(&self.groups);
-        if is_null(asked, "topics") {
-            let mut by_topic: BTreeMap<String, Vec<Answer>> = BTreeMap::new();
-            for ((topic, partition), offset) in groups.all_committed(group) {
-                by_topic.entry(topic).or_default().push(offset_of(partition, Some(&offset), ErrorCode::None));
+    /// All offsets of a group, topic by topic: the lock is free in between.
+    fn all_committed(
+        &self,
+        archive: &Archive,
+        budget: &Budget<'_>,
+        version: i16,
+        group: &str,
+    ) -> std::result::Result<Answer, Unanswered> {
+        let archived = self.archived.get(group);
+        let mut topics: Vec<Arc<str>> = archived.into_iter().flat_map(Offsets::topics).cloned().collect();
+        topics.extend(
+            lock(&self.groups).group(group).into_iter().flat_map(|group| group.offsets.topics()).cloned(),
+        );
+        topics.sort_unstable();
+        topics.dedup();
+        let topics = topics.into_iter().filter_map(|topic| {
+            // By id, only the topics that are here can be named.
+            let id = match archive.topics.get(&topic) {
+                Some(topic) => topic.id,
+                None if version < 10 => [0; 16],
+                None => return None,
+            };
+            let archived = archived.into_iter().flat_map(|offsets| offsets.of_topic(&topic));
+            let mut offsets: BTreeMap<i32, CommittedOffset> =
+                archived.map(|(partition, offset)| (partition, offset.clone())).collect();
+            if let Some(group) = lock(&self.groups).group(group) {
+                let own = group.offsets.of_topic(&topic);
+                offsets.extend(own.map(|(partition, offset)| (partition, offset.clone())));
             }
-            let topics = by_topic.into_iter().filter_map(|(topic, partitions)| {
-                // By id, only the topics that are here can be named.
-                let id = match archive.topics.get(&topic) {
-                    Some(topic) => topic.id,
-                    None if version < 10 => [0; 16],
-                    None => return None,
-                };
-                let partitions = Value::Array(partitions);
-                Some(structure([
-                    ("name", string(topic)),
+            let partitions = offsets
+                .iter()
+                .map(|(partition, offset)| Ok(offset_of(*partition, Some(offset), ErrorCode::None)));
+            Some(array(budget, partitions).map(|partitions| {
+                structure([
+                    ("name", string(&*topic)),
                     ("topicId", Value::Uuid(id)),
                     ("partitions", partitions),
+                ])
+            }))
+        });
+        array(budget, topics)
+    }
+
+    fn committed_of(
+        &self,
+        archive: &Archive,
+        budget: &Budget<'_>,
+        version: i16,
+        group: &str,
+        asked: &Struct<'_>,
+    ) -> std::result::Result<Answer, Unanswered> {
+        let topics = requested(structs(asked, "topics").map(|topic| {
+            let partitions = ints(topic, "partitionIndexes").map(|partition| (partition, ()));
+            (topic_ref(topic, "name"), partitions)
+        }));
+        let topics = topics.into_iter().map(|RequestedTopic { topic, partitions }| {
+            let (name, error) = match (&topic, archive.topic(&topic)) {
+                (_, Ok(topic)) => (Arc::clone(&topic.name), ErrorCode::None),
+                (TopicRef::Name(name), Err(_)) => (Arc::clone(name), ErrorCode::None),
+                (TopicRef::Id(_), Err(error)) => ("".into(), error),
+            };
+            let archived = self.archived.get(group);
+            let mut answers = Vec::new();
+            for turn in partitions.chunks(TURN) {
+                let groups = lock(&self.groups);
+                let own = groups.group(group).map(|group| &group.offsets);
+                let offset = |partition| {
+                    let own = own.and_then(|offsets| offsets.get(&name, partition));
+                    own.or_else(|| archived?.get(&name, partition)).cloned()
+                };
+                let offsets: Vec<_> = turn.iter().map(|asked| offset(asked.partition)).collect();
+                drop(groups);
+                for (asked, offset) in turn.iter().zip(&offsets) {
+                    push(budget, &mut answers, offset_of(asked.partition, offset.as_ref(), error))?;
+                }
+            }
+            Ok(topic_of(version, named(&topic, "name"), answers))
+        });
+        array(budget, topics)
+    }
+
+    /// Answers ListGroups, in turns.
+    ///
+    /// # Errors
+    /// If memory is exhausted.
+    pub(super) fn list(&self, budget: &Budget<'_>, request: &Struct<'_>) -> Response {
+        let (states, types) = (texts(request, "statesFilter"), texts(request, "typesFilter"));
+        let is_asked = |asked: &[String], name: &str| {
+            asked.is_empty() || asked.iter().any(|asked| asked.eq_ignore_ascii_case(name))
+        };
+        let listed = |name: &str, protocol_type: &str, state: &'static str| {
+            let is_chosen = is_asked(&states, state) && is_asked(&types, "classic");
+            is_chosen.then(|| {
+                structure([
+                    ("groupId", string(name)),
+                    ("protocolType", string(protocol_type)),
+                    ("groupState", string(state)),
+                    ("groupType", string("classic")),
+                ])
+            })
+        };
+        let mut listing = Vec::new();
+        let mut last: Option<Arc<str>> = None;
+        loop {
+            let groups = lock(&self.groups);
+            let turn: Vec<_> = groups
+                .after(last.as_deref())
+                .take(TURN)
+                .map(|(name, group)| (Arc::clone(name), Arc::clone(&group.protocol_type), group.state()))
+                .collect();
+            drop(groups);
+            for (name, protocol_type, state) in &turn {
+                if let Some(group) = listed(name, protocol_type, state) {
+                    push(budget, &mut listing, group)?;
+                }
+            }
+            match turn.into_iter().next_back() {
+                Some((name, ..)) => last = Some(name),
+                None => break,
+            }
+        }
+        for name in self.archived.keys() {
+            let is_in_use = lock(&self.groups).group(name).is_some();
+            if let Some(group) = listed(name, "", "Empty").filter(|_| !is_in_use) {
+                push(budget, &mut listing, group)?;
+            }
+        }
+        Ok(fields([("errorCode", code(ErrorCode::None)), ("groups", Value::Array(listing))]))
+    }
+
+    /// Answers DescribeGroups, one group after another.
+    ///
+    /// # Errors
+    /// If memory is exhausted.
+    pub(super) fn describe(&self, budget: &Budget<'_>, request: &Struct<'_>) -> Response {
+        let described = distinct(texts(request, "groups")).map(|name| {
+            let groups = lock(&self.groups);
+            let Some(group) = groups.group(&name) else {
+                let state = if self.archived.contains_key(&name) { "Empty" } else { "Dead" };
+                return Ok(structure([("groupId", string(name)), ("groupState", string(state))]));
+            };
+            let (state, protocol_type) = (group.state(), Arc::clone(&group.protocol_type));
+            let protocol = group.protocol.clone();
+            let members = group.members().clone();
+            drop(groups);
+            let members = members.iter().map(|(id, member)| {
+                Ok(structure([
+                    ("memberId", string(&**id)),
+                    ("groupInstanceId", nullable(member.instance_id.as_deref())),
+                    ("clientId", string(&*member.client_id)),
+                    ("clientHost", string(format!("/{}", member.host))),
+                    ("memberMetadata", blob(budget, &member.metadata(protocol.as_deref()))?),
+                    ("memberAssignment", blob(budget, &member.assignment)?),
                 ]))
             });
-            return array(topics);
-        }
-        let topics = structs(asked, "topics").map(|topic| {
-            let place = topic_ref(topic, "name");
-            let (name, error) = match (&place, archive.topic(&place)) {
-                (_, Ok(topic)) => (topic.name.clone(), ErrorCode::None),
-                (TopicRef::Name(name), Err(_)) => (name.clone(), ErrorCode::None),
-                (TopicRef::Id(_), Err(error)) => (String::new(), error),
-            };
-            let partitions = ints(topic, "partitionIndexes").into_iter().map(|partition| {
-                let partition = partition as i32;
-                offset_of(partition, groups.committed(group, &(name.clone(), partition)), error)
-            });
-            topic_of(version, named(&place, "name"), partitions.collect())
-        });
-        array(topics)
-    }
-
-    /// Answers ListGroups.
-    pub(super) fn list(&self, request: &Struct<'_>) -> Struct<'static> {
-        let (states, types) = (texts(request, "statesFilter"), texts(request, "typesFilter"));
-        let is_asked = |asked: &[String], one: &str| {
-            asked.is_empty() || asked.iter().any(|asked| asked.eq_ignore_ascii_case(one))
-        };
-        let groups = lock(&self.groups);
-        let chosen = groups
-            .names()
-            .filter(|(_, group)| is_asked(&states, group.state()) && is_asked(&types, "classic"));
-        let listed = chosen.map(|(name, group)| {
-            structure([
+            Ok(structure([
                 ("groupId", string(name)),
-                ("protocolType", string(&group.protocol_type)),
-                ("groupState", string(group.state())),
-                ("groupType", string("classic")),
-            ])
+                ("groupState", string(state)),
+                ("protocolType", string(&*protocol_type)),
+                ("protocolData", string(protocol.as_deref().unwrap_or_default())),
+                ("members", array(budget, members)?),
+            ]))
         });
-        fields([("errorCode", code(ErrorCode::None)), ("groups", array(listed))])
-    }
-
-    /// Answers DescribeGroups.
-    pub(super) fn describe(&self, request: &Struct<'_>) -> Struct<'static> {
-        let groups = lock(&self.groups);
-        let described = texts(request, "groups").into_iter().map(|name| {
-            let Some(group) = groups.group(&name) else {
-                return structure([("groupId", string(name)), ("groupState", string("Dead"))]);
-            };
-            let protocol = group.protocol.as_deref();
-            let members = group.members().map(|(id, member)| {
-                structure([
-                    ("memberId", string(id)),
-                    ("groupInstanceId", nullable(member.instance_id.as_deref())),
-                    ("clientId", string(&member.client_id)),
-                    ("clientHost", string(format!("/{}", member.host))),
-                    ("memberMetadata", blob(member.metadata(protocol))),
-                    ("memberAssignment", blob(member.assignment.clone())),
-                ])
-            });
-            structure([
-                ("groupId", string(name)),
-                ("groupState", string(group.state())),
-                ("protocolType", string(&group.protocol_type)),
-                ("protocolData", string(protocol.unwrap_or_default())),
-                ("members", array(members)),
-            ])
-        });
-        fields([("groups", array(described))])
+        Ok(fields([("groups", array(budget, described)?)]))
     }
 }
 
-fn not_joined(version: i16, error: ErrorCode, member_id: String) -> Struct<'static> {
+/// The protocols of a member. Where a name is repeated, the first one counts: it is the one that would be voted for.
+fn protocols(request: &Struct<'_>) -> Protocols {
+    let mut known = HashSet::new();
+    let protocols = structs(request, "protocols").filter_map(|protocol| {
+        let name: Arc<str> = text(protocol, "name").unwrap_or_default().into();
+        let metadata = || Bytes::copy_from_slice(bytes(protocol, "metadata"));
+        known.insert(Arc::clone(&name)).then(|| (name, metadata()))
+    });
+    protocols.collect()
+}
+
+fn committed_offset(asked: &Struct<'_>) -> CommittedOffset {
+    CommittedOffset {
+        offset: int(asked, "committedOffset", -1),
+        leader_epoch: int32(asked, "committedLeaderEpoch", -1),
+        metadata: text(asked, "committedMetadata"),
+    }
+}
+
+fn not_joined(version: i16, error: ErrorCode, member_id: &str) -> Struct<'static> {
     fields([
         ("errorCode", code(error)),
         ("memberId", string(member_id)),

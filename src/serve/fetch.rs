@@ -8,22 +8,14 @@ use crate::broker::consumed_log::{self, Bounds, Consumed, ConsumedLog, FetchAt};
 use crate::message::value::{Struct, Value};
 use crate::serve::archive::{Archive, TopicRef};
 use crate::serve::fetch_sessions::{Asked, FetchSessions, Metadata, Outcome, Told};
-use crate::serve::fields::{
-    Answer, array, code, fields, int, int32, ints, number, string, structs, structure, text, uuid,
-};
+use crate::serve::fields::{Answer, array, code, fields, int, int32, ints, number, structs, structure};
+use crate::serve::limits::{MAX_FETCH_BYTES, MAX_FETCH_FILES, MAX_FETCH_MEMORY, MAX_FETCH_WAIT};
+use crate::serve::memory::{Budget, Unanswered};
 use crate::serve::partition::prepare;
+use crate::serve::requested::{RequestedTopic, named, requested, topic_ref};
 use crate::serve::span::Part;
-use crate::serve::stopping::Stopping;
 use crate::state::isolation::IsolationLevel;
 
-/// The most bytes of one response.
-const MOST_BYTES: u64 = 16 << 20;
-/// The most of these in memory, and in how many open files the others are. The partitions after that get their turn
-/// with the next request.
-const MOST_MEMORY: u64 = 2 << 20;
-const MOST_FILES: usize = 32;
-/// The longest that a client waits for records.
-const LONGEST_WAIT: Duration = Duration::from_mins(1);
 /// How often a growing log is looked at while a client waits.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -51,18 +43,22 @@ impl FetchRequest {
             1 => IsolationLevel::ReadCommitted,
             _ => IsolationLevel::ReadUncommitted,
         };
-        let partitions = structs(request, "topics").flat_map(|topic| {
-            let named = topic_ref(topic, "topic");
-            structs(topic, "partitions").map(move |asked| Asked {
-                topic: named.clone(),
-                partition: int32(asked, "partition", 0),
-                offset: int(asked, "fetchOffset", -1),
-                max_bytes: int(asked, "partitionMaxBytes", 0).max(0) as u64,
+        let topics = requested(structs(request, "topics").map(|topic| {
+            let partition = |asked| {
+                let max_bytes = int(asked, "partitionMaxBytes", 0).max(0) as u64;
+                (int32(asked, "partition", 0), (int(asked, "fetchOffset", -1), max_bytes))
+            };
+            (topic_ref(topic, "topic"), structs(topic, "partitions").map(partition))
+        }));
+        let partitions = topics.into_iter().flat_map(|RequestedTopic { topic, partitions }| {
+            partitions.into_iter().map(move |asked| {
+                let (offset, max_bytes) = asked.value;
+                Asked { topic: topic.clone(), partition: asked.partition, offset, max_bytes }
             })
         });
         let forgotten = structs(request, "forgottenTopicsData").flat_map(|topic| {
             let named = topic_ref(topic, "topic");
-            ints(topic, "partitions").into_iter().map(move |partition| (named.clone(), partition as i32))
+            ints(topic, "partitions").map(move |partition| (named.clone(), partition))
         });
         let metadata = Metadata {
             session_id: int32(request, "sessionId", 0),
@@ -71,91 +67,119 @@ impl FetchRequest {
         Self {
             metadata,
             isolation,
-            max_bytes: (int(request, "maxBytes", i32::MAX.into()).max(0) as u64).min(MOST_BYTES),
-            max_wait: Duration::from_millis(int(request, "maxWaitMs", 0).max(0) as u64).min(LONGEST_WAIT),
+            max_bytes: (int(request, "maxBytes", i32::MAX.into()).max(0) as u64).min(MAX_FETCH_BYTES),
+            max_wait: Duration::from_millis(int(request, "maxWaitMs", 0).max(0) as u64).min(MAX_FETCH_WAIT),
             partitions: partitions.collect(),
             forgotten: forgotten.collect(),
         }
     }
 }
 
-/// How a request names a topic: by name, or in newer versions by id.
-pub(super) fn topic_ref(topic: &Struct<'_>, name: &str) -> TopicRef {
-    match text(topic, name) {
-        Some(name) => TopicRef::Name(name),
-        None => TopicRef::Id(uuid(topic, "topicId").unwrap_or_default()),
-    }
-}
-
-/// A topic's name or id in a response; only one of them is in its version.
-pub(super) fn named(topic: &TopicRef, name: &'static str) -> [(&'static str, Answer); 2] {
-    match topic {
-        TopicRef::Name(text) => [(name, string(text)), ("topicId", Value::Uuid([0; 16]))],
-        TopicRef::Id(id) => [(name, string("")), ("topicId", Value::Uuid(*id))],
-    }
-}
-
 /// Answers Fetch. At the end of the log it waits as long as the client wants, for a growing log or in vain.
+///
+/// # Errors
+/// If the client is gone, or memory is exhausted.
 pub(super) fn fetch(
     archive: &Archive,
     sessions: &FetchSessions,
-    stopping: &Stopping,
+    budget: &Budget<'_>,
     request: FetchRequest,
-) -> Fetched {
+) -> Result<Fetched, Unanswered> {
     let FetchRequest { metadata, isolation, max_bytes, max_wait, partitions, forgotten } = request;
     let asked = match sessions.begin(metadata, partitions, &forgotten) {
         Ok(asked) => asked,
-        Err(error) => return Fetched { body: fields([("errorCode", code(error))]), parts: Vec::new() },
+        Err(error) => return Ok(Fetched { body: fields([("errorCode", code(error))]), parts: Vec::new() }),
     };
+    budget.take(asked.partitions.len() * (size_of::<Asked>() + size_of::<Answered>()))?;
     let begun = Instant::now();
     loop {
-        let mut response = Response { archive, isolation, max_bytes, taken: 0, memory: 0, files: 0 };
-        let answered: Vec<_> = asked.partitions.iter().map(|one| response.partition(one)).collect();
+        let mut response = Response { archive, budget, isolation, max_bytes, taken: 0, memory: 0, files: 0 };
+        let answered: Result<Vec<_>, _> =
+            asked.partitions.iter().map(|one| response.partition(one)).collect();
+        let answered = answered?;
         let failed = answered.iter().any(|one| one.outcome.told.error != ErrorCode::None);
         let left = max_wait.saturating_sub(begun.elapsed());
-        if response.taken == 0 && !failed && !left.is_zero() && !stopping.is_stopping() {
-            stopping.wait(if archive.shared.follow { left.min(LOOK) } else { left });
+        if response.taken == 0 && !failed && !left.is_zero() && !budget.recipient().is_stopping() {
+            budget.recipient().wait(if archive.shared.follow { left.min(LOOK) } else { left });
+            budget.check_client()?;
             continue;
         }
         let outcomes: Vec<_> = answered.iter().map(|one| one.outcome).collect();
         sessions.end(&asked, &outcomes);
-        let mut topics: Vec<(&TopicRef, Vec<Answer>)> = Vec::new();
-        let mut parts = Vec::new();
+        let mut topics: Vec<(&TopicRef, Vec<(&Asked, Answered)>)> = Vec::new();
         for (place, (one, answered)) in asked.partitions.iter().zip(answered).enumerate() {
             if !asked.is_news(place, answered.outcome) {
                 continue;
             }
             match topics.last_mut() {
-                Some((topic, answers)) if **topic == one.topic => answers.push(answered.answer),
-                _ => topics.push((&one.topic, vec![answered.answer])),
+                Some((topic, news)) if **topic == one.topic => news.push((one, answered)),
+                _ => topics.push((&one.topic, vec![(one, answered)])),
             }
-            parts.push(answered.parts);
         }
-        let topics = topics.into_iter().map(|(topic, answers)| {
+        let mut parts = Vec::new();
+        let topics = topics.into_iter().map(|(topic, news)| {
+            let news = news.into_iter().map(|(one, answered)| {
+                let answer = answered.answer(one.partition, isolation, budget);
+                parts.push(answered.records.records);
+                answer
+            });
+            let partitions = array(budget, news)?;
             let [name, id] = named(topic, "topic");
-            structure([name, id, ("partitions", Value::Array(answers))])
+            Ok(structure([name, id, ("partitions", partitions)]))
         });
         let body = fields([
             ("errorCode", code(ErrorCode::None)),
             ("sessionId", number(asked.session_id())),
-            ("responses", array(topics)),
+            ("responses", array(budget, topics)?),
         ]);
-        return Fetched { body, parts };
+        return Ok(Fetched { body, parts });
     }
-}
-
-/// The answer about a partition.
-struct Answered {
-    answer: Answer,
-    parts: Vec<Part>,
-    outcome: Outcome,
 }
 
 type Records = Consumed<Vec<Part>>;
 
+/// The answer about a partition.
+#[derive(Debug)]
+struct Answered {
+    bounds: Option<Bounds>,
+    records: Records,
+    size: u64,
+    outcome: Outcome,
+}
+
+impl Answered {
+    fn answer(
+        &self,
+        partition: i32,
+        isolation: IsolationLevel,
+        budget: &Budget<'_>,
+    ) -> Result<Answer, Unanswered> {
+        let aborted = self.records.aborted.iter().map(|one| {
+            let first_offset = number(one.first_offset);
+            Ok(structure([("producerId", number(one.producer_id)), ("firstOffset", first_offset)]))
+        });
+        let aborted = match isolation {
+            IsolationLevel::ReadCommitted => array(budget, aborted)?,
+            IsolationLevel::ReadUncommitted => Value::Null,
+        };
+        let told = self.outcome.told;
+        let last_stable_offset = self.bounds.as_ref().map_or(-1, |bounds| bounds.last_stable_offset);
+        Ok(structure([
+            ("partitionIndex", number(partition)),
+            ("errorCode", code(told.error)),
+            ("highWatermark", number(told.high_watermark)),
+            ("lastStableOffset", number(last_stable_offset)),
+            ("logStartOffset", number(told.log_start_offset)),
+            ("abortedTransactions", aborted),
+            ("records", number(self.size as i64)),
+        ]))
+    }
+}
+
 /// What the partitions of a response have taken so far.
 struct Response<'a> {
     archive: &'a Archive,
+    budget: &'a Budget<'a>,
     isolation: IsolationLevel,
     max_bytes: u64,
     taken: u64,
@@ -164,14 +188,15 @@ struct Response<'a> {
 }
 
 impl Response<'_> {
-    fn partition(&mut self, asked: &Asked) -> Answered {
-        let (error, bounds, read) = match self.read(asked) {
-            Ok((bounds, read)) => (ErrorCode::None, Some(bounds), read),
+    fn partition(&mut self, asked: &Asked) -> Result<Answered, Unanswered> {
+        self.budget.check_client()?;
+        let (error, bounds, records) = match self.read(asked) {
+            Ok((bounds, records)) => (ErrorCode::None, Some(bounds), records),
             Err((error, bounds)) => (error, bounds, Consumed::default()),
         };
-        let size: u64 = read.records.iter().map(Part::size).sum();
+        let size: u64 = records.records.iter().map(Part::size).sum();
         self.taken += size;
-        for part in &read.records {
+        for part in &records.records {
             match part {
                 Part::Memory(bytes) => self.memory += bytes.len() as u64,
                 Part::File(_) => self.files += 1,
@@ -183,32 +208,16 @@ impl Response<'_> {
             high_watermark: of_bounds(|bounds| bounds.end),
             log_start_offset: of_bounds(|bounds| bounds.start),
         };
-        let aborted = read.aborted.iter().map(|one| {
-            structure([("producerId", number(one.producer_id)), ("firstOffset", number(one.first_offset))])
-        });
-        let aborted = match self.isolation {
-            IsolationLevel::ReadCommitted => array(aborted),
-            IsolationLevel::ReadUncommitted => Value::Null,
-        };
-        let answer = structure([
-            ("partitionIndex", number(asked.partition)),
-            ("errorCode", code(error)),
-            ("highWatermark", number(told.high_watermark)),
-            ("lastStableOffset", number(of_bounds(|bounds| bounds.last_stable_offset))),
-            ("logStartOffset", number(told.log_start_offset)),
-            ("abortedTransactions", aborted),
-            ("records", number(size as i64)),
-        ]);
-        Answered { answer, parts: read.records, outcome: Outcome { told, has_records: size > 0 } }
+        Ok(Answered { bounds, records, size, outcome: Outcome { told, has_records: size > 0 } })
     }
 
     fn read(&self, asked: &Asked) -> Result<(Bounds, Records), (ErrorCode, Option<Bounds>)> {
         let partition =
             self.archive.partition(&asked.topic, asked.partition).map_err(|error| (error, None))?;
         let unreadable = |_| (ErrorCode::KafkaStorageError, None);
-        let log = partition.snapshot(&self.archive.shared).map_err(unreadable)?;
+        let log = partition.snapshot(&self.archive.shared, self.budget).map_err(unreadable)?;
         let bounds = log.bounds();
-        let is_full = self.memory >= MOST_MEMORY || self.files >= MOST_FILES;
+        let is_full = self.memory >= MAX_FETCH_MEMORY || self.files >= MAX_FETCH_FILES;
         let left = if is_full { 0 } else { self.max_bytes.saturating_sub(self.taken) };
         let request = FetchAt {
             offset: asked.offset,
@@ -220,7 +229,8 @@ impl Response<'_> {
         // librdkafka sends 0 if it knows none.
         let fetched = consumed_log::fetch(&log, request).map_err(unreadable)?;
         let mut fetched = fetched.ok_or((ErrorCode::OffsetOutOfRange, Some(bounds)))?;
-        prepare(&mut fetched.records).map_err(|_| (ErrorCode::KafkaStorageError, Some(bounds)))?;
+        prepare(&mut fetched.records, self.budget)
+            .map_err(|_| (ErrorCode::KafkaStorageError, Some(bounds)))?;
         Ok((bounds, fetched))
     }
 }

@@ -2,19 +2,18 @@
 //! changes. Answers have only the partitions that have news.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::broker::append_error::ErrorCode;
 use crate::serve::archive::TopicRef;
+use crate::serve::limits::MAX_SESSION_MEMORY;
 use crate::serve::lock::lock;
 
 /// `max.incremental.fetch.session.cache.slots`
-const MOST_SESSIONS: usize = 1000;
+const MAX_SESSIONS: usize = 1000;
 /// `min.incremental.fetch.session.eviction.ms`
 const UNUSED: Duration = Duration::from_mins(2);
-/// The partitions of all sessions: what clients may make the broker keep.
-const MOST_PARTITIONS: usize = 1 << 17;
 
 /// A request's place in its session (`FetchMetadata`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,18 +91,28 @@ pub(super) struct FetchSessions(Mutex<Cache>);
 
 #[derive(Debug, Default)]
 struct Cache {
-    sessions: HashMap<i32, Session>,
+    sessions: HashMap<i32, Cached>,
     last_id: i32,
-    partitions: usize,
+    bytes: usize,
 }
+
+#[derive(Debug)]
+struct Cached {
+    /// Its own lock: only requests of the same client wait while its partitions are gone through.
+    session: Arc<Mutex<Session>>,
+    used: Instant,
+    bytes: usize,
+}
+
+/// A partition of a session, and the last news of it.
+type Cell = (Asked, Option<Told>);
 
 #[derive(Debug)]
 struct Session {
     /// That of the next request.
     epoch: i32,
     /// Those that had records are last, so that all get their turn.
-    partitions: Vec<(Asked, Option<Told>)>,
-    used: Instant,
+    partitions: Vec<Cell>,
 }
 
 impl FetchSessions {
@@ -117,28 +126,47 @@ impl FetchSessions {
         named: Vec<Asked>,
         forgotten: &HashSet<(TopicRef, i32)>,
     ) -> Result<Begun, ErrorCode> {
-        let cache = &mut *lock(&self.0);
         if metadata.is_full() {
-            cache.remove(metadata.session_id);
+            lock(&self.0).remove(metadata.session_id);
             let session = match metadata.epoch {
-                Metadata::INITIAL_EPOCH => cache.create(&named),
+                Metadata::INITIAL_EPOCH => {
+                    let epoch = next(Metadata::INITIAL_EPOCH);
+                    let partitions = named.iter().map(|asked| (asked.clone(), None)).collect();
+                    let session = Session { epoch, partitions };
+                    let bytes = session.bytes();
+                    lock(&self.0).add(session, bytes).map(|session_id| Metadata { session_id, epoch })
+                }
                 _ => None,
             };
             return Ok(Begun { partitions: named, session, known: Vec::new() });
         }
-        cache.go_on(metadata, &named, forgotten)
+        let id = metadata.session_id;
+        let session = lock(&self.0).touch(id).ok_or(ErrorCode::FetchSessionIdNotFound)?;
+        let session = &mut *lock(&session);
+        if session.epoch != metadata.epoch {
+            return Err(ErrorCode::InvalidFetchSessionEpoch);
+        }
+        if !named.is_empty() || !forgotten.is_empty() {
+            session.update(&named, forgotten);
+            if !lock(&self.0).resize(id, session.bytes()) {
+                return Err(ErrorCode::FetchSessionIdNotFound);
+            }
+        }
+        session.epoch = next(session.epoch);
+        let (partitions, known) = session.partitions.iter().cloned().unzip();
+        let metadata = Metadata { epoch: session.epoch, ..metadata };
+        Ok(Begun { partitions, session: Some(metadata), known })
     }
 
     /// Remembers what the client is told; each outcome has its place in `begun.partitions`.
     pub(super) fn end(&self, begun: &Begun, outcomes: &[Outcome]) {
         let Some(metadata) = begun.session else { return };
-        let cache = &mut *lock(&self.0);
-        let Some(session) = cache.sessions.get_mut(&metadata.session_id) else { return };
+        let Some(session) = lock(&self.0).touch(metadata.session_id) else { return };
+        let session = &mut *lock(&session);
         // Another request may have come meanwhile, though clients wait for their answers.
         if session.epoch != metadata.epoch || session.partitions.len() != outcomes.len() {
             return;
         }
-        session.used = Instant::now();
         for ((_, told), outcome) in session.partitions.iter_mut().zip(outcomes) {
             *told = Some(outcome.told);
         }
@@ -153,20 +181,23 @@ impl FetchSessions {
 
 impl Cache {
     fn remove(&mut self, id: i32) {
-        if let Some(session) = self.sessions.remove(&id) {
-            self.partitions -= session.partitions.len();
+        if let Some(cached) = self.sessions.remove(&id) {
+            self.bytes -= cached.bytes;
         }
     }
 
-    /// A session for these partitions, unless there are too many sessions or partitions.
-    fn create(&mut self, named: &[Asked]) -> Option<Metadata> {
-        if self.sessions.len() >= MOST_SESSIONS || self.partitions + named.len() > MOST_PARTITIONS {
-            let oldest = self.sessions.iter().min_by_key(|(_, session)| session.used);
-            let (&id, _) = oldest.filter(|(_, session)| session.used.elapsed() > UNUSED)?;
+    fn touch(&mut self, id: i32) -> Option<Arc<Mutex<Session>>> {
+        let cached = self.sessions.get_mut(&id)?;
+        cached.used = Instant::now();
+        Some(Arc::clone(&cached.session))
+    }
+
+    /// Adds a session; returns its id, None if there are too many, or others take the memory.
+    fn add(&mut self, session: Session, bytes: usize) -> Option<i32> {
+        while self.sessions.len() >= MAX_SESSIONS || self.bytes + bytes > MAX_SESSION_MEMORY {
+            let oldest = self.sessions.iter().min_by_key(|(_, cached)| cached.used);
+            let (&id, _) = oldest.filter(|(_, cached)| cached.used.elapsed() > UNUSED)?;
             self.remove(id);
-            if self.partitions + named.len() > MOST_PARTITIONS {
-                return None;
-            }
         }
         loop {
             self.last_id = self.last_id.checked_add(1).unwrap_or(1);
@@ -174,50 +205,51 @@ impl Cache {
                 break;
             }
         }
-        let partitions: Vec<_> = named.iter().map(|asked| (asked.clone(), None)).collect();
-        self.partitions += partitions.len();
-        let session = Session { epoch: next(Metadata::INITIAL_EPOCH), partitions, used: Instant::now() };
-        let metadata = Metadata { session_id: self.last_id, epoch: session.epoch };
-        self.sessions.insert(self.last_id, session);
-        Some(metadata)
+        self.bytes += bytes;
+        let session = Arc::new(Mutex::new(session));
+        self.sessions.insert(self.last_id, Cached { session, used: Instant::now(), bytes });
+        Some(self.last_id)
     }
 
-    fn go_on(
-        &mut self,
-        metadata: Metadata,
-        named: &[Asked],
-        forgotten: &HashSet<(TopicRef, i32)>,
-    ) -> Result<Begun, ErrorCode> {
-        let session = self.sessions.get_mut(&metadata.session_id).ok_or(ErrorCode::FetchSessionIdNotFound)?;
-        if session.epoch != metadata.epoch {
-            return Err(ErrorCode::InvalidFetchSessionEpoch);
+    /// Takes memory for a session that has changed. False if it is gone, as it is if there is not enough.
+    fn resize(&mut self, id: i32, bytes: usize) -> bool {
+        let Some(cached) = self.sessions.get_mut(&id) else { return false };
+        self.bytes = self.bytes - cached.bytes + bytes;
+        cached.bytes = bytes;
+        if self.bytes > MAX_SESSION_MEMORY {
+            self.remove(id);
+            return false;
         }
-        let before = session.partitions.len();
+        true
+    }
+}
+
+impl Session {
+    fn update(&mut self, named: &[Asked], forgotten: &HashSet<(TopicRef, i32)>) {
         let mut updates: HashMap<_, _> = named.iter().map(|asked| (asked.place(), asked)).collect();
-        session.partitions.retain_mut(|(asked, _)| {
+        self.partitions.retain_mut(|(asked, _)| {
             let place = asked.place();
             if let Some(update) = updates.remove(&place) {
                 asked.clone_from(update);
             }
             !forgotten.contains(&place)
         });
-        let is_new = |asked: &Asked| {
+        let new = named.iter().filter_map(|asked| {
             let place = asked.place();
             let update = updates.remove(&place).filter(|_| !forgotten.contains(&place))?;
             Some((update.clone(), None))
-        };
-        let new: Vec<_> = named.iter().filter_map(is_new).collect();
-        session.partitions.extend(new);
-        self.partitions = self.partitions - before + session.partitions.len();
-        if self.partitions > MOST_PARTITIONS {
-            self.remove(metadata.session_id);
-            return Err(ErrorCode::FetchSessionIdNotFound);
-        }
-        session.epoch = next(session.epoch);
-        session.used = Instant::now();
-        let (partitions, known) = session.partitions.iter().cloned().unzip();
-        let metadata = Metadata { epoch: session.epoch, ..metadata };
-        Ok(Begun { partitions, session: Some(metadata), known })
+        });
+        self.partitions.extend(new);
+    }
+
+    /// The memory of the partitions and of the names that they share.
+    fn bytes(&self) -> usize {
+        let mut names = HashSet::new();
+        let names = self.partitions.iter().map(|(asked, _)| match &asked.topic {
+            TopicRef::Name(name) if names.insert(name.as_ptr()) => name.len(),
+            _ => 0,
+        });
+        size_of::<Cached>() + names.sum::<usize>() + self.partitions.len() * size_of::<Cell>()
     }
 }
 
@@ -289,15 +321,42 @@ mod tests {
     fn sessions_are_bounded() {
         let sessions = FetchSessions::default();
         let full = Metadata { session_id: 0, epoch: 0 };
-        let ids: Vec<_> = (0..MOST_SESSIONS + 5)
+        let ids: Vec<_> = (0..MAX_SESSIONS + 5)
             .map(|_| sessions.begin(full, vec![asked(0)], &HashSet::new()).unwrap().session_id())
             .collect();
-        assert!(ids[..MOST_SESSIONS].iter().all(|id| *id > 0));
-        assert_eq!(ids[MOST_SESSIONS..], [0; 5], "no session, and an answer all the same");
+        assert!(ids[..MAX_SESSIONS].iter().all(|id| *id > 0));
+        assert_eq!(ids[MAX_SESSIONS..], [0; 5], "no session, and an answer all the same");
         sessions.begin(Metadata { session_id: ids[0], epoch: -1 }, vec![], &HashSet::new()).unwrap();
-        let many: Vec<_> = (0..MOST_PARTITIONS as i32).map(asked).collect();
+        let many: Vec<_> = (0..(MAX_SESSION_MEMORY / size_of::<Cell>()) as i32).map(asked).collect();
         assert_eq!(sessions.begin(full, many.clone(), &HashSet::new()).unwrap().session_id(), 0);
         let went_on = sessions.begin(Metadata { session_id: ids[1], epoch: 1 }, many, &HashSet::new());
         assert_eq!(went_on.unwrap_err(), ErrorCode::FetchSessionIdNotFound);
+        assert_eq!(lock(&sessions.0).sessions.len(), MAX_SESSIONS - 2);
+    }
+
+    #[test]
+    fn names_count_once_for_the_partitions_that_share_them() {
+        let sessions = FetchSessions::default();
+        let full = Metadata { session_id: 0, epoch: 0 };
+        let topic = |letter: &str| TopicRef::Name(letter.repeat(MAX_SESSION_MEMORY / 3).into());
+        let of = |topic: &TopicRef| -> Vec<_> {
+            (0..1000).map(|partition| Asked { topic: topic.clone(), ..asked(partition) }).collect()
+        };
+        let first = sessions.begin(full, of(&topic("a")), &HashSet::new()).unwrap().session_id();
+        assert!(first > 0);
+        let mut two = of(&topic("b"));
+        two.extend(of(&topic("c")));
+        assert_eq!(sessions.begin(full, two, &HashSet::new()).unwrap().session_id(), 0);
+        // The same name in another request is another copy, until it replaces the first one everywhere.
+        let next = Metadata { session_id: first, epoch: 1 };
+        let mut again = of(&topic("a"));
+        sessions.begin(next, again.clone(), &HashSet::new()).unwrap();
+        let before = lock(&sessions.0).bytes;
+        again.truncate(1);
+        again[0].topic = topic("a");
+        sessions.begin(Metadata { epoch: 2, ..next }, again, &HashSet::new()).unwrap();
+        assert_eq!(lock(&sessions.0).bytes, before + MAX_SESSION_MEMORY / 3);
+        sessions.begin(Metadata { epoch: -1, ..next }, vec![], &HashSet::new()).unwrap();
+        assert_eq!(lock(&sessions.0).bytes, 0);
     }
 }

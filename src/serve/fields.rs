@@ -1,9 +1,12 @@
 //! Access to the fields of requests, and the making of responses.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::hash::Hash;
 
 use crate::broker::append_error::ErrorCode;
 use crate::message::value::{Struct, Value};
+use crate::serve::memory::{Budget, Unanswered};
 
 /// An integer; `default` if this version does not have the field.
 pub(super) fn int(request: &Struct<'_>, name: &str, default: i64) -> i64 {
@@ -27,10 +30,10 @@ pub(super) fn text(request: &Struct<'_>, name: &str) -> Option<String> {
 }
 
 /// Bytes; none for null.
-pub(super) fn bytes(request: &Struct<'_>, name: &str) -> Vec<u8> {
+pub(super) fn bytes<'r>(request: &'r Struct<'_>, name: &str) -> &'r [u8] {
     match request.get(name) {
-        Some(Value::Bytes(bytes)) => bytes.to_vec(),
-        _ => Vec::new(),
+        Some(Value::Bytes(bytes)) => bytes,
+        _ => &[],
     }
 }
 
@@ -59,13 +62,12 @@ pub(super) fn texts(request: &Struct<'_>, name: &str) -> Vec<String> {
     elements(request, name).iter().filter_map(text).collect()
 }
 
-/// The integers of an array; none if it is null.
-pub(super) fn ints(request: &Struct<'_>, name: &str) -> Vec<i64> {
-    let int = |element: &Value<'_>| match element {
-        Value::Int(n) => Some(*n),
+/// The integers of 32 bits in an array; none if it is null.
+pub(super) fn ints<'r>(request: &'r Struct<'_>, name: &str) -> impl Iterator<Item = i32> + 'r {
+    elements(request, name).iter().filter_map(|element| match element {
+        Value::Int(n) => Some(*n as i32),
         _ => None,
-    };
-    elements(request, name).iter().filter_map(int).collect()
+    })
 }
 
 /// Whether the field is null.
@@ -109,14 +111,66 @@ pub(super) fn number(n: impl Into<i64>) -> Answer {
     Value::Int(n.into())
 }
 
-/// Bytes in a response.
-pub(super) fn blob(bytes: Vec<u8>) -> Answer {
-    Value::Bytes(Cow::Owned(bytes))
+/// A copy of bytes in a response.
+///
+/// # Errors
+/// If the budget has no memory for it.
+pub(super) fn blob(budget: &Budget<'_>, bytes: &[u8]) -> Result<Answer, Unanswered> {
+    budget.take(2 * bytes.len())?;
+    Ok(Value::Bytes(Cow::Owned(bytes.to_vec())))
 }
 
-/// An array in a response.
-pub(super) fn array(elements: impl IntoIterator<Item = Answer>) -> Answer {
+/// An array of a few elements in a response.
+pub(super) fn list(elements: impl IntoIterator<Item = Answer>) -> Answer {
     Value::Array(elements.into_iter().collect())
+}
+
+/// An array in a response, as long as the budget has memory for its elements.
+///
+/// # Errors
+/// If it does not.
+pub(super) fn array(
+    budget: &Budget<'_>,
+    elements: impl IntoIterator<Item = Result<Answer, Unanswered>>,
+) -> Result<Answer, Unanswered> {
+    let mut array = Vec::new();
+    for element in elements {
+        push(budget, &mut array, element?)?;
+    }
+    Ok(Value::Array(array))
+}
+
+/// Adds an element to an [`array`].
+///
+/// # Errors
+/// If the budget has no memory for it.
+pub(super) fn push(budget: &Budget<'_>, array: &mut Vec<Answer>, element: Answer) -> Result<(), Unanswered> {
+    // The array may have room for as many again.
+    budget.take(2 * size_of::<Answer>() + heap_size(&element))?;
+    array.push(element);
+    Ok(())
+}
+
+/// Bytes on the heap that were not taken before: those of arrays and [`blob`]s were. Texts count twice, since they are
+/// copied into the response.
+fn heap_size(value: &Answer) -> usize {
+    match value {
+        Value::String(text) => 2 * text.len(),
+        Value::Struct(fields) => {
+            let field =
+                |(_, value): &(Cow<'_, str>, Answer)| size_of::<(Cow<'_, str>, Answer)>() + heap_size(value);
+            fields.fields.iter().map(field).sum()
+        }
+        _ => 0,
+    }
+}
+
+/// The elements without those that repeat an earlier one.
+pub(super) fn distinct<T: Clone + Eq + Hash>(
+    elements: impl IntoIterator<Item = T>,
+) -> impl Iterator<Item = T> {
+    let mut known = HashSet::new();
+    elements.into_iter().filter(move |element| known.insert(element.clone()))
 }
 
 /// An error code in a response.

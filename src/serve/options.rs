@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::serve::archive::ServedTopic;
-use crate::serve::groups::CommittedOffset;
+use crate::serve::committed::CommittedOffset;
 
 /// What is served, and how.
 #[derive(Clone, Debug, Default)]

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use ::bytes::Bytes;
 
 use crate::batches::Batches;
 use crate::broker::consumed_log::{Bounds, ConsumedLog, ListedOffset, Lookup, Slice, Wanted};
+use crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use crate::convert::Converter;
 use crate::log::chunk::Chunk;
 use crate::log::listing::{Listing, list_partition};
@@ -18,7 +20,9 @@ use crate::log::read::seek::{FoundRecord, record_for_timestamp};
 use crate::log::read::survey::Survey;
 use crate::log::storage::pin::is_pin;
 use crate::serve::batch_map::Run;
+use crate::serve::limits::MAX_FETCH_MEMORY;
 use crate::serve::lock::lock;
+use crate::serve::memory::Budget;
 use crate::serve::problem_log::ProblemLog;
 use crate::serve::span::{Part, Span, load};
 use crate::serve::view::{KeptMaps, View, ViewOptions, io_error, survey};
@@ -51,6 +55,10 @@ pub(super) enum Partition {
 /// A partition's directory.
 #[derive(Debug)]
 pub(super) struct Directory {
+    /// The directory that holds the partition's.
+    pub(super) log_dir: String,
+    /// Bytes of the segments.
+    size: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -67,6 +75,7 @@ struct State {
 #[derive(Debug)]
 pub(super) struct Snapshot<'a> {
     shared: &'a Shared,
+    budget: &'a Budget<'a>,
     /// None for the list of problems.
     view: Option<Arc<View>>,
     bounds: Bounds,
@@ -74,15 +83,22 @@ pub(super) struct Snapshot<'a> {
 
 impl Partition {
     pub(super) fn of(listing: Listing) -> Self {
+        let log_dir =
+            Path::new(&listing.path).parent().map_or(".".into(), Path::to_string_lossy).into_owned();
+        let size = size_of_log(&listing).into();
         let state = State { listing, view: None, surveys: Vec::new(), listed: Instant::now() };
-        Self::Directory(Box::new(Directory { state: Mutex::new(state) }))
+        Self::Directory(Box::new(Directory { log_dir, size, state: Mutex::new(state) }))
     }
 
     /// The log as it is now.
     ///
     /// # Errors
     /// If a file cannot be read now.
-    pub(super) fn snapshot<'a>(&self, shared: &'a Shared) -> io::Result<Snapshot<'a>> {
+    pub(super) fn snapshot<'a>(
+        &self,
+        shared: &'a Shared,
+        budget: &'a Budget<'a>,
+    ) -> io::Result<Snapshot<'a>> {
         let (view, bounds) = match self {
             Self::Directory(directory) => {
                 let view = directory.view(shared)?;
@@ -95,7 +111,7 @@ impl Partition {
                 (None, Bounds { start: 0, end, last_stable_offset: end, first_epoch, leader_epoch })
             }
         };
-        Ok(Snapshot { shared, view, bounds })
+        Ok(Snapshot { shared, budget, view, bounds })
     }
 
     /// The answer to OffsetForLeaderEpoch: the epoch and where it ends.
@@ -123,7 +139,7 @@ impl ConsumedLog for Snapshot<'_> {
 
     fn slice(&self, wanted: &Wanted) -> io::Result<Option<Slice<Vec<Part>>>> {
         if let Some(view) = &self.view {
-            return read_view(view, self.shared, *wanted);
+            return read_view(view, self.shared, self.budget, *wanted);
         }
         let batches = self.shared.problems.read(wanted.offset, wanted.room(0) as usize);
         let records = batches.into_iter().map(Part::Memory).collect();
@@ -145,6 +161,8 @@ impl ConsumedLog for Snapshot<'_> {
             };
             return Ok(found.map(|(offset, timestamp)| ListedOffset { timestamp, offset, leader_epoch: -1 }));
         };
+        // A batch of any size may have to be decompressed.
+        let _memory = self.budget.lend(DEFAULT_MAX_DECOMPRESSED_BYTES)?;
         let found = match lookup {
             Lookup::MaxTimestamp => {
                 let max = view.plan.segments.iter().map(|segment| segment.max_timestamp).max();
@@ -169,7 +187,16 @@ fn bounds_of(view: &View) -> Bounds {
     Bounds { start: view.start, end: view.end, last_stable_offset, first_epoch, leader_epoch }
 }
 
+fn size_of_log(listing: &Listing) -> u64 {
+    listing.segments.iter().map(|segment| segment.size).sum()
+}
+
 impl Directory {
+    /// Bytes of the segments, as they were when last listed.
+    pub(super) fn size(&self) -> u64 {
+        self.size.load(Ordering::Relaxed)
+    }
+
     /// The log as it is now.
     fn view(&self, shared: &Shared) -> io::Result<Arc<View>> {
         let mut state = lock(&self.state);
@@ -189,6 +216,7 @@ impl Directory {
             if let Some(view) = state.view.as_ref().filter(|_| is_same) {
                 return Ok(Arc::clone(view));
             }
+            self.size.store(size_of_log(&listing), Ordering::Relaxed);
             state.listing = listing;
         }
         let mut known = std::mem::take(&mut state.surveys);
@@ -219,13 +247,19 @@ impl Shared {
     }
 }
 
-fn read_view(view: &View, shared: &Shared, wanted: Wanted) -> io::Result<Option<Slice<Vec<Part>>>> {
-    let mut reading = Reading { shared, wanted, taken: 0, parts: Vec::new(), last_offset: None };
+fn read_view(
+    view: &View,
+    shared: &Shared,
+    budget: &Budget<'_>,
+    wanted: Wanted,
+) -> io::Result<Option<Slice<Vec<Part>>>> {
+    let mut reading =
+        Reading { shared, budget, wanted, taken: 0, memory: 0, parts: Vec::new(), last_offset: None };
     'chunks: for slot in view.slots_from(wanted.offset) {
         if slot.chunk().expected_offset >= wanted.limit || reading.is_full() {
             break;
         }
-        let (map, is_new) = slot.map(&shared.maps)?;
+        let (map, is_new) = slot.map(&shared.maps, budget)?;
         if is_new {
             map.problems.iter().for_each(|problem| shared.report(problem));
         }
@@ -242,8 +276,11 @@ fn read_view(view: &View, shared: &Shared, wanted: Wanted) -> io::Result<Option<
 
 struct Reading<'a> {
     shared: &'a Shared,
+    budget: &'a Budget<'a>,
     wanted: Wanted,
     taken: u64,
+    /// Bytes in memory.
+    memory: u64,
     parts: Vec<Part>,
     last_offset: Option<i64>,
 }
@@ -280,7 +317,8 @@ impl Reading<'_> {
             self.parts.push(Part::File(Span::new(chunk, run.start, size)));
             return Ok(true);
         }
-        if run.batches == 1 && !self.fits(size) {
+        let is_memory_full = self.memory > 0 && self.memory + size > MAX_FETCH_MEMORY;
+        if is_memory_full || (run.batches == 1 && !self.fits(size)) {
             return Ok(false);
         }
         self.take_batches(chunk, run, is_converted)
@@ -288,6 +326,11 @@ impl Reading<'_> {
 
     /// The wanted batches of a run, one by one.
     fn take_batches(&mut self, chunk: &Chunk, run: &Run, is_converted: bool) -> io::Result<bool> {
+        let size = (run.end - run.start) as usize;
+        // A batch may grow a thousandfold while it is converted (gzip; legacy batches are never compressed with zstd).
+        let factor = if is_converted { 1 << 10 } else { 1 };
+        let memory =
+            self.budget.lend(size.saturating_mul(factor).min(size + DEFAULT_MAX_DECOMPRESSED_BYTES))?;
         let data = load(chunk, run.start..run.end)?;
         let mut converter = is_converted.then(Converter::new);
         let mut out = Vec::new();
@@ -316,7 +359,10 @@ impl Reading<'_> {
             self.taken += size;
             self.last_offset = Some(batch.last_offset());
         }
+        drop((data, memory));
         if !out.is_empty() {
+            self.budget.take_records(out.len())?;
+            self.memory += out.len() as u64;
             self.parts.push(Part::Memory(Bytes::from(out)));
         }
         Ok(goes_on)
@@ -327,11 +373,14 @@ impl Reading<'_> {
 /// and not of the connection.
 ///
 /// # Errors
-/// If a file cannot be read now, or has become shorter.
-pub(super) fn prepare(parts: &mut [Part]) -> io::Result<()> {
+/// If a file cannot be read now, or has become shorter, or memory is exhausted.
+pub(super) fn prepare(parts: &mut [Part], budget: &Budget<'_>) -> io::Result<()> {
     for part in parts {
         match part {
-            Part::File(span) if span.size() < COPIED => *part = Part::Memory(span.load()?.into()),
+            Part::File(span) if span.size() < COPIED => {
+                budget.take_records(span.size() as usize)?;
+                *part = Part::Memory(span.load()?.into());
+            }
             Part::File(span) => span.open()?,
             Part::Memory(_) => {}
         }

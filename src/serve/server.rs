@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::process::Process;
 use crate::serve::broker::ReadOnlyBroker;
 use crate::serve::connection;
 use crate::serve::lock::lock;
@@ -23,6 +24,8 @@ pub struct Server {
     connections: Arc<Connections>,
     address: SocketAddr,
     listener: Option<JoinHandle<()>>,
+    /// The process that has the threads.
+    process: Process,
 }
 
 #[derive(Debug, Default)]
@@ -43,7 +46,7 @@ impl Server {
         let listener = thread::Builder::new()
             .name("magicbyte-serve".into())
             .spawn(move || accept(&listener, &accepting.0, &accepting.1))?;
-        Ok(Self { broker, connections, address, listener: Some(listener) })
+        Ok(Self { broker, connections, address, listener: Some(listener), process: Process::current() })
     }
 
     /// The address that the server listens on.
@@ -55,12 +58,20 @@ impl Server {
     /// The number of open connections.
     #[must_use]
     pub fn connections(&self) -> usize {
+        if !self.process.is_current() {
+            return 0;
+        }
         lock(&self.connections.open).len()
     }
 
-    /// Closes all connections and the listener. Does nothing if that was done before.
+    /// Closes all connections and the listener. Does nothing if that was done before, or in a process that was forked
+    /// from the one that serves.
     pub fn stop(&mut self) {
         let Some(listener) = self.listener.take() else { return };
+        if !self.process.is_current() {
+            std::mem::forget(listener);
+            return;
+        }
         self.broker.stop();
         // The listener looks whether it should stop after each connection.
         let _ = TcpStream::connect_timeout(&reachable(self.address), Duration::from_secs(1));

@@ -1,8 +1,7 @@
 //! Parts of a response: bytes in memory, and byte ranges of files.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::net::TcpStream;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
 
@@ -12,6 +11,10 @@ use crate::log::chunk::Chunk;
 use crate::log::storage;
 use crate::log::storage::local::{open_pinned, read_at};
 use crate::log::storage::pin::is_pin;
+use crate::serve::outgoing::Outgoing;
+
+/// The buffer where files are copied.
+const COPY: usize = 64 << 10;
 
 /// A part of a response.
 #[derive(Debug)]
@@ -111,17 +114,6 @@ impl Part {
         }
     }
 
-    /// Appends bytes in memory; false for a file.
-    pub(super) fn append_small(&self, out: &mut Vec<u8>) -> bool {
-        match self {
-            Self::Memory(bytes) => {
-                out.extend_from_slice(bytes);
-                true
-            }
-            Self::File(_) => false,
-        }
-    }
-
     /// Appends the part's bytes.
     ///
     /// # Errors
@@ -138,16 +130,17 @@ impl Part {
     ///
     /// # Errors
     /// If the client does not take it, or the file has become shorter: the response cannot be completed then.
-    pub(super) fn send(&self, mut stream: &TcpStream) -> io::Result<()> {
+    pub(super) fn send(&self, out: &mut Outgoing<'_>) -> io::Result<()> {
         match self {
-            Self::Memory(bytes) => stream.write_all(bytes),
+            Self::Memory(bytes) => out.write(bytes),
             Self::File(Span { file: Some(file), size, .. }) => {
-                if send_file(file, *size, stream)? < *size {
+                out.flush()?;
+                if send_file(file, *size, out)? < *size {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
                 Ok(())
             }
-            Self::File(span) => stream.write_all(&span.load()?),
+            Self::File(span) => out.write(&span.load()?),
         }
     }
 }
@@ -159,18 +152,21 @@ impl Part {
 /// # Errors
 /// If the file cannot be read, or the client does not take the bytes.
 #[cfg(target_os = "linux")]
-fn send_file(file: &File, size: u64, stream: &TcpStream) -> io::Result<u64> {
+fn send_file(file: &File, size: u64, out: &mut Outgoing<'_>) -> io::Result<u64> {
     use rustix::io::Errno;
 
     let mut sent = 0;
     while sent < size {
         let left = usize::try_from(size - sent).unwrap_or(usize::MAX);
-        match rustix::fs::sendfile(stream, file, None, left) {
+        match rustix::fs::sendfile(out.stream(), file, None, left) {
             Ok(0) => break,
-            Ok(more) => sent += more as u64,
+            Ok(more) => {
+                sent += more as u64;
+                out.check_time()?;
+            }
             Err(Errno::INTR) => {}
             // Not every file system has it.
-            Err(Errno::INVAL | Errno::NOSYS) => return Ok(sent + copy_file(file, size - sent, stream)?),
+            Err(Errno::INVAL | Errno::NOSYS) => return Ok(sent + copy_file(file, size - sent, out)?),
             Err(error) => return Err(error.into()),
         }
     }
@@ -180,6 +176,16 @@ fn send_file(file: &File, size: u64, stream: &TcpStream) -> io::Result<u64> {
 #[cfg(not(target_os = "linux"))]
 use copy_file as send_file;
 
-fn copy_file(file: &File, size: u64, mut stream: &TcpStream) -> io::Result<u64> {
-    io::copy(&mut file.take(size), &mut stream)
+fn copy_file(file: &File, size: u64, out: &mut Outgoing<'_>) -> io::Result<u64> {
+    let mut file = file.take(size);
+    let mut buffer = vec![0; COPY];
+    let mut sent = 0;
+    loop {
+        let read = file.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(sent);
+        }
+        out.write(&buffer[..read])?;
+        sent += read as u64;
+    }
 }

@@ -15,6 +15,7 @@ use crate::log::read::survey::Survey;
 use crate::log::storage::pin::is_same_file;
 use crate::serve::batch_map::BatchMap;
 use crate::serve::lock::lock;
+use crate::serve::memory::Budget;
 use crate::state::isolation::{AbortedTransaction, IsolationLevel, last_stable_offset};
 use crate::state::transactions::{TransactionEvent, Transactions};
 
@@ -129,11 +130,17 @@ impl Slot {
     ///
     /// # Errors
     /// If no file can be opened or memory is exhausted.
-    pub(super) fn map(self: &Arc<Self>, kept: &KeptMaps) -> io::Result<(Arc<BatchMap>, bool)> {
+    pub(super) fn map(
+        self: &Arc<Self>,
+        kept: &KeptMaps,
+        budget: &Budget<'_>,
+    ) -> io::Result<(Arc<BatchMap>, bool)> {
         let mut slot = lock(&self.map);
         if let Some(map) = &*slot {
             return Ok((Arc::clone(map), false));
         }
+        // The largest batch is in memory, which may be the whole chunk.
+        let _memory = budget.lend((self.chunk.end - self.chunk.start) as usize)?;
         let map = Arc::new(BatchMap::of(&self.chunk)?);
         *slot = Some(Arc::clone(&map));
         drop(slot);

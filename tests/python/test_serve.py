@@ -129,7 +129,7 @@ def test_every_version_of_every_request(server: Server, topic_id: str) -> None:
     """What is offered is answered, in a form that can be decoded."""
     with Connection(server) as client:
         offered = client.ask(API_VERSIONS, 0)["apiKeys"]
-        assert {one["apiKey"] for one in offered} >= {*range(4), *range(8, 15), 18, 23, 32, 60, 75}
+        assert {one["apiKey"] for one in offered} >= {*range(4), *range(8, 15), 18, 23, 32, 35, 60, 75}
         for one in offered:
             for version in range(one["minVersion"], one["maxVersion"] + 1):
                 api = one["apiKey"]
@@ -155,7 +155,7 @@ def test_an_unknown_version_of_api_versions(server: Server) -> None:
     with Connection(server) as client:
         client.send(struct.pack(">hhih", API_VERSIONS, 99, 7, -1) + b"\0")
         body = message.decode_response(client.receive(), API_VERSIONS, 99).body
-        assert (body["errorCode"], len(body["apiKeys"])) == (35, 18)
+        assert (body["errorCode"], len(body["apiKeys"])) == (35, 19)
 
 
 def test_fetch_is_what_the_files_have(server: Server) -> None:

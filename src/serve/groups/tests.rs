@@ -1,9 +1,14 @@
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Admission, Caller, CommittedOffset, Groups, Join, Joined, SETTLING, Step};
+use ::bytes::Bytes;
+
+use super::{Admission, Caller, CommittedOffset, Group, Groups, Join, Joined, MAX_GROUP_MEMORY, Step};
 use crate::broker::append_error::ErrorCode;
+use crate::serve::group::{MAX_MEMBERS, SETTLING};
+use crate::serve::limits::{MAX_MEMBER_MEMORY, MAX_PENDING_MEMORY};
 
 const SESSION: Duration = Duration::from_secs(30);
 const REBALANCE: Duration = Duration::from_mins(1);
@@ -28,7 +33,7 @@ fn request(member_id: &str) -> Join {
         session_timeout_ms: SESSION.as_millis() as i64,
         rebalance_timeout_ms: REBALANCE.as_millis() as i64,
         protocol_type: "consumer".into(),
-        protocols: vec![("range".into(), b"topics".to_vec())],
+        protocols: vec![("range".into(), Bytes::from_static(b"topics"))],
         id_required: false,
     }
 }
@@ -47,11 +52,16 @@ impl Play {
     }
 
     fn join(&mut self, join: Join) -> Result<Admission, ErrorCode> {
-        self.groups.join(GROUP, join, self.now)
+        self.join_group(GROUP, join)
+    }
+
+    fn join_group(&mut self, group: &str, join: Join) -> Result<Admission, ErrorCode> {
+        join.check(group)?;
+        self.groups.join(group, join, self.now)
     }
 
     /// Joins; returns the member's id.
-    fn member(&mut self, join: Join) -> String {
+    fn member(&mut self, join: Join) -> Arc<str> {
         match self.join(join).unwrap() {
             Admission::Member(id) => id,
             Admission::Pending(id) => panic!("{id} has to join again"),
@@ -69,9 +79,9 @@ impl Play {
         }
     }
 
-    fn sync(&mut self, id: &str, generation: i32, assignments: &[&str]) -> Result<Step<Vec<u8>>, ErrorCode> {
-        let all = assignments.iter().map(|&one| (one.to_owned(), format!("for {one}").into_bytes()));
-        self.groups.sync(GROUP, caller(id, generation), Some(all.collect()), self.now)
+    fn sync(&mut self, id: &str, generation: i32, assignments: &[&str]) -> Result<Step<Bytes>, ErrorCode> {
+        let all = assignments.iter().map(|&one| (one.into(), format!("for {one}").into()));
+        self.groups.sync(GROUP, caller(id, generation), Some(&all.collect()), self.now)
     }
 
     fn heartbeat(&mut self, id: &str, generation: i32) -> Result<(), ErrorCode> {
@@ -79,12 +89,12 @@ impl Play {
     }
 
     /// A group of this many members, each with its assignment; the leader comes first.
-    fn stable(&mut self, count: usize) -> (Vec<String>, i32) {
+    fn stable(&mut self, count: usize) -> (Vec<Arc<str>>, i32) {
         let ids: Vec<_> = (0..count).map(|_| self.member(request(""))).collect();
         self.pass(SETTLING);
         let joined: Vec<_> = ids.iter().map(|id| self.done(id)).collect();
         let (leader, generation) = (joined[0].leader.clone(), joined[0].generation);
-        let names: Vec<_> = ids.iter().map(String::as_str).collect();
+        let names: Vec<_> = ids.iter().map(|id| &**id).collect();
         self.sync(&leader, generation, &names).unwrap();
         let mut ids = ids.clone();
         ids.sort_by_key(|id| *id != leader);
@@ -113,12 +123,12 @@ fn members_join_and_get_what_the_leader_assigns() {
     assert_eq!((&first.leader, &first.protocol), (&second.leader, &second.protocol));
     let (leader, follower) = if first.leader == one { (&first, &second) } else { (&second, &first) };
     assert_eq!((leader.members.len(), follower.members.len()), (2, 0));
-    assert!(leader.members.iter().all(|(.., metadata)| metadata == b"topics"));
+    assert!(leader.members.iter().all(|(.., metadata)| metadata == "topics"));
 
     assert!(matches!(play.sync(&follower.member_id, 1, &[]), Ok(Step::Wait(_))));
-    let everyone = [leader.member_id.as_str(), follower.member_id.as_str(), "nobody"];
+    let everyone = [&*leader.member_id, &*follower.member_id, "nobody"];
     for member in [leader, follower] {
-        let own = format!("for {}", member.member_id).into_bytes();
+        let own = format!("for {}", member.member_id).into();
         assert_eq!(play.sync(&member.member_id, 1, &everyone), Ok(Step::Done(own)));
         assert_eq!(play.heartbeat(&member.member_id, 1), Ok(()));
     }
@@ -197,18 +207,18 @@ fn a_leader_that_assigns_nothing_does_not_stop_the_others() {
 fn members_leave() {
     let mut play = Play::new();
     let (ids, generation) = play.stable(2);
-    let place = || ("orders".to_owned(), 0);
     let offset = CommittedOffset { offset: 17, leader_epoch: 0, metadata: None };
-    play.groups.commit(GROUP, place(), offset.clone()).unwrap();
+    let stored = play.groups.commit(GROUP, &"orders".into(), [(0, offset.clone())], play.now);
+    assert_eq!(stored, [Ok(())]);
     assert_eq!(play.groups.leave(GROUP, &ids[0], None, play.now), Ok(()));
     assert_eq!(play.groups.leave(GROUP, &ids[0], None, play.now), Err(ErrorCode::UnknownMemberId));
     assert_eq!(play.heartbeat(&ids[1], generation), Err(ErrorCode::RebalanceInProgress));
     play.member(request(&ids[1]));
     let joined = play.done(&ids[1]);
-    assert_eq!((joined.leader.as_str(), joined.generation), (ids[1].as_str(), generation + 1));
+    assert_eq!((&joined.leader, joined.generation), (&ids[1], generation + 1));
     assert_eq!(play.groups.leave(GROUP, &ids[1], None, play.now), Ok(()));
     assert_eq!(play.state(), "Empty");
-    assert_eq!(play.groups.committed(GROUP, &place()), Some(&offset));
+    assert_eq!(play.groups.group(GROUP).unwrap().offsets.get("orders", 0), Some(&offset));
 }
 
 #[test]
@@ -227,7 +237,7 @@ fn an_instance_has_one_member() {
     assert_eq!(play.groups.joined(GROUP, &old, Some("one"), play.now), Err(ErrorCode::FencedInstanceId));
     assert_eq!(play.join(with_instance(&old, "one")), Err(ErrorCode::FencedInstanceId));
     play.pass(SETTLING);
-    assert_eq!(play.done(&new).members, [(new.clone(), Some("one".into()), b"topics".to_vec())]);
+    assert_eq!(play.done(&new).members, [(new.clone(), Some("one".into()), Bytes::from_static(b"topics"))]);
     assert_eq!(play.groups.leave(GROUP, "", Some("other"), play.now), Err(ErrorCode::UnknownMemberId));
     assert_eq!(play.groups.leave(GROUP, "", Some("one"), play.now), Ok(()));
     assert_eq!(play.state(), "Empty");
@@ -237,7 +247,7 @@ fn an_instance_has_one_member() {
 fn the_protocol_is_one_that_all_members_have() {
     let mut play = Play::new();
     let having = |names: &[&str]| Join {
-        protocols: names.iter().map(|&name| (name.to_owned(), name.as_bytes().to_vec())).collect(),
+        protocols: names.iter().map(|&name| (name.into(), name.to_owned().into())).collect(),
         ..request("")
     };
     let one = play.member(having(&["sticky", "range"]));
@@ -247,9 +257,9 @@ fn the_protocol_is_one_that_all_members_have() {
     assert_eq!(play.join(connect), Err(ErrorCode::InconsistentGroupProtocol));
     let other = play.member(having(&["range"]));
     play.pass(SETTLING);
-    assert_eq!(play.done(&one).protocol, "range");
+    assert_eq!(&*play.done(&one).protocol, "range");
     let leader = play.done(&other).leader;
-    assert!(play.done(&leader).members.iter().all(|(.., metadata)| metadata == b"range"));
+    assert!(play.done(&leader).members.iter().all(|(.., metadata)| metadata == "range"));
 }
 
 #[test]
@@ -271,32 +281,131 @@ fn commits_are_those_of_members_or_of_nobody() {
         assert_eq!(play.groups.check_commit(GROUP, caller, now), Err(error), "{caller:?}");
     }
     let offset = CommittedOffset { offset: 1, leader_epoch: -1, metadata: Some("m".repeat(4097)) };
-    let stored = play.groups.commit(GROUP, ("orders".into(), 0), offset);
-    assert_eq!(stored, Err(ErrorCode::OffsetMetadataTooLarge));
+    let stored = play.groups.commit(GROUP, &"orders".into(), [(0, offset)], now);
+    assert_eq!(stored, [Err(ErrorCode::OffsetMetadataTooLarge)]);
 }
 
 #[test]
-fn what_clients_can_make_the_server_keep_is_limited() {
+fn joins_that_are_refused() {
     let mut play = Play::new();
     for wrong in [-1, 0, 9, 1_800_001, i64::MAX] {
         let join = Join { session_timeout_ms: wrong, ..request("") };
         assert_eq!(play.join(join), Err(ErrorCode::InvalidSessionTimeout), "{wrong}");
     }
-    assert_eq!(play.groups.join("", request(""), play.now), Err(ErrorCode::InvalidGroupId));
-    for _ in 0..super::MOST_MEMBERS {
+    assert_eq!(play.join_group("", request("")), Err(ErrorCode::InvalidGroupId));
+    for _ in 0..MAX_MEMBERS {
         play.member(request(""));
     }
     assert_eq!(play.join(request("")), Err(ErrorCode::GroupMaxSizeReached));
-    let large = || Join { protocols: vec![("range".into(), vec![0; 1 << 20])], ..request("") };
-    let refused = (0..40).find(|n| play.groups.join(&format!("large-{n}"), large(), play.now).is_err());
-    assert_eq!(refused, Some(super::MOST_STORED >> 20).map(|most| most - 1));
-    // Ids that nobody joins with are forgotten.
-    for _ in 0..2 * super::PENDING_IDS {
-        play.groups.join("pending", Join { id_required: true, ..request("") }, play.now).unwrap();
+    let protocols = |count: usize| (0..count).map(|n| (n.to_string().into(), Bytes::new())).collect();
+    let many = Join { protocols: protocols(MAX_MEMBER_MEMORY / 64), ..request("") };
+    assert_eq!(play.join_group("many", many), Err(ErrorCode::GroupMaxSizeReached), "names take memory, too");
+    assert_eq!(play.groups.group("many").map(Group::state), None);
+}
+
+#[test]
+fn ids_that_nobody_joins_with_are_forgotten() {
+    let mut play = Play::new();
+    let without_id = |client_id: &str| Join { id_required: true, client_id: client_id.into(), ..request("") };
+    let memory = |play: &Play| play.groups.group(GROUP).unwrap().memory;
+    for client_id in ["client", &"c".repeat(30_000)] {
+        for _ in 0..3000 {
+            play.join(without_id(client_id)).unwrap();
+        }
+        assert!(memory(&play) < MAX_PENDING_MEMORY + 4096);
     }
-    assert_eq!(play.groups.group("pending").unwrap().pending.len(), super::PENDING_IDS);
-    for number in 0..super::MOST_GROUPS {
-        let _ = play.groups.join(&format!("group-{number}"), request(""), play.now);
+    let Admission::Pending(id) = play.join(without_id("last")).unwrap() else { panic!("an id comes first") };
+    play.pass(SESSION + Duration::from_millis(1));
+    let late = play.join(Join { id_required: true, ..request(&id) });
+    assert_eq!(late, Err(ErrorCode::UnknownMemberId));
+    assert!(memory(&play) < 4096);
+}
+
+/// Adds up what is kept, as the limit does.
+fn measured(groups: &Groups) -> usize {
+    let group = |(name, group): (&Arc<str>, &Group)| super::memory_of_name(name) + group.measure();
+    groups.after(None).map(group).sum()
+}
+
+#[test]
+fn the_oldest_groups_without_members_make_room() {
+    let mut play = Play::new();
+    let offset = |metadata: usize| CommittedOffset {
+        offset: 1,
+        leader_epoch: -1,
+        metadata: Some("m".repeat(metadata)),
+    };
+    let topic: Arc<str> = "orders".into();
+    let (ids, generation) = play.stable(1);
+    let count = 2 * MAX_GROUP_MEMORY / 4096;
+    for number in 0..count {
+        play.pass(Duration::from_micros(1));
+        let name = format!("console-consumer-{number}");
+        assert_eq!(play.groups.check_commit(&name, caller("", -1), play.now), Ok(()));
+        let stored = play.groups.commit(&name, &topic, [(0, offset(4096))], play.now);
+        assert_eq!(stored, [Ok(())]);
+        assert!(play.groups.memory <= MAX_GROUP_MEMORY);
     }
-    assert_eq!(play.groups.names().count(), super::MOST_GROUPS);
+    assert_eq!(play.groups.memory, measured(&play.groups));
+    assert!(play.groups.group("console-consumer-0").is_none());
+    assert!(play.groups.group(&format!("console-consumer-{}", count - 1)).is_some());
+    assert_eq!(play.heartbeat(&ids[0], generation), Ok(()), "a group with a member stays");
+}
+
+#[test]
+fn members_take_no_more_than_the_limit() {
+    let mut play = Play::new();
+    let large = || Join { protocols: vec![("range".into(), vec![0u8; 3 << 20].into())], ..request("") };
+    let refused = (0..100).find(|n| play.join_group(&format!("large-{n}"), large()).is_err());
+    assert!(refused.is_some_and(|count| count <= MAX_GROUP_MEMORY / (3 << 20)), "{refused:?}");
+    assert_eq!(play.groups.memory, measured(&play.groups));
+    assert!(play.groups.memory <= MAX_GROUP_MEMORY);
+    assert!(play.join(request("")).is_ok(), "a small member has room");
+    // When their sessions are over, others have the memory.
+    play.pass(SESSION + REBALANCE + Duration::from_secs(1));
+    assert!(play.join_group("next", large()).is_err(), "those that wait for others are alive");
+    for n in 0..100 {
+        let group = format!("large-{n}");
+        let ids: Vec<_> =
+            play.groups.group(&group).into_iter().flat_map(|group| group.members().keys().cloned()).collect();
+        for id in ids {
+            assert!(matches!(play.groups.joined(&group, &id, None, play.now), Ok(Step::Done(_))));
+        }
+    }
+    play.pass(SESSION + Duration::from_secs(1));
+    assert!(play.join_group("next", large()).is_ok());
+    assert_eq!(play.groups.memory, measured(&play.groups));
+}
+
+#[test]
+fn assignments_take_memory() {
+    let mut play = Play::new();
+    let (ids, generation) = play.stable(2);
+    let large = Bytes::from(vec![0u8; MAX_GROUP_MEMORY / 3 * 2]);
+    let all = ids.iter().map(|id| (Arc::clone(id), large.clone())).collect();
+    let now = play.now;
+    let synced = play.groups.sync(GROUP, caller(&ids[0], generation), Some(&all), now);
+    assert_eq!(synced, Err(ErrorCode::GroupMaxSizeReached));
+    let unknown = (0..1000).map(|n| (format!("nobody-{n}").into(), large.clone())).collect();
+    assert!(play.groups.sync(GROUP, caller(&ids[0], generation), Some(&unknown), now).is_ok());
+    assert_eq!(play.groups.memory, measured(&play.groups));
+}
+
+#[test]
+fn protocols_are_counted_not_compared() {
+    let mut play = Play::new();
+    let named = |letter: &str| -> Vec<_> {
+        (0..20_000).map(|n| (format!("{letter}{n}").into(), Bytes::new())).collect()
+    };
+    play.member(Join { protocols: named("x"), ..request("") });
+    let begun = Instant::now();
+    for _ in 0..20 {
+        let other = play.join(Join { protocols: named("y"), ..request("") });
+        assert_eq!(other, Err(ErrorCode::InconsistentGroupProtocol));
+    }
+    assert!(begun.elapsed() < Duration::from_secs(20), "not quadratic");
+    // Members that leave take their protocols with them.
+    let Ok(Admission::Member(id)) = play.join_group("small", request("")) else { panic!("it joins") };
+    play.groups.leave("small", &id, None, play.now).unwrap();
+    assert!(play.join_group("small", Join { protocols: named("z"), ..request("") }).is_ok());
 }
