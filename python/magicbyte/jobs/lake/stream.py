@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from magicbyte.enums import PartitionBy
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.high_watermarks import waiting_message
 from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.high_watermarks import waiting_message
 from magicbyte.jobs.ingest import IngestOptions, IngestReport
 from magicbyte.jobs.kept_surveys import KeptSurveys
 from magicbyte.jobs.lake.divergence import Checked, DivergedError
