@@ -2,8 +2,9 @@
 
 Each gives the same result wherever and whenever it is evaluated, in time that grows with its arguments. A
 result is at most a few times as large as its arguments, however often functions are nested, or has a bound of
-its own: `strftime` by its format, which is a short constant. That leaves out `repeat`, `lpad`, `replace`, `format`, `hex` and all that makes lists; `now`; and
-TIMESTAMP WITH TIME ZONE, which depends on the machine's time zone.
+its own: `strftime` by its format, which is a short constant. That leaves out `repeat`, `lpad`, `replace`,
+`format`, `hex` and all that makes lists; `now`; and TIMESTAMP WITH TIME ZONE, which depends on the machine's
+time zone.
 """
 
 from __future__ import annotations
