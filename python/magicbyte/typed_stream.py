@@ -10,7 +10,7 @@ from magicbyte.derived_stream import DerivedStream, RecordStream
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["TypedColumn", "TypedRecords"]
+__all__ = ["TypedColumn", "TypedRecords", "typed_pieces"]
 
 
 class TypedColumn(Protocol):
@@ -20,11 +20,25 @@ class TypedColumn(Protocol):
     def column(self) -> str:
         """The column that it decodes."""
 
-    def replace(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
-        """The batch with the typed column, and others at its end; and how many rows name no schema."""
+    def replace(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """Pieces of the batch with the typed column, others at its end, and how many rows name no schema."""
 
     def replaced(self, schema: pa.Schema) -> pa.Schema:
-        """The schema of what `replace` returns."""
+        """The schema of the pieces."""
+
+
+def typed_pieces(
+    batch: pa.RecordBatch, typed: Sequence[TypedColumn]
+) -> Iterator[tuple[pa.RecordBatch, tuple[int, ...]]]:
+    """Pieces of a batch with all its typed columns, and for each of these how many rows name no schema."""
+    if not typed:
+        yield batch, ()
+        return
+    for piece, unframed in typed[0].replace(batch):
+        for smaller, others in typed_pieces(piece, typed[1:]):
+            yield smaller, (unframed, *others)
+            # The rows are those of the first of the smaller pieces.
+            unframed = 0
 
 
 class TypedRecords(DerivedStream):
@@ -51,6 +65,5 @@ class TypedRecords(DerivedStream):
         import pyarrow as pa
 
         for batch in pa.RecordBatchReader.from_stream(self._stream):
-            for one in self._typed:
-                batch, _ = one.replace(batch)
-            yield batch.select(self._schema.names)
+            for piece, _ in typed_pieces(batch, self._typed):
+                yield piece.select(self._schema.names)

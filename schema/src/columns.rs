@@ -30,6 +30,16 @@ pub(crate) trait Column {
     fn finish(&mut self) -> ArrayRef;
 }
 
+/// Bytes that a row takes in a column of this type, null or not.
+pub(crate) fn row_size(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::Struct(fields) => {
+            fields.iter().map(|field| row_size(field.data_type())).sum::<usize>().max(1)
+        }
+        other => other.primitive_width().unwrap_or_default().max(size_of::<i64>()),
+    }
+}
+
 /// Which rows are null; the others are not named.
 #[derive(Default)]
 pub(crate) struct Nulls {

@@ -15,6 +15,8 @@ mod payload;
 pub mod protobuf;
 #[cfg(test)]
 mod random;
+#[cfg(test)]
+mod random_schemas;
 mod varint;
 
 pub use decoded::{Decoded, RowError};

@@ -12,6 +12,11 @@ pub struct Payload<'a> {
 }
 
 impl Payload<'_> {
+    /// The number of its bytes; 0 for a null.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.map_or(0, <[u8]>::len)
+    }
+
     /// The key of a payload whose schema is not known: JSON can be read all the same.
     pub const NO_WRITER: u32 = u32::MAX;
 }

@@ -132,7 +132,7 @@ fn nested_and_repeated_bombs() {
     let items = format!(r#"{{"type": "object", "properties": {{{}}}}}"#, columns.join(","));
     let schema = format!(r#"{{"type": "array", "items": {items}}}"#);
     let decoded = decode(&schema, &[&format!("[{}{{}}]", "{},".repeat(100_000))]);
-    assert!(decoded.errors[0].reason.starts_with("its columns would take more than 512 times"));
+    assert!(decoded.errors[0].reason.starts_with("its columns would take more than "));
 }
 
 #[test]

@@ -309,7 +309,7 @@ fn memory_is_bounded_by_the_payload() {
     let fields: String = (1..1000).map(|n| format!("int64 f{n} = {n};")).collect();
     let schema = format!(r#"syntax = "proto3"; message M {{ repeated N n = 1; }} message N {{ {fields} }}"#);
     let payload = b"\x0a\0".repeat(100_000);
-    assert!(error(&schema, &payload).1.starts_with("n: its columns would take more than 512 times"));
+    assert!(error(&schema, &payload).1.starts_with("n: its columns would take more than "));
 }
 
 #[test]

@@ -117,12 +117,12 @@ enum Ready<'a> {
     Unknown(SchemaId),
 }
 
-/// What [`SchemaDecoder::decode`] returns.
+/// The first rows of a batch, decoded.
 #[derive(Debug)]
 pub struct TypedRows {
     /// The columns of [`SchemaDecoder::schema`].
     pub batch: RecordBatch,
-    /// How many of the rows name no schema. JSON is decoded all the same; in other formats each is an error.
+    /// How many of these rows name no schema. JSON is decoded all the same; in other formats each is an error.
     pub unframed: usize,
 }
 
@@ -174,8 +174,9 @@ impl SchemaDecoder {
         }
     }
 
-    /// Makes this reason the error of all rows with the id.
-    pub fn refuse(&mut self, id: SchemaId, reason: String) {
+    /// Makes this reason the error of all rows with the id; of a long one, its start.
+    pub fn refuse(&mut self, id: SchemaId, mut reason: String) {
+        cut(&mut reason);
         self.writers.insert(id, Writer::Refused(reason));
     }
 
@@ -199,7 +200,8 @@ impl SchemaDecoder {
         Ok(names)
     }
 
-    /// Decodes a batch. It has the column, and maybe `headers`, whose schema header is decisive.
+    /// Decodes the rows of a batch, or the first of them, at least one: those whose columns have room in memory, see
+    /// [`Decoded`](magicbyte_schema::Decoded). The batch has the column, and maybe `headers`, whose schema header is decisive.
     ///
     /// # Errors
     /// [`DecodeError::UnknownSchemas`] before anything is decoded, if rows name schemas that were neither added nor refused; as
@@ -207,7 +209,7 @@ impl SchemaDecoder {
     /// `_error`.
     pub fn decode(&mut self, batch: &RecordBatch) -> std::result::Result<TypedRows, DecodeError> {
         let rows = self.rows(batch)?;
-        let mut unframed = 0;
+        let mut unframed = Vec::new();
         let mut failed = Vec::new();
         let mut ids = Int64Builder::with_capacity(rows.count);
         let mut payloads = emptied(std::mem::take(&mut self.payloads));
@@ -216,7 +218,9 @@ impl SchemaDecoder {
         let mut unknown = UnknownSchemas::default();
         for index in 0..rows.count {
             let row = rows.get(index);
-            unframed += usize::from(matches!(row, Row::Unframed(_)));
+            if let Row::Unframed(_) = row {
+                unframed.push(index);
+            }
             let (id, payload) = match self.ready(row) {
                 Ready::Null => (None, Payload::default()),
                 Ready::Bad { id, reason } => {
@@ -248,6 +252,9 @@ impl SchemaDecoder {
             payloads[*index].message_indexes = path;
         }
         let decoded = self.decoder.decode(&payloads)?;
+        let count = decoded.values.len();
+        failed.retain(|row| row.0 < count);
+        unframed.retain(|&row| row < count);
         if payloads.capacity() <= MOST_KEPT {
             self.payloads = emptied(payloads);
         }
@@ -269,14 +276,15 @@ impl SchemaDecoder {
             raw.append_option(rows.column.get(row));
             next = row + 1;
         }
-        texts.append_nulls(rows.count - next);
-        raw.append_nulls(rows.count - next);
+        texts.append_nulls(count - next);
+        raw.append_nulls(count - next);
         self.writers.forget_refused();
+        let ids = ids.finish().slice(0, count);
         let columns: Vec<ArrayRef> =
-            vec![decoded.values, Arc::new(ids.finish()), Arc::new(texts.finish()), Arc::new(raw.finish())];
+            vec![decoded.values, Arc::new(ids), Arc::new(texts.finish()), Arc::new(raw.finish())];
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
             .map_err(|error| SchemaError::new(error.to_string()))?;
-        Ok(TypedRows { batch, unframed })
+        Ok(TypedRows { batch, unframed: unframed.len() })
     }
 
     #[inline(always)]
@@ -413,10 +421,21 @@ impl<'a> Rows<'a> {
 }
 
 /// What is wrong with a payload that begins at this byte of its value.
-fn shown(error: RowError, start: usize) -> String {
+fn shown(mut error: RowError, start: usize) -> String {
+    cut(&mut error.reason);
     match error.position {
         Some(position) => format!("{} (byte {})", error.reason, position + start),
         None => error.reason,
+    }
+}
+
+/// Bytes of a reason: a schema may have names of any length, and each row repeats them.
+const MAX_REASON: usize = 500;
+
+fn cut(reason: &mut String) {
+    if reason.len() > MAX_REASON {
+        reason.truncate(reason.floor_char_boundary(MAX_REASON));
+        reason.push_str("...");
     }
 }
 

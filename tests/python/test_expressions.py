@@ -128,6 +128,16 @@ REFUSED = {
     f"concat({', '.join(['value'] * 20)}) = 'a'": "joins more than 8 texts",
     " OR ".join(f"left(value, {n}) = 'a'" for n in range(100)): "makes text in more than 64 places",
     "lower(" * 90 + "value" + ")" * 90 + " = 'a'": "makes text in more than 64 places",
+    # Constants and formats become text for each record.
+    f"strftime(timestamp, '{'%c' * 60_000}') = 'x'": "strftime takes a constant format of at most 100 bytes",
+    "strftime(timestamp, value) = 'x'": "strftime takes a constant format",
+    "strftime(value, DATE '2024-01-01') = 'x'": "strftime takes a constant format",
+    "strftime(timestamp, value || '%c') = 'x'": "strftime takes a constant format",
+    f"value || '{'x' * 100_000}' = 'x'": "from a constant of 100000 bytes: at most 65536 bytes are allowed",
+    f"upper(lower(if(offset > 1, '{'x' * 100_000}', key))) = 'x'": "at most 65536 bytes are allowed then",
+    f"substring('{'x' * 140_000}', partition, 139999) = 'x'": "at most 131072 bytes",
+    f"CAST(CASE WHEN offset > 1 THEN '{'x' * 140_000}' END AS JSON) IS NULL": "at most 131072 bytes",
+    "::BLOB::VARCHAR".join(["key", *[""] * 10]) + " = 'x'": "joins more than 8 texts",
     # Depth and length.
     "NOT " * 200 + "true": "nested more than 100 levels deep",
     "NOT " * 900 + "true": "nested more than 100 levels deep",
@@ -155,6 +165,21 @@ def test_expressions_that_are_refused(expression: str) -> None:
     assert REFUSED[expression] in str(caught.value)
     assert "\n" not in str(caught.value)
     assert time.process_time() - start < 5
+
+
+def test_constants_that_are_only_compared_may_be_long() -> None:
+    long = "x" * 200_000
+    keys = [b"a", b"x" * 200_000, None]
+    masks = {
+        f"key = '{long}'": [False, True, False],
+        f"key IN ('{long}', 'a')": [True, True, False],
+        f"upper(key) = 'A' OR key = '{long}'": [True, True, False],
+        "strftime(timestamp, '%Y-%m-%d') = '2023-11-14'": [True, True, True],
+        "strftime('%Y', timestamp) = '2023'": [True, True, True],
+    }
+    for expression, expected in masks.items():
+        batch = rows(keys=keys, values=keys, times=[NOW] * 3)
+        assert RecordFilter(expression).mask(batch, "t-0").to_pylist() == expected
 
 
 def test_every_function_and_type_that_is_allowed_exists() -> None:

@@ -340,6 +340,58 @@ def test_what_a_registry_does_not_find(server: Server) -> None:
         registry(server).by_id(9)
 
 
+def absent(handler: Handler) -> None:
+    handler.json({"error_code": 40403, "message": "Schema not found"}, 404)
+
+
+def test_absent_ids_are_asked_for_once_in_a_while(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("magicbyte.schemas.absent_schemas.time.monotonic", lambda: now[0])
+    server.answer = absent
+    one = registry(server, absent_seconds=60)
+    guid = "0" * 8 + "-0000-0000-0000-" + "0" * 12
+    for _ in range(3):
+        for ask in (lambda: one.by_id(7), lambda: one.by_id(7, ".other"), lambda: one.by_guid(guid)):
+            with pytest.raises(SchemaNotFoundError, match="no schema has the"):
+                ask()
+    assert len(server.asked) == 3
+    # It is registered later.
+    server.answer = lambda handler: handler.json({"schema": '"string"'})
+    now[0] += 59
+    with pytest.raises(SchemaNotFoundError):
+        one.by_id(7)
+    now[0] += 2
+    assert one.by_id(7).text == '"string"'
+
+
+def test_requests_for_absent_ids_are_bounded(server: Server) -> None:
+    def answer(handler: Handler) -> None:
+        handler.json({"schema": '"long"'}) if handler.path.endswith("/ids/1") else absent(handler)
+
+    server.answer = answer
+    one = registry(server, max_absent=20)
+    values = [b"\0\0\0\0\1\2", *(b"\0" + (1000 + id).to_bytes(4, "big") for id in range(10))]
+    for _ in range(3):
+        rows = decode(values, one)
+        assert rows.field("value").to_pylist() == [1, *[None] * 10]
+    assert len(server.asked) == 11
+    more = [b"\0" + (2000 + id).to_bytes(4, "big") for id in range(100)]
+    rows = decode([values[0], *more], one, reader_schema='"long"')
+    assert rows.field("value").to_pylist() == [1, *[None] * 100]
+    assert len(server.asked) == 21
+    assert "the registry lacked 20 others in the last 300 s" in rows.field("_error")[100].as_py()
+
+
+def test_all_requests_are_bounded(server: Server) -> None:
+    server.answer = lambda handler: handler.json([f"subject-{number}" for number in range(100)])
+    one = registry(server, max_requests=10)
+    for _ in range(10):
+        assert len(one.subjects()) == 100
+    with pytest.raises(RegistryError, match="more than 10 requests"):
+        one.subjects()
+    assert len(server.asked) == 10
+
+
 def test_names_are_escaped(server: Server) -> None:
     registry(server).versions("a/b?c#d\udcff..")
     assert server.asked[0][0] == "/subjects/a%2Fb%3Fc%23d%ED%B3%BF../versions"

@@ -26,6 +26,7 @@ from magicbyte.jobs.typed import TypedColumns
 from magicbyte.schemas import decode
 from magicbyte.schemas.decoding import ColumnDecoder, InvalidSchemaError, latest_of_topic
 from magicbyte.schemas.registry import Reference, Schema, StoredRegistry, SubjectVersion
+from magicbyte.typed_stream import typed_pieces
 
 DATA = Path(__file__).parents[1] / "data" / "kafka"
 
@@ -545,3 +546,59 @@ def test_dump_and_records_print_json(logs: Path, cli: Cli) -> None:
     assert "need --schema-registry" in cli.error
     cli("records", logs / "orders-0", *keys, "--key", "a", code=2)
     assert "--key is not for keys in the format avro" in cli.error
+
+
+LONGS = record(*(field(f"f{number}", "long", default=0) for number in range(3000)))
+
+
+def test_a_batch_is_cut_where_its_columns_have_room() -> None:
+    registry = StoredRegistry()
+    registry.put_schema(1, Schema("AVRO", json.dumps(record())))
+    reader = Schema("AVRO", json.dumps(LONGS))
+    values = [b"?" if row % 1000 == 500 else framed(1, b"") for row in range(8000)]
+    batch = pa.record_batch({"offset": pa.array(range(8000)), "value": pa.array(values, pa.binary())})
+    decoder = ColumnDecoder(registry, reader)
+    pieces = list(decoder.replace(batch))
+    assert len(pieces) > 2
+    assert all(piece.nbytes < 100 << 20 for piece, _ in pieces)
+    assert [offset for piece, _ in pieces for offset in piece.column("offset").to_pylist()] == list(
+        range(8000)
+    )
+    assert sum(unframed for _, unframed in pieces) == 8
+    errors = [row for piece, _ in pieces for row in piece.column("_error").to_pylist()]
+    assert [row for row, error in enumerate(errors) if error] == list(range(500, 8000, 1000))
+    with pytest.raises(ValueError, match="the columns of 8000 rows take more than max_bytes=100000000"):
+        decoder.decode(batch, max_bytes=100_000_000)
+    assert decoder.decode(batch).num_rows == 8000
+    assert decoder.decode(batch.slice(0, 0)).num_rows == 0
+
+
+def test_two_typed_columns_are_cut_alike() -> None:
+    registry = StoredRegistry()
+    registry.put_schema(1, Schema("AVRO", json.dumps(record())))
+    reader = Schema("AVRO", json.dumps(LONGS))
+    value = [framed(1, b"")] * 4000
+    batch = pa.record_batch({"key": [b"?", *value[1:]], "value": [*value[:-1], b"?"]})
+    decoders = [ColumnDecoder(registry, reader, is_key=is_key) for is_key in (True, False)]
+    pieces = list(typed_pieces(batch, decoders))
+    assert len(pieces) > 1
+    assert sum(piece.num_rows for piece, _ in pieces) == 4000
+    assert tuple(map(sum, zip(*(unframed for _, unframed in pieces), strict=True))) == (1, 1)
+
+
+def test_reasons_of_any_length_are_cut() -> None:
+    name = "f" * 100_000
+    rows = decoded(record(field(name, "boolean")), b"\x05")
+    assert 400 < len(rows.field("_error")[0].as_py()) < 600
+
+
+@pytest.mark.parametrize(
+    "branches",
+    [
+        ["int", {"type": "long", "logicalType": "timestamp-millis"}],
+        [{"type": "int", "logicalType": "date"}, {"type": "long", "logicalType": "local-timestamp-micros"}],
+    ],
+)
+def test_a_union_of_numbers_is_one_column_of_numbers(branches: Any) -> None:
+    rows = decoded(record(field("x", branches)), b"\0\x02", b"\x02\x04", b"\x04")
+    assert rows.field("value").to_pylist() == [{"x": 1}, {"x": 2}, None]

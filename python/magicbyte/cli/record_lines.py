@@ -89,7 +89,8 @@ def print_records(
     print_bytes(writer.header(no_rows(options.records_schema)))
     for topic, records in reader.records():
         if typed is not None:
-            print_bytes(writer.lines(typed.replace(records, reader.problem)))
+            for piece in typed.replace(records, reader.problem):
+                print_bytes(writer.lines(piece))
             continue
         decoder = lines.decoder(topic)
         if decoder is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 from magicbyte._core import Record
 from magicbyte.jobs.schemas import open_registry
-from magicbyte.schemas.decoding import ColumnDecoder, SchemaFormat
+from magicbyte.schemas.decoding import TYPED_COLUMNS, ColumnDecoder, SchemaFormat
+from magicbyte.typed_stream import typed_pieces
 
 if TYPE_CHECKING:
     from magicbyte.schemas.http_client import HttpSettings
@@ -57,18 +58,24 @@ class TypedText:
             )
         )
 
-    def replace(self, records: pa.RecordBatch, report: Callable[[str], None]) -> pa.RecordBatch:
-        """Rows with text in the place of the bytes; what cannot be decoded is reported, and stays."""
-        for decoder in self.decoders:
-            at = records.schema.get_field_index(decoder.column)
-            decoded = decoder.decode(records)
-            text, errors = decoded.column(decoder.column), decoded.column(decoder.error_column)
-            for row in pc.indices_nonzero(errors.is_valid()).to_pylist():
-                place = records.column("offset")[row]
-                report(f"record at offset {place}: the {decoder.column}: {errors[row]}")
-            shown = pc.coalesce(text.cast(pa.binary()), records.column(at))
-            records = records.set_column(at, pa.field(decoder.column, pa.binary()), shown)
-        return records
+    def replace(self, records: pa.RecordBatch, report: Callable[[str], None]) -> Iterator[pa.RecordBatch]:
+        """Rows with text in the place of the bytes, in pieces that have room in memory.
+
+        What cannot be decoded is reported, and stays.
+        """
+        for piece, _ in typed_pieces(records, self.decoders):
+            rows = piece.select(records.schema.names)
+            for decoder in self.decoders:
+                _, error_column, invalid_column = TYPED_COLUMNS[decoder.column]
+                errors = piece.column(error_column)
+                for row in pc.indices_nonzero(errors.is_valid()).to_pylist():
+                    place = piece.column("offset")[row]
+                    report(f"record at offset {place}: the {decoder.column}: {errors[row]}")
+                text = piece.column(decoder.column).cast(pa.binary())
+                shown = pc.coalesce(text, piece.column(invalid_column))
+                at = rows.schema.get_field_index(decoder.column)
+                rows = rows.set_column(at, pa.field(decoder.column, pa.binary()), shown)
+            yield rows
 
     def of_record(self, record: Record, report: Callable[[str], None]) -> tuple[bytes | None, bytes | None]:
         """The key and value of one record; what cannot be decoded is reported, and stays."""
@@ -81,5 +88,5 @@ class TypedText:
                 "headers": pa.array([headers], _HEADERS),
             }
         )
-        shown = self.replace(rows, report)
+        (shown,) = self.replace(rows, report)
         return shown.column("key")[0].as_py(), shown.column("value")[0].as_py()

@@ -2,13 +2,14 @@
 
 Each gives the same result wherever and whenever it is evaluated, in time that grows with its arguments. A
 result is at most a few times as large as its arguments, however often functions are nested, or has a bound of
-its own. That leaves out `repeat`, `lpad`, `replace`, `format`, `hex` and all that makes lists; `now`; and
-TIMESTAMP WITH TIME ZONE, which depends on the machine's time zone.
+its own: `strftime` by its format, which is a short constant. That leaves out `repeat`, `lpad`, `replace`,
+`format`, `hex` and all that makes lists; `now`; and TIMESTAMP WITH TIME ZONE, which depends on the machine's
+time zone.
 """
 
 from __future__ import annotations
 
-__all__ = ["FUNCTIONS", "JOINS", "OPERATORS", "TAKE_PATHS", "TEXTS", "TEXT_TYPES", "TYPES"]
+__all__ = ["BLOB_TYPES", "FUNCTIONS", "JOINS", "OPERATORS", "TAKE_PATHS", "TEXTS", "TEXT_TYPES", "TYPES"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -57,7 +58,10 @@ OPERATORS = _words(
 )
 """What DuckDB does not parse as functions, in the names of its syntax tree."""
 
-TEXT_TYPES = _words("blob bytea json varchar text string char")
+BLOB_TYPES = _words("blob bytea")
+"""As text, each of their bytes may be four characters."""
+
+TEXT_TYPES = BLOB_TYPES | _words("json varchar text string char")
 
 TYPES = TEXT_TYPES | _words(
     """

@@ -13,7 +13,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from magicbyte.expressions.errors import ExpressionError
-from magicbyte.expressions.functions import FUNCTIONS, JOINS, OPERATORS, TAKE_PATHS, TEXT_TYPES, TEXTS, TYPES
+from magicbyte.expressions.functions import (
+    BLOB_TYPES,
+    FUNCTIONS,
+    JOINS,
+    OPERATORS,
+    TAKE_PATHS,
+    TEXT_TYPES,
+    TEXTS,
+    TYPES,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,7 +35,12 @@ _TOO_DEEP = f"it is nested more than {_MOST_LEVELS} levels deep"
 _MOST_TEXTS = 64
 """Calls of functions that make text; each can hold a copy of the value for some thousand records."""
 _MOST_JOINS = 8
-"""Texts that are joined: each result holds all that was joined before."""
+"""Texts that are joined, or become bytes: each result holds all that was joined before."""
+_MOST_CONSTANT_BYTES = 1 << 17
+"""Of a constant in text that is made, as often as it may be copied. DuckDB makes text for 2,048 records at a
+time, so that these are 256 MiB."""
+_MOST_FORMAT_BYTES = 100
+"""Of a format of `strftime`: two bytes may become 24."""
 
 _QUERY = "SELECT coalesce(CAST(({}\n) AS BOOLEAN), false) AS selected FROM records"
 _RESERVED = b"offset"
@@ -67,9 +81,9 @@ def accept(expression: str, names: tuple[str, ...], database: duckdb.DuckDBPyCon
     """
     query = _QUERY.format(_with_quotes(expression))
     frame, inner = _split(_parse(query, database))
-    used, texts, joins = set(), 0, 0
+    used, texts, joins, longest = set(), 0, 0, 0
     by_lower = {name.lower(): name for name in names}
-    for node, level in _nodes(inner):
+    for node, level, is_copied in _nodes(inner):
         if level > _MOST_LEVELS:
             raise ExpressionError(_TOO_DEEP)
         if node["class"] == "COLUMN_REF":
@@ -77,14 +91,22 @@ def accept(expression: str, names: tuple[str, ...], database: duckdb.DuckDBPyCon
         else:
             _check(node)
         texts += _makes_text(node)
-        joins += max(len(node["arguments"]) - 1, 0) if _function(node) in JOINS else 0
+        joins += _joins(node)
+        if is_copied:
+            longest = max(longest, len(str(node.get("literal", {}).get("text", "")).encode()))
     # Around the expression, the tree is that of the query, whatever the text is.
     if frame != _split(_parse(_QUERY.format("true"), database))[0]:
         raise ExpressionError("it is not one expression")
     if texts > _MOST_TEXTS:
         raise ExpressionError(f"it makes text in more than {_MOST_TEXTS} places (upper, substring, ->>, ...)")
     if joins > _MOST_JOINS:
-        raise ExpressionError(f"it joins more than {_MOST_JOINS} texts (||, concat)")
+        raise ExpressionError(f"it joins more than {_MOST_JOINS} texts (||, concat, encode, casts to BLOB)")
+    if texts * (joins + 1) * longest > _MOST_CONSTANT_BYTES:
+        most = _MOST_CONSTANT_BYTES // (texts * (joins + 1))
+        raise ExpressionError(
+            f"it makes text in {texts} places, and joins {joins}, from a constant of {longest} bytes: at most"
+            f" {most} bytes are allowed then"
+        )
     return Accepted(query, tuple(name for name in names if name in used))
 
 
@@ -151,18 +173,19 @@ def _split(tree: dict[str, Any]) -> tuple[str, Any]:
     return re.sub(r'"query_location(_length)?": \d+', "", json.dumps(tree)), inner
 
 
-def _nodes(expression: Any) -> Iterator[tuple[dict[str, Any], int]]:
-    """Every node with its level, from 1."""
-    pending = [(expression, 1)]
+def _nodes(expression: Any) -> Iterator[tuple[dict[str, Any], int, bool]]:
+    """Every node with its level, from 1, and whether text is made of it."""
+    pending = [(expression, 1, False)]
     while pending:
-        part, level = pending.pop()
+        part, level, is_copied = pending.pop()
         if isinstance(part, list):
-            pending += [(one, level) for one in part]
+            pending += [(one, level, is_copied) for one in part]
         elif isinstance(part, dict):
             if "class" in part:
-                yield part, level
+                yield part, level, is_copied
                 level += 1
-            pending += [(one, level) for one in part.values()]
+                is_copied = is_copied or part["class"] == "CAST" or _makes_text(part)
+            pending += [(one, level, is_copied) for one in part.values()]
 
 
 def _column(node: dict[str, Any], by_lower: dict[str, str]) -> str:
@@ -182,6 +205,13 @@ def _type(node: dict[str, Any]) -> str:
 
 def _makes_text(node: dict[str, Any]) -> bool:
     return _function(node) in TEXTS or _type(node) in TEXT_TYPES
+
+
+def _joins(node: dict[str, Any]) -> int:
+    """How often the result of a node may hold what it is made of, besides once."""
+    if _function(node) in JOINS:
+        return max(len(node["arguments"]) - 1, 0)
+    return int(_function(node) == "encode" or _type(node) in BLOB_TYPES)
 
 
 def _check(node: dict[str, Any]) -> None:
@@ -207,8 +237,15 @@ def _check_function(node: dict[str, Any]) -> None:
         raise ExpressionError(f"the function {'.'.join(node['qualified_name']['path'])} is not allowed")
     if node["filter"] or node["distinct"] or node["order_bys"]["orders"] or node["export_state"]:
         raise ExpressionError(f"{name} is not an aggregate")
+    if name == "strftime" and not any(map(_is_short_text, node["arguments"])):
+        raise ExpressionError(f"strftime takes a constant format of at most {_MOST_FORMAT_BYTES} bytes")
     if name in TAKE_PATHS and len(node["arguments"]) > 1:
         # Wildcards can match each level of a document, and so make far more than the document.
         path = node["arguments"][1]["expression"].get("literal", {}).get("text")
         if path is None or "*" in path or ".." in path:
             raise ExpressionError(f"{name} takes a constant path without wildcards")
+
+
+def _is_short_text(argument: dict[str, Any]) -> bool:
+    literal = argument["expression"].get("literal", {})
+    return literal.get("kind") == "STRING" and len(literal["text"].encode()) <= _MOST_FORMAT_BYTES

@@ -25,6 +25,7 @@ from magicbyte.jobs.retention import excuse_what_a_broker_deleted
 from magicbyte.jobs.workspace import COMPLETE, UNFINISHED, is_unfinished
 from magicbyte.listing import unread_segments
 from magicbyte.model import DirectoryState, PartitionListing, Survey
+from magicbyte.storage.backend import ODD_KEY
 from magicbyte.storage.mounts import listed_once, mount
 from magicbyte.storage.paths import absolute, is_stored, is_url, local_path
 
@@ -177,7 +178,14 @@ def _find_stored(source: str, found: _Found) -> None:
     waiting = [source]
     while waiting:
         directory = waiting.pop()
-        entries = _core.list_directory(directory)
+        try:
+            entries = _core.list_directory(directory)
+        except OSError as error:
+            # Other failures of a store end the job: nobody knows what it would have listed.
+            if directory == source or ODD_KEY not in str(error):
+                raise
+            found.directories[directory] = str(error)
+            continue
         names = [name for name, _ in entries]
         if is_url(directory) and UNFINISHED in names and not COMPLETE.intersection(names):
             _warn_unfinished(directory)  # under their final names

@@ -19,6 +19,7 @@ from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.lake.sums import DIGEST_FIELD, RecordSums, with_digest
 from magicbyte.jobs.selecting import ChunkSelection, decoded_columns
 from magicbyte.model import Chunk, PartitionPlan, Problem
+from magicbyte.typed_stream import typed_pieces
 
 if TYPE_CHECKING:
     from magicbyte.expressions.record_filter import RecordFilter
@@ -156,24 +157,27 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
         if options.columns and (batch := pa.record_batch(records)).num_rows:
             if selection:
                 batch = selection.select(batch)
-            digests = RecordSums()
-            if options.digests and batch.num_rows:
-                digests.add_rows(batch)
-            for typed in options.typed:
-                batch, unframed = typed.replace(batch)
-                invalid = batch.num_rows - batch.column(INVALID_COLUMNS[typed.column]).null_count
-                sums.update({f"invalid_{typed.column}s": invalid, f"unframed_{typed.column}s": unframed})
-            if options.fails_on_unknown_schema:
-                _refuse_unknown_schema(chunk, batch, options)
-            if fails_fast(options.mode):
-                _refuse_invalid(chunk, batch, options)
-            if digests and options.typed:
-                batch = with_digest(batch, digests)
-            if mark is not None:
-                above = pc.sum(pc.greater_equal(batch.column("offset"), mark)).as_py()
-                sums.update({ROWS_ABOVE: above or 0})
-            if batch.num_rows:
-                yield Rows("records", batch, digests)
+            start = 0
+            for piece, unframed in typed_pieces(batch, options.typed):
+                digests = RecordSums()
+                if options.digests and piece.num_rows:
+                    digests.add_rows(batch.slice(start, piece.num_rows))
+                start += piece.num_rows
+                for typed, without_schema in zip(options.typed, unframed, strict=True):
+                    invalid = piece.num_rows - piece.column(INVALID_COLUMNS[typed.column]).null_count
+                    column = typed.column
+                    sums.update({f"invalid_{column}s": invalid, f"unframed_{column}s": without_schema})
+                if options.fails_on_unknown_schema:
+                    _refuse_unknown_schema(chunk, piece, options)
+                if fails_fast(options.mode):
+                    _refuse_invalid(chunk, piece, options)
+                if digests and options.typed:
+                    piece = with_digest(piece, digests)
+                if mark is not None:
+                    above = pc.sum(pc.greater_equal(piece.column("offset"), mark)).as_py()
+                    sums.update({ROWS_ABOVE: above or 0})
+                if piece.num_rows:
+                    yield Rows("records", piece, digests)
         yield from other_tables()
     yield from other_tables()
     result = selection.account(decoder.result()) if selection else decoder.result()

@@ -10,7 +10,7 @@ r"""Keys and values that name their schemas, as typed Arrow columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "MAX_DECODED_BYTES",
     "SCHEMA_TYPES",
     "TYPED_COLUMNS",
     "ColumnDecoder",
@@ -50,6 +51,12 @@ TYPED_COLUMNS = {
     "value": ("_schema_id", "_error", "invalidValue"),
 }
 """The columns that come with a typed column: the id, why a row could not be decoded, and its bytes."""
+
+
+MAX_DECODED_BYTES = 512 << 20
+"""Bytes of columns that `decode` makes of values by default."""
+_MAX_ROWS = 1 << 16
+"""Rows that are looked at before the first of them are decoded."""
 
 
 class InvalidSchemaError(Error):
@@ -158,21 +165,51 @@ class ColumnDecoder:
 
         return pa.schema(self._core.schema)
 
-    def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def decode(self, batch: pa.RecordBatch, *, max_bytes: int = MAX_DECODED_BYTES) -> pa.RecordBatch:
         """Decodes a batch, which has the column and maybe `headers`; its other columns are ignored.
 
-        Raises RegistryError if a live registry does not answer, Error if the column is not binary.
-        """
-        return self._decode(batch)[0]
+        Args:
+            batch: the rows.
+            max_bytes: the limit for the columns: a few bytes may be a row of any width.
 
-    def _decode(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
+        Raises:
+            RegistryError: if a live registry does not answer.
+            Error: if the column is not binary.
+            ValueError: if the columns would have more than `max_bytes`; `replace` makes several batches.
+
+        """
         import pyarrow as pa
 
-        while isinstance(decoded := self._core.decode(batch), list):
-            for name in decoded:
-                self._add(name)
-        rows, unframed = decoded
-        return pa.record_batch(rows), unframed
+        pieces, size = [], 0
+        for piece, _ in self._pieces(batch):
+            pieces.append(piece)
+            size += piece.nbytes
+            if size > max_bytes:
+                raise ValueError(
+                    f"the columns of {batch.num_rows} rows take more than max_bytes={max_bytes}: decode"
+                    " fewer rows at once"
+                )
+        if not pieces:
+            return pa.RecordBatch.from_pylist([], self.schema)
+        return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
+
+    def _pieces(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """The rows of a batch, decoded: as many at a time as have room in memory.
+
+        With each, how many of its rows name no schema.
+        """
+        import pyarrow as pa
+
+        start = 0
+        while start < batch.num_rows:
+            rest = batch.slice(start, _MAX_ROWS)
+            while isinstance(decoded := self._core.decode(rest), list):
+                for name in decoded:
+                    self._add(name)
+            rows, unframed = decoded
+            piece = pa.record_batch(rows)
+            start += piece.num_rows
+            yield piece, unframed
 
     def _add(self, name: int | bytes) -> None:
         try:
@@ -186,21 +223,25 @@ class ColumnDecoder:
             self.unknown.add(str(error))
             self._core.refuse(name, str(error))
 
-    def replace(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
+    def replace(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, int]]:
         """The batch with the typed column in place of the binary one, and the other columns at its end.
 
-        Also returns how many of its rows name no schema. Raises as `decode`.
+        It comes in pieces: one is cut where its typed column has 64 MiB. With each comes the number of its
+        rows that name no schema. Raises RegistryError and Error as `decode`.
         """
-        decoded, unframed = self._decode(batch)
-        name, *others = decoded.schema.names
-        at = batch.schema.get_field_index(name)
-        batch = batch.set_column(at, decoded.schema.field(name), decoded.column(name))
-        for other in others:
-            batch = batch.append_column(decoded.schema.field(other), decoded.column(other))
-        return batch, unframed
+        start = 0
+        for decoded, unframed in self._pieces(batch):
+            name, *others = decoded.schema.names
+            piece = batch.slice(start, decoded.num_rows)
+            start += decoded.num_rows
+            at = batch.schema.get_field_index(name)
+            piece = piece.set_column(at, decoded.schema.field(name), decoded.column(name))
+            for other in others:
+                piece = piece.append_column(decoded.schema.field(other), decoded.column(other))
+            yield piece, unframed
 
     def replaced(self, schema: pa.Schema) -> pa.Schema:
-        """The schema of what `replace` returns for a batch of this schema."""
+        """The schema of the batches that `replace` makes of one with this schema."""
         name, *others = self.schema.names
         schema = schema.set(schema.get_field_index(name), self.schema.field(name))
         for other in others:
@@ -245,6 +286,7 @@ def decode(
     as_text: bool = False,
     id_bytes: Literal[4, 8] = 4,
     validate: bool = False,
+    max_bytes: int = MAX_DECODED_BYTES,
 ) -> pa.StructArray:
     """Decodes keys or values to typed columns.
 
@@ -261,6 +303,7 @@ def decode(
         id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
         validate: of JSON, whether a value that its own schema does not allow is an error; see
             `ColumnDecoder`.
+        max_bytes: the limit for the columns.
 
     Returns:
         One struct a value, with the fields `value` (null if it cannot be decoded), `_schema_id` (null without
@@ -271,7 +314,8 @@ def decode(
         InvalidSchemaError: if the reader's schema cannot be used.
         RegistryError: if a live registry does not answer.
         Error: if the values are not binary.
-        ValueError: if a column would be larger than 2 GiB, or `validate` is set for another format than JSON.
+        ValueError: if the columns would have more than `max_bytes`, or `validate` is set for another format
+            than JSON.
 
     """
     import pyarrow as pa
@@ -292,7 +336,7 @@ def decode(
                 messages = _messages(batch, known, name, reader_schema, id_bytes)
     reader = None if as_text else reader_schema
     decoder = ColumnDecoder(known, reader, format, messages=messages, id_bytes=id_bytes, validate=validate)
-    return decoder.decode(batch).to_struct_array()
+    return decoder.decode(batch, max_bytes=max_bytes).to_struct_array()
 
 
 def decoder_of(batch: pa.RecordBatch, registry: Registry) -> tuple[SchemaFormat, ColumnDecoder]:

@@ -85,6 +85,12 @@ class HttpSettings:
     """How often a call is tried again after an error that may pass: no connection, or status 429 or 5xx."""
     max_answer_bytes: int = 64 << 20
     """The limit for one answer."""
+    max_requests: int = 1_000_000
+    """How many requests one registry object makes, with their retries; the next is an error."""
+    max_absent: int = 1000
+    """How many ids that the registry does not have are asked for within `absent_seconds`."""
+    absent_seconds: float = 300
+    """Seconds until such an id is asked for again."""
 
     def __post_init__(self) -> None:
         if self.user_info is not None and self.token is not None:
@@ -96,6 +102,8 @@ class HttpSettings:
             raise RegistryError("bearer authentication: the token has characters that no header may have")
         if not self.timeout > 0 or self.retries < 0 or self.max_answer_bytes <= 0:
             raise RegistryError("expected timeout and max_answer_bytes above 0, and retries of at least 0")
+        if self.max_requests <= 0 or self.max_absent <= 0 or not self.absent_seconds >= 0:
+            raise RegistryError("expected max_requests and max_absent above 0, absent_seconds of at least 0")
 
 
 def read_settings(path: str) -> HttpSettings:
@@ -156,6 +164,7 @@ class HttpClient:
         self.url = _bare(url)
         """The address without credentials."""
         self._settings = settings
+        self._requests = 0
         self._httpx = httpx
         self._headers = {"Accept": _ACCEPT, "Accept-Encoding": "identity", "User-Agent": "magicbyte"}
         self._auth: Any = None
@@ -226,6 +235,9 @@ class HttpClient:
     ) -> _Answer:
         """One answer, after redirects within the registry."""
         for _ in range(_MAX_REDIRECTS + 1):
+            self._requests += 1
+            if self._requests > self._settings.max_requests:
+                raise RegistryError(f"{method} {url}: more than {self._settings.max_requests} requests")
             try:
                 call = partial(self._send, self._client, method, url, query, content, deadline)
                 answer = _bounded(call, deadline)

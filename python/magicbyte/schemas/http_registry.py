@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from magicbyte.errors import InvalidRecordError
+from magicbyte.schemas.absent_schemas import AbsentSchemas
 from magicbyte.schemas.compatibility.check import (
     CHECKED_TYPES,
     IncompatibleSchemaError,
@@ -45,7 +46,9 @@ class HttpRegistry(Registry):
     """A registry at an address; needs httpx (`pip install 'magicbyte[registry]'`).
 
     What an id, a GUID or a version means never changes, so it is asked for once. What is the latest, which
-    versions are deleted, and all settings are asked for at every call.
+    versions are deleted, and all settings are asked for at every call. An id or a GUID that the registry does
+    not have is asked for again after `settings.absent_seconds`, and only `settings.max_absent` of them are
+    asked for in that time.
 
     Every method raises RegistryError if there is no answer in time, or none that a registry gives.
     """
@@ -63,6 +66,7 @@ class HttpRegistry(Registry):
         self._schemas: dict[tuple[str, int], Schema] = {}
         self._guids: dict[str, Schema] = {}
         self._versions: dict[tuple[str, int], SubjectVersion] = {}
+        self._absent = AbsentSchemas(settings.max_absent, settings.absent_seconds)
 
     def __repr__(self) -> str:
         return f"HttpRegistry({self.url!r})"
@@ -81,23 +85,31 @@ class HttpRegistry(Registry):
             return known
         query = None if context == DEFAULT_CONTEXT else {"subject": qualified("", context)}
         place = "" if query is None else f" in the context {context}"
-        document = self._found(
-            f"no schema has the id {schema_id}{place}", "schemas", "ids", str(schema_id), query=query
-        )
+        missing, key = f"no schema has the id {schema_id}{place}", (context, schema_id)
+        self._absent.check(key, missing)
+        try:
+            document = self._found(missing, "schemas", "ids", str(schema_id), query=query)
+        except SchemaNotFoundError:
+            self._absent.add(key)
+            raise
         return self._remember(context, schema_id, self._schema(document, f"id {schema_id}"))
 
     def by_guid(self, guid: str) -> Schema:  # noqa: D102 (as in Registry)
         guid = guid.lower()
         if (known := self._guids.get(guid)) is not None:
             return known
+        missing = f"no schema has the GUID {guid}"
+        self._absent.check(guid, missing)
         try:
-            document = self._found(f"no schema has the GUID {guid}", "schemas", "guids", guid)
+            document = self._found(missing, "schemas", "guids", guid)
+        except SchemaNotFoundError:
+            self._absent.add(guid)
+            raise
         except RegistryError as error:
             if error.status != 404:
                 raise
-            raise SchemaNotFoundError(
-                f"no schema has the GUID {guid}, or the registry knows no GUIDs: {error}"
-            ) from None
+            self._absent.add(guid)
+            raise SchemaNotFoundError(f"{missing}, or the registry knows no GUIDs: {error}") from None
         schema = self._schema({"guid": guid, **document}, f"GUID {guid}")
         if schema.guid != guid:
             raise RegistryError(f"{self.url}: the answer for the GUID {guid} has the GUID {schema.guid}")

@@ -40,6 +40,8 @@ LATEST = -1
 _DEFAULT_COMPATIBILITY = "BACKWARD"
 _DEFAULT_MODE = "READWRITE"
 _SHOWN = 200
+_MAX_USED = 10_000
+"""Schemas that one schema may use, directly or not: each may take a request."""
 
 
 class SchemaNotFoundError(Error):
@@ -153,7 +155,8 @@ class Registry(ABC):
         `context` is that of the schema, where subjects without a context are looked up.
 
         Raises:
-            SchemaReferenceError: if a schema leads to itself, or a reference to nothing.
+            SchemaReferenceError: if a schema leads to itself, a reference to nothing, or it uses more than
+                10,000 schemas.
 
         """
         found: dict[tuple[str, str, int], tuple[str, Schema]] = {}
@@ -175,6 +178,8 @@ class Registry(ABC):
             used = (reference.name, subject, reference.version)
             if used in found:
                 continue
+            if len(found) + len(open_) >= _MAX_USED:
+                raise SchemaReferenceError(f"a schema uses more than {_MAX_USED} others")
             if used in open_:
                 path = " -> ".join(name for name, _, _ in [*open_, used])
                 raise SchemaReferenceError(f"the references of a schema lead to itself: {shown(path)}")

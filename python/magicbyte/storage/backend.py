@@ -5,15 +5,23 @@ from __future__ import annotations
 import errno
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
+from urllib.parse import quote
 
 __all__ = [
+    "ODD_KEY",
     "Backend",
     "Entry",
     "MissingPackageError",
     "TransientError",
     "WritableBackend",
     "changed_error",
+    "ignored_entry",
+    "is_odd",
 ]
+
+
+ODD_KEY = "a key is not a path, so that nothing beside it can be listed"
+"""In the error of a directory, of which the library that lists it gives nothing then."""
 
 
 class Entry(NamedTuple):
@@ -84,6 +92,16 @@ class WritableBackend(Backend, Protocol):
 
     def delete(self, directory: str, names: Sequence[str]) -> None:
         """Removes files below a directory, with the directories that become empty; absent ones are fine."""
+
+
+def is_odd(name: str) -> bool:
+    """Whether a name cannot be part of a path: it is empty, `.` or `..`, or has a control character."""
+    return name in ("", ".", "..") or any(ord(letter) < 0x20 or ord(letter) == 0x7F for letter in name)
+
+
+def ignored_entry(name: str) -> Entry:
+    """The entry of a file or directory with an odd name: a file whose name, escaped, is none of a log's."""
+    return Entry(quote(name, safe="").replace(".", "%2E") or "%", False)
 
 
 def changed_error(path: str) -> OSError:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,7 +17,7 @@ import obstore
 from obstore import exceptions
 from obstore.store import from_url
 
-from magicbyte.storage.backend import Entry, TransientError, changed_error
+from magicbyte.storage.backend import ODD_KEY, Entry, TransientError, changed_error
 from magicbyte.storage.options import StorageOptions
 
 if TYPE_CHECKING:
@@ -49,6 +51,15 @@ _CLIENT = {
     "user_agent",
 }
 _RETRY = {"max_retries", "retry_timeout"}
+_MAX_OBJECTS = "max_objects"
+"""The storage option for the most objects that a listing may have."""
+_DEFAULT_MAX_OBJECTS = 500_000
+_OURS = _CLIENT | _RETRY | {_MAX_OBJECTS}
+_LISTING_SECONDS = 60
+"""How long the listing of one directory may take."""
+_INVALID_PATH = "object with invalid path"
+"""In obstore's message for a listing that has a key that is not a path."""
+_REMEDY = "remove the object, or give a directory further down"
 _PAGE = 1000
 _PART_BYTES = 8 << 20
 _PARTS = 3
@@ -61,7 +72,8 @@ class ObjectStore:
     def __init__(self, url: str, options: StorageOptions) -> None:
         self._url = url
         self._options = options
-        config: Any = {name: value for name, value in options.items() if name not in _CLIENT | _RETRY}
+        config: Any = {name: value for name, value in options.items() if name not in _OURS}
+        self._max_objects = int(options.get(_MAX_OBJECTS, _DEFAULT_MAX_OBJECTS))
         with as_os_errors(url):
             self._store: Any = from_url(
                 url,
@@ -71,18 +83,39 @@ class ObjectStore:
             )
 
     def tree(self, directory: str) -> dict[str, list[Entry]] | None:
-        """See `Backend.tree`: one request for a thousand objects."""
+        """See `Backend.tree`: one request for a thousand objects.
+
+        None if a key is not a path: then only the directory that has it cannot be listed.
+        """
         found: dict[str, dict[str, Entry]] = defaultdict(dict)
+        try:
+            for one in self._objects(directory):
+                _add(found, directory, one)
+        except OSError as error:
+            if ODD_KEY not in str(error.strerror):
+                raise
+            return None
+        return {path: list(entries.values()) for path, entries in found.items()}
+
+    def _objects(self, directory: str) -> Iterator[ObjectMeta]:
+        """All objects below a directory. A store may name one page after another without end."""
+        count = 0
         with as_os_errors(directory):
             for page in obstore.list(self._store, directory or None, chunk_size=_PAGE):
-                for one in page:
-                    _add(found, directory, one)
-        return {path: list(entries.values()) for path, entries in found.items()}
+                count += len(page)
+                if count > self._max_objects:
+                    why = (
+                        f"more than {self._max_objects} objects are below it: give a directory further down,"
+                        f" or the storage option {_MAX_OBJECTS}"
+                    )
+                    raise OSError(errno.EFBIG, why, directory)
+                yield from page
 
     def list(self, directory: str) -> list[Entry]:
         """See `Backend.list`."""
-        with as_os_errors(directory):
-            result = obstore.list_with_delimiter(self._store, directory or None)
+        # In a thread of its own, since the caller's may run an event loop.
+        with as_os_errors(directory), ThreadPoolExecutor(1) as pool:
+            result = pool.submit(asyncio.run, self._list_with_delimiter(directory)).result()
         files = {entry.name: entry for entry in map(entry_of, result["objects"])}
         for path in result["common_prefixes"]:
             name = path.rpartition("/")[2]
@@ -91,13 +124,26 @@ class ObjectStore:
             raise FileNotFoundError(errno.ENOENT, "there is nothing below it", directory)
         return list(files.values())
 
+    async def _list_with_delimiter(self, directory: str) -> Any:
+        listing = obstore.list_with_delimiter_async(self._store, directory or None)
+        try:
+            return await asyncio.wait_for(listing, _LISTING_SECONDS)
+        except TimeoutError:
+            why = f"its listing has no end within {_LISTING_SECONDS} s"
+            raise OSError(errno.ETIMEDOUT, why, directory) from None
+
     def examine(self, path: str) -> Entry:
         """See `Backend.examine`: a directory is what objects are below."""
         try:
             with as_os_errors(path):
                 return entry_of(obstore.head(self._store, path))
         except FileNotFoundError:
-            self.list(path)
+            try:
+                if next(self._objects(path), None) is None:
+                    raise FileNotFoundError(errno.ENOENT, "there is nothing below it", path) from None
+            except OSError as error:
+                if ODD_KEY not in str(error.strerror):
+                    raise
             return Entry(path.rpartition("/")[2], True)
 
     def read(self, path: str, limit: int) -> bytes:
@@ -114,7 +160,7 @@ class ObjectStore:
 
         scheme, _, bucket = self._url.partition("://")
         protocol: Any = {"s3a": "s3", "azure": "az", "adl": "az"}.get(scheme.lower(), scheme.lower())
-        options: Any = {name: value for name, value in self._options.items() if name not in _CLIENT | _RETRY}
+        options: Any = {name: value for name, value in self._options.items() if name not in _OURS}
         system = FsspecStore(
             protocol,
             **options,
@@ -173,9 +219,7 @@ class ObjectStore:
     def files(self, directory: str) -> dict[str, int]:
         """See `WritableBackend.files`: one request for a thousand objects."""
         top = f"{directory}/" if directory else ""
-        with as_os_errors(directory):
-            pages = obstore.list(self._store, directory or None, chunk_size=_PAGE)
-            return {one["path"].removeprefix(top): one["size"] for page in pages for one in page}
+        return {one["path"].removeprefix(top): one["size"] for one in self._objects(directory)}
 
     def delete(self, directory: str, names: Sequence[str]) -> None:
         """See `WritableBackend.delete`."""
@@ -272,6 +316,9 @@ def as_os_errors(path: str) -> Iterator[None]:
         if not isinstance(error, exceptions.BaseError) and getattr(error, "errno", 0) is not None:
             raise
         why = _what_happened(error)
+        if _INVALID_PATH in why:
+            key = why.partition('"')[2].rpartition('" ')[0] or why
+            why = f"{ODD_KEY}: {key}; {_REMEDY}"
         if isinstance(error, exceptions.UnknownConfigurationKeyError):
             raise ValueError(f"storage option: {why}") from None
         if isinstance(error, exceptions.NotFoundError | FileNotFoundError):

@@ -22,6 +22,10 @@ _FETCHES = 32
 """How many ranges of one store are read at a time."""
 _ATTEMPTS = 5
 _FIRST_WAIT_SECONDS = 0.1
+_MAX_DIRECTORIES = 100_000
+"""How many directories are listed one by one, each by a request, before a job begins."""
+_MAX_WITHOUT_FILES = 100
+"""How many of them in a row may have no file: a server can make up directories without end."""
 
 
 class RemoteStore:
@@ -35,6 +39,8 @@ class RemoteStore:
         self._listed: dict[str, list[Entry]] | None = None
         self._users = 0
         """Of `_listed`."""
+        self._requested = self._without_files = 0
+        """Directories that were listed one by one within `listed_once`, and the last ones without files."""
         self._backend = self._cleaned(prefix, lambda: backend_of(prefix, options))
 
     def list(self, directory: str) -> list[Entry]:
@@ -43,9 +49,17 @@ class RemoteStore:
         listed = self._listed
         if listed is not None and key in listed:
             return listed[key]
+        if listed is not None and self._requested >= _MAX_DIRECTORIES:
+            raise OSError(errno.ELOOP, f"more than {_MAX_DIRECTORIES} directories", directory)
+        if listed is not None and self._without_files >= _MAX_WITHOUT_FILES:
+            why = f"{_MAX_WITHOUT_FILES} directories in a row have no file: give one further down"
+            raise OSError(errno.ELOOP, why, directory)
         entries = self._repeated(directory, lambda: self._backend.list(key))
         if listed is not None:
             listed[key] = entries
+            self._requested += 1
+            has_files = any(not one.is_directory for one in entries)
+            self._without_files = 0 if has_files else self._without_files + 1
         return entries
 
     def examine(self, path: str) -> Entry:
@@ -81,7 +95,9 @@ class RemoteStore:
         """Within the block, no directory is listed twice; those at and below `directory` are listed first."""
         with self._lock:
             self._users += 1
-            self._listed = {} if self._listed is None else self._listed
+            if self._listed is None:
+                self._listed = {}
+                self._requested = self._without_files = 0
         try:
             key = self._key(directory.rstrip("/"))
             tree = self._repeated(directory, lambda: self._backend.tree(key))

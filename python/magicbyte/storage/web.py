@@ -10,7 +10,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 import obstore
 from obstore.store import HTTPStore
 
-from magicbyte.storage.backend import Entry
+from magicbyte.storage.backend import Entry, ignored_entry, is_odd
 from magicbyte.storage.objects import (
     as_os_errors,
     client_options,
@@ -24,6 +24,8 @@ from magicbyte.storage.options import StorageOptions
 __all__ = ["WebServer"]
 
 _MAX_PAGE = 64 << 20
+_MAX_LINKS = 50_000
+"""Links of a page: each may take a request."""
 _NO_RANGES = "the server does not answer with ranges of files (it ignores the header Range)"
 
 
@@ -50,9 +52,11 @@ class WebServer:
         page = _Links(f"{self._url}/{directory}".rstrip("/") + "/")
         below = f"{directory}/" if directory else ""
         page.feed(read_object(self._store, below, _MAX_PAGE).decode("utf-8", "replace"))
-        directories = [Entry(name.rstrip("/"), True) for name in page.names if name.endswith("/")]
-        files = [self._head(below + name) for name in page.names if not name.endswith("/")]
-        return directories + files
+        odd = [ignored_entry(name) for name in page.names if is_odd(name.rstrip("/"))]
+        names = [name for name in page.names if not is_odd(name.rstrip("/"))]
+        directories = [Entry(name.rstrip("/"), True) for name in names if name.endswith("/")]
+        files = [self._head(below + name) for name in names if not name.endswith("/")]
+        return directories + files + odd
 
     def examine(self, path: str) -> Entry:
         """See `Backend.examine`: a page of links is a directory. The response is not read further."""
@@ -90,21 +94,22 @@ class _Links(HTMLParser):
     def __init__(self, url: str) -> None:
         super().__init__()
         self._url = url
-        self.names: list[str] = []
+        parts = urlsplit(url)
+        self._host, self._top = parts.netloc, unquote(parts.path)
+        self._links = 0
+        self.names: dict[str, None] = {}
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         href = dict(attrs).get("href") if tag == "a" else None
         if not href:
             return
+        self._links += 1
+        if self._links > _MAX_LINKS:
+            raise OSError(errno.EFBIG, f"its page has more than {_MAX_LINKS} links", self._url)
         target = urlsplit(urljoin(self._url, href))
-        if target.query or target.netloc != urlsplit(self._url).netloc:
+        if target.query or target.netloc != self._host:
             return
-        path, top = unquote(target.path), unquote(urlsplit(self._url).path)
-        name = path.removeprefix(top)
-        if (
-            path.startswith(top)
-            and name.strip("/")
-            and "/" not in name.rstrip("/")
-            and name not in self.names
-        ):
-            self.names.append(name)
+        path = unquote(target.path)
+        name = path.removeprefix(self._top)
+        if path.startswith(self._top) and name.strip("/") and "/" not in name.rstrip("/"):
+            self.names[name] = None

@@ -31,6 +31,20 @@ pub(super) fn are_text(types: &Types) -> bool {
 
 const MAX_DIGITS: u32 = DECIMAL256_MAX_PRECISION as u32;
 
+/// The types of a schema whose values become columns. To Spark, a union of an int and a long, or of a float and a double, is
+/// one column of numbers, whatever its branches mean.
+pub(super) fn with_plain_numbers(mut types: Types) -> Types {
+    for id in 0..types.len() {
+        let Kind::Union(branches) = &types.get(id).kind else { continue };
+        if matches!(Members::of(&types, branches), Members::Longs | Members::Doubles) {
+            for branch in branches.clone() {
+                types.get_mut(branch).logical = Logical::None;
+            }
+        }
+    }
+    types
+}
+
 /// The type of a column with such values. Everything in it is nullable, as in a permissive `from_avro`: a row that
 /// cannot be decoded is null.
 pub(super) fn data_type(types: &Types, id: TypeId) -> DataType {

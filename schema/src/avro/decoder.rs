@@ -6,19 +6,21 @@ use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
 use arrow_array::{Array, ArrayRef, new_null_array};
+use arrow_avro::reader::Decoder;
 use arrow_schema::{ArrowError, DataType};
 use arrow_select::interleave::interleave;
 
-use super::columns::{are_text, data_type};
+use super::columns::{are_text, data_type, with_plain_numbers};
 use super::plan::Stop;
 use super::target::{Absent, Target};
 use super::types::Types;
 use super::walk;
 use super::writer::{Piece, Reader, Writer};
-use crate::columns::Column;
+use crate::budget::Budget;
+use crate::columns::{Column, row_size};
 use crate::decoded::{Decoded, RowError};
 use crate::error::{Result, SchemaError};
-use crate::failure::{Attempt, Failure};
+use crate::failure::Attempt;
 use crate::payload::Payload;
 
 /// Decodes Avro payloads to one column, whatever schema each was written with.
@@ -45,6 +47,8 @@ pub struct AvroDecoder {
     target: Target,
     data_type: DataType,
     writers: HashMap<u32, Writer, BuildHasherDefault<Itself>>,
+    /// arrow-avro's decoder for the writer with this key, the last one that needed it: each takes a thousand rows of memory.
+    kept: Option<(u32, Decoder)>,
 }
 
 impl AvroDecoder {
@@ -54,21 +58,23 @@ impl AvroDecoder {
     /// # Errors
     /// If it is not an Avro schema.
     pub fn new(reader: &str, references: &[&str]) -> Result<Self> {
-        let types = Types::parse(reader, references)?;
+        let types = with_plain_numbers(Types::parse(reader, references)?);
         if are_text(&types) {
             return Ok(Self::text());
         }
         let data_type = data_type(&types, types.root);
         let target = Target::new(&data_type);
         let reader = Some(Reader::new(types, target.is_some()));
-        Ok(Self { reader, target: target.unwrap_or(NULLS), data_type, writers: HashMap::default() })
+        let target = target.unwrap_or(NULLS);
+        Ok(Self { reader, target, data_type, writers: HashMap::default(), kept: None })
     }
 
     /// A decoder to text: each value as JSON, by the schema that it was written with. Bytes are as in Avro's JSON (a
     /// character U+0000 to U+00FF each), decimals are text, dates and timestamps as in ISO 8601, a union is the value in it.
     #[must_use]
     pub fn text() -> Self {
-        Self { reader: None, target: NULLS, data_type: DataType::Utf8, writers: HashMap::default() }
+        let (data_type, writers) = (DataType::Utf8, HashMap::default());
+        Self { reader: None, target: NULLS, data_type, writers, kept: None }
     }
 
     /// Leaves all payloads to arrow-avro; whether there was a plan.
@@ -93,11 +99,12 @@ impl AvroDecoder {
             Some(reader) => Writer::new(types, reader)?,
             None => Writer::of_text(types),
         };
+        self.kept = None;
         self.writers.insert(key, writer);
         Ok(())
     }
 
-    /// Decodes payloads; the values are in their order. Nothing is allocated from a count in a payload.
+    /// Decodes payloads, or the first of them; see [`Decoded`]. Nothing is allocated from a count in a payload.
     ///
     /// # Errors
     /// If the column would have more bytes than Arrow's offsets can count: try fewer payloads. What is wrong with a
@@ -108,17 +115,21 @@ impl AvroDecoder {
         }
         let Some(reader) = &self.reader else { return self.decode_text(payloads) };
         let mut errors = Vec::new();
-        let others = read_by_plans(&self.writers, payloads, &mut self.target, &mut errors)
-            .inspect_err(|_| self.target.truncate(0))
-            .map_err(|failure| SchemaError::new(failure.text()))?;
+        let mut budget = Budget::new(row_size(&self.data_type));
+        let (rows, others) =
+            read_by_plans(&self.writers, payloads, &mut self.target, &mut budget, &mut errors)
+                .inspect_err(|_| self.target.truncate(0))
+                .map_err(|failure| SchemaError::new(failure.text()))?;
         let mut read = self.target.finish();
         if read.data_type() != &self.data_type {
-            read = new_null_array(&self.data_type, payloads.len());
+            read = new_null_array(&self.data_type, rows);
         }
         let mut pieces = Vec::new();
         for (key, rows) in groups(payloads, others) {
-            if let Some(writer) = self.writers.get_mut(&key) {
-                writer.decode(reader, payloads, rows, &mut pieces, &mut errors);
+            if let Some(writer) = self.writers.get(&key) {
+                let mut decoder = self.kept.take_if(|kept| kept.0 == key).map(|kept| kept.1);
+                writer.decode(reader, payloads, rows, &mut decoder, &mut pieces, &mut errors);
+                self.kept = decoder.map(|decoder| (key, decoder));
             }
         }
         errors.sort_unstable_by_key(|error| error.row);
@@ -130,7 +141,11 @@ impl AvroDecoder {
     fn decode_text(&self, payloads: &[Payload<'_>]) -> Result<Decoded> {
         let mut errors = Vec::new();
         let mut values = StringBuilder::new();
+        let mut budget = Budget::new(row_size(&self.data_type));
         for (row, payload) in payloads.iter().enumerate() {
+            if !budget.begin(payload.size()) {
+                break;
+            }
             let Some(bytes) = payload.bytes else {
                 values.append_null();
                 continue;
@@ -140,7 +155,7 @@ impl AvroDecoder {
                 errors.push(unknown_writer(row, payload.writer));
                 continue;
             };
-            match walk::text(&writer.types, bytes) {
+            match walk::text(&writer.types, bytes, &mut budget) {
                 Ok(text) if values.values_slice().len() + text.len() > i32::MAX as usize => {
                     return Err(SchemaError::new("the column would have more than 2 GiB of text"));
                 }
@@ -162,17 +177,22 @@ fn unknown_writer(row: usize, key: u32) -> RowError {
 /// Nothing is read into it.
 const NULLS: Target = Target::Null(Absent::NONE);
 
-/// Reads the payloads whose writers have plans. Returns the rows of those that arrow-avro reads; they are null here.
+/// Reads the payloads whose writers have plans, as many as the budget has room for. Returns how many payloads these are, and
+/// the rows of those that arrow-avro reads; they are null here.
 fn read_by_plans(
     writers: &HashMap<u32, Writer, BuildHasherDefault<Itself>>,
     payloads: &[Payload<'_>],
     to: &mut Target,
+    budget: &mut Budget,
     errors: &mut Vec<RowError>,
-) -> Attempt<Vec<u32>> {
+) -> Attempt<(usize, Vec<u32>)> {
     let mut others = Vec::new();
     // Mostly, the next payload is of the same writer.
     let mut last = None;
     for (row, payload) in payloads.iter().enumerate() {
+        if !budget.begin(payload.size()) {
+            return Ok((row, others));
+        }
         let Some(bytes) = payload.bytes else {
             to.close_row()?;
             continue;
@@ -187,21 +207,25 @@ fn read_by_plans(
             continue;
         };
         let Some(plan) = &writer.plan else {
-            others.push(row as u32);
+            match writer.check(row, bytes, budget) {
+                Ok(()) => others.push(row as u32),
+                Err(error) => errors.push(error),
+            }
             to.close_row()?;
             continue;
         };
-        match plan.read_payload(&writer.types, bytes, to) {
-            Ok(()) => {}
-            Err(Stop::Full) => return Err(Failure::full()),
-            Err(Stop::Invalid) => {
-                errors.push(writer.fault(row, bytes));
-                to.truncate(row);
-                to.close_row()?;
+        errors.push(match plan.read_payload(&writer.types, bytes, to, budget) {
+            Ok(()) => continue,
+            Err(Stop::Failed(failure)) if failure.is_full() => return Err(failure),
+            Err(Stop::Failed(failure)) => {
+                RowError { row, position: failure.position(), reason: failure.text() }
             }
-        }
+            Err(Stop::Invalid) => writer.fault(row, bytes, budget),
+        });
+        to.truncate(row);
+        to.close_row()?;
     }
-    Ok(others)
+    Ok((payloads.len(), others))
 }
 
 /// These rows by their writers, in order of their first rows.

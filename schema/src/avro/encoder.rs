@@ -12,7 +12,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Fields};
 
-use super::columns::{Members, are_text, data_type};
+use super::columns::{Members, are_text, data_type, with_plain_numbers};
 use super::types::{Kind, Logical, Type, TypeId, Types};
 use crate::encoding::{fitted, payloads};
 use crate::error::{Result, SchemaError};
@@ -44,7 +44,7 @@ impl AvroEncoder {
     /// If it is not an Avro schema, or its values have no Arrow type: a type contains itself, or a decimal has more than
     /// 76 digits.
     pub fn new(schema: &str, references: &[&str]) -> Result<Self> {
-        let types = Types::parse(schema, references)?;
+        let types = with_plain_numbers(Types::parse(schema, references)?);
         if are_text(&types) {
             return Err(SchemaError::new(
                 "values of the schema have no Arrow type: a type contains itself, or a decimal has more than 76 digits",

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod agreement;
 mod columns;
+mod costs;
 mod decoder;
 mod encoder;
 mod plan;

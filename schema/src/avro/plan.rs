@@ -6,11 +6,12 @@
 
 use serde_json::Value;
 
-use super::columns::Members;
+use super::columns::{Members, data_type};
 use super::target::Target;
 use super::types::{Field, Kind, Logical, TypeId, Types};
 use super::walk::{self, MAX_EMPTY_ITEMS};
-use crate::columns::Column;
+use crate::budget::Budget;
+use crate::columns::{Column, row_size};
 use crate::failure::Failure;
 use crate::varint;
 
@@ -33,13 +34,20 @@ pub(super) enum Plan {
         null: i64,
         value: Box<Plan>,
     },
-    Array(Box<Plan>),
-    Map(Box<Plan>),
+    Array(Items),
+    Map(Items),
     /// The writer's fields, and the columns that are null because it has none for them.
     Record {
         steps: Vec<Step>,
         missing: Vec<usize>,
     },
+}
+
+/// How the items of an array, or the values of a map, are read.
+pub(super) struct Items {
+    plan: Box<Plan>,
+    /// Bytes that one takes in the reader's columns.
+    size: usize,
 }
 
 /// A field of the writer's record.
@@ -61,8 +69,14 @@ impl Plan {
     }
 
     /// Reads a payload into a row; after an error, the row is not whole.
-    pub(super) fn read_payload(&self, types: &Types, payload: &[u8], to: &mut Target) -> Result<(), Stop> {
-        let mut cursor = Cursor { types, payload, position: 0, empty_items: 0 };
+    pub(super) fn read_payload(
+        &self,
+        types: &Types,
+        payload: &[u8],
+        to: &mut Target,
+        budget: &mut Budget,
+    ) -> Result<(), Stop> {
+        let mut cursor = Cursor { types, payload, position: 0, empty_items: 0, budget };
         self.read(&mut cursor, to)?;
         if cursor.position < payload.len() { Err(Stop::Invalid) } else { Ok(()) }
     }
@@ -94,7 +108,9 @@ impl Plan {
             (Self::Text, Target::Text(to)) => to.push(cursor.text()?)?,
             (Self::Symbol(symbols), Target::Text(to)) => {
                 let index = usize::try_from(cursor.int()?).map_err(|_| Stop::Invalid)?;
-                to.push(symbols.get(index).ok_or(Stop::Invalid)?.as_bytes())?;
+                let symbol = symbols.get(index).ok_or(Stop::Invalid)?;
+                cursor.budget.spend(symbol.len())?;
+                to.push(symbol.as_bytes())?;
             }
             (Self::Optional { null, value }, to) => match cursor.long()? {
                 branch if branch == *null => to.close_row()?,
@@ -102,7 +118,10 @@ impl Plan {
                 _ => return Err(Stop::Invalid),
             },
             (Self::Array(item), Target::List(to)) => {
-                cursor.blocks(|cursor| item.read(cursor, &mut to.items))?;
+                cursor.blocks(|cursor| {
+                    cursor.budget.spend(item.size)?;
+                    item.plan.read(cursor, &mut to.items)
+                })?;
                 to.open();
                 to.close_row()?;
             }
@@ -112,8 +131,9 @@ impl Plan {
                     let [Target::Text(keys), values] = &mut entries.columns[..] else {
                         return Err(Stop::Invalid);
                     };
+                    cursor.budget.spend(value.size)?;
                     keys.push(cursor.text()?)?;
-                    value.read(cursor, values)?;
+                    value.plan.read(cursor, values)?;
                     entries.close_struct();
                     Ok(())
                 })?;
@@ -144,14 +164,13 @@ impl Plan {
 pub(super) enum Stop {
     /// The payload is not valid.
     Invalid,
-    /// The column would have more than Arrow's offsets can count.
-    Full,
+    /// The columns have no room for it.
+    Failed(Failure),
 }
 
 impl From<Failure> for Stop {
-    fn from(_: Failure) -> Self {
-        // A column that is only pushed to fails for no other reason.
-        Self::Full
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
     }
 }
 
@@ -199,10 +218,8 @@ impl Planner<'_> {
             {
                 Plan::Symbol(symbols.clone())
             }
-            (&Kind::Array(writer), &Kind::Array(reader)) => {
-                Plan::Array(Box::new(self.plan(writer, reader, true)?))
-            }
-            (&Kind::Map(writer), &Kind::Map(reader)) => Plan::Map(Box::new(self.plan(writer, reader, true)?)),
+            (&Kind::Array(writer), &Kind::Array(reader)) => Plan::Array(self.items(writer, reader)?),
+            (&Kind::Map(writer), &Kind::Map(reader)) => Plan::Map(self.items(writer, reader)?),
             (Kind::Record { name, fields }, Kind::Record { name: reader, fields: columns })
                 if name.full == reader.full =>
             {
@@ -210,6 +227,11 @@ impl Planner<'_> {
             }
             _ => return None,
         })
+    }
+
+    fn items(&self, writer: TypeId, reader: TypeId) -> Option<Items> {
+        let plan = Box::new(self.plan(writer, reader, true)?);
+        Some(Items { plan, size: size_of::<i64>() + row_size(&data_type(self.reader, reader)) })
     }
 
     fn optional(&self, branches: &[TypeId], reader: TypeId, repeated: bool) -> Option<Plan> {
@@ -253,6 +275,7 @@ struct Cursor<'a> {
     payload: &'a [u8],
     position: usize,
     empty_items: u64,
+    budget: &'a mut Budget,
 }
 
 impl<'a> Cursor<'a> {

@@ -95,6 +95,15 @@ impl Types {
         &self.types[id]
     }
 
+    pub(super) fn get_mut(&mut self, id: TypeId) -> &mut Type {
+        &mut self.types[id]
+    }
+
+    /// How many types there are; ids are below that.
+    pub(super) fn len(&self) -> usize {
+        self.types.len()
+    }
+
     /// Whether a type below `id` contains itself. Fails for a schema that is too large once it is written out.
     fn measure(&self, id: TypeId, open: &mut [bool], depth: usize, count: &mut usize) -> Result<bool> {
         if open[id] {
@@ -223,6 +232,26 @@ impl Types {
             object.insert("default".to_owned(), if is_empty_record { json!({}) } else { default.clone() });
         }
         object.into()
+    }
+}
+
+impl Name {
+    /// Whether a reader may take it for the other name.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.short() == other.short()
+            || self.aliases.contains(&other.full)
+            || other.aliases.contains(&self.full)
+    }
+
+    fn short(&self) -> &str {
+        self.full.rsplit_once('.').map_or(&self.full, |(_, short)| short)
+    }
+}
+
+impl Field {
+    /// Whether a reader may take it for the other field.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.name == other.name || self.aliases.contains(&other.name) || other.aliases.contains(&self.name)
     }
 }
 

@@ -4,15 +4,15 @@
 
 use std::fmt::Write as _;
 
+use super::costs::Costs;
 use super::time;
 use super::types::{Field, Kind, Logical, TypeId, Types};
+use crate::budget::Budget;
 
 /// As deep as values may be nested, which matters for recursive types only.
 const MAX_DEPTH: usize = 100;
 /// How many items without bytes, such as nulls, a payload may have: its size does not bound them.
 pub(super) const MAX_EMPTY_ITEMS: u64 = 1024;
-/// How long the text of a payload may be.
-const MAX_TEXT: usize = 64 << 20;
 /// How many bytes a decimal may have to become digits, which takes the square of them.
 const MAX_DECIMAL_BYTES: usize = 512;
 
@@ -26,15 +26,15 @@ pub(super) struct Fault {
 
 type Result<T> = std::result::Result<T, Fault>;
 
-/// Checks that the payload is one value, and nothing after it.
-pub(super) fn check(types: &Types, payload: &[u8]) -> Result<()> {
-    walk::<false>(types, payload).map(drop)
+/// Checks that the payload is one value, and nothing after it, and that the budget has what it costs.
+pub(super) fn check(types: &Types, payload: &[u8], costs: &Costs, budget: &mut Budget) -> Result<()> {
+    walk::<false>(types, payload, costs, budget).map(drop)
 }
 
 /// The value as JSON: bytes as in Avro's JSON (a character U+0000 to U+00FF each), decimals as text, dates and
 /// timestamps as in ISO 8601, a union as the value in it.
-pub(super) fn text(types: &Types, payload: &[u8]) -> Result<String> {
-    walk::<true>(types, payload)
+pub(super) fn text(types: &Types, payload: &[u8], budget: &mut Budget) -> Result<String> {
+    walk::<true>(types, payload, &Costs::NONE, budget)
 }
 
 /// Where a value ends that begins at `position`, and how many items without bytes there were up to there.
@@ -45,18 +45,29 @@ pub(super) fn skip(
     position: usize,
     empty_items: u64,
 ) -> Result<(usize, u64)> {
-    let mut walk = Walk { types, payload, position, empty_items, path: Vec::new(), out: String::new() };
+    let (costs, mut budget) = (Costs::NONE, Budget::new(0));
+    let mut walk = Walk::new(types, payload, &costs, &mut budget);
+    (walk.position, walk.empty_items) = (position, empty_items);
     walk.value::<false>(id, 0)?;
     Ok((walk.position, walk.empty_items))
 }
 
-fn walk<const TEXT: bool>(types: &Types, payload: &[u8]) -> Result<String> {
-    let mut walk = Walk { types, payload, position: 0, empty_items: 0, path: Vec::new(), out: String::new() };
-    let walked = walk.value::<TEXT>(types.root, 0).and_then(|()| match payload.len() - walk.position {
-        0 => Ok(()),
+fn walk<const TEXT: bool>(
+    types: &Types,
+    payload: &[u8],
+    costs: &Costs,
+    budget: &mut Budget,
+) -> Result<String> {
+    let mut walk = Walk::new(types, payload, costs, budget);
+    walk.spend(costs.row)?;
+    walk.value::<TEXT>(types.root, 0)?;
+    match payload.len() - walk.position {
+        0 => {
+            walk.spend(walk.out.len())?;
+            Ok(walk.out)
+        }
         more => walk.fault(walk.position, format!("{more} bytes after the end of the value")),
-    });
-    walked.map(|()| walk.out)
+    }
 }
 
 struct Walk<'a> {
@@ -67,9 +78,31 @@ struct Walk<'a> {
     /// The fields that the value is in, for messages.
     path: Vec<&'a str>,
     out: String,
+    costs: &'a Costs,
+    budget: &'a mut Budget,
 }
 
 impl<'a> Walk<'a> {
+    fn new(types: &'a Types, payload: &'a [u8], costs: &'a Costs, budget: &'a mut Budget) -> Self {
+        let (path, out) = (Vec::new(), String::new());
+        Self { types, payload, position: 0, empty_items: 0, path, out, costs, budget }
+    }
+
+    fn spend(&mut self, bytes: usize) -> Result<()> {
+        match self.budget.spend(bytes) {
+            Ok(()) => Ok(()),
+            Err(failure) => self.fault(self.position, failure.text()),
+        }
+    }
+
+    /// Fails if the text would become longer than the budget allows.
+    fn check_text(&self, more: usize) -> Result<()> {
+        if self.out.len().saturating_add(more) > self.budget.left() {
+            return self.fault(self.position, self.budget.exceeded().text());
+        }
+        Ok(())
+    }
+
     fn fault<T>(&self, position: usize, reason: impl Into<String>) -> Result<T> {
         let reason = reason.into();
         let reason = if self.path.is_empty() { reason } else { format!("{}: {reason}", self.path.join(".")) };
@@ -150,9 +183,8 @@ impl<'a> Walk<'a> {
         if depth > MAX_DEPTH {
             return self.fault(self.position, format!("values are nested deeper than {MAX_DEPTH}"));
         }
-        if TEXT && self.out.len() > MAX_TEXT {
-            return self
-                .fault(self.position, format!("the text of the value has more than {MAX_TEXT} bytes"));
+        if TEXT {
+            self.check_text(0)?;
         }
         let start = self.position;
         let types = self.types;
@@ -216,7 +248,10 @@ impl<'a> Walk<'a> {
             Kind::Enum { symbols, name, .. } => {
                 let index = self.int("an enum")?;
                 match usize::try_from(index).ok().and_then(|index| symbols.get(index)) {
-                    Some(symbol) => self.put_text::<TEXT>(symbol),
+                    Some(symbol) => {
+                        self.spend(self.costs.of(id))?;
+                        self.put_text::<TEXT>(symbol);
+                    }
                     None => {
                         let count = symbols.len();
                         let why = format!("symbol {index} of the enum {}, which has {count}", name.full);
@@ -241,6 +276,7 @@ impl<'a> Walk<'a> {
                     if std::mem::replace(&mut items, 1) != 0 {
                         walk.put::<TEXT>(",");
                     }
+                    walk.spend(walk.costs.of(id))?;
                     walk.value::<TEXT>(*item, depth + 1)
                 })?;
                 self.put::<TEXT>("]");
@@ -252,6 +288,7 @@ impl<'a> Walk<'a> {
                     if std::mem::replace(&mut items, 1) != 0 {
                         walk.put::<TEXT>(",");
                     }
+                    walk.spend(walk.costs.of(id))?;
                     let key = walk.utf8()?;
                     walk.put_text::<TEXT>(key);
                     walk.put::<TEXT>(":");
@@ -259,7 +296,10 @@ impl<'a> Walk<'a> {
                 })?;
                 self.put::<TEXT>("}");
             }
-            Kind::Record { fields, .. } => self.record::<TEXT>(fields, depth)?,
+            Kind::Record { fields, .. } => {
+                self.spend(self.costs.of(id))?;
+                self.record::<TEXT>(fields, depth)?;
+            }
         }
         Ok(())
     }
@@ -341,7 +381,11 @@ impl<'a> Walk<'a> {
                 let why = format!("a decimal of {} bytes: expected up to {MAX_DECIMAL_BYTES}", bytes.len());
                 return self.fault(start, why);
             }
-            Logical::Decimal { scale, .. } => put_decimal(&mut self.out, bytes, scale as usize),
+            Logical::Decimal { scale, .. } => {
+                // The digits are made before the text.
+                self.check_text(2 * scale as usize)?;
+                put_decimal(&mut self.out, bytes, scale as usize);
+            }
             _ => {
                 let text: String = bytes.iter().map(|&byte| char::from(byte)).collect();
                 put_json(&mut self.out, &text);

@@ -1,14 +1,18 @@
 //! The payloads of one writer's schema, read as the reader's.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use arrow_array::ArrayRef;
 use arrow_avro::reader::{Decoder, DecoderMode, ReaderBuilder};
 use arrow_avro::schema::{AvroSchema, Fingerprint, FingerprintAlgorithm, SchemaStore};
 use arrow_schema::ArrowError;
 
-use super::columns::converted;
+use super::columns::{converted, with_plain_numbers};
+use super::costs::Costs;
 use super::plan::Plan;
 use super::types::Types;
 use super::walk;
+use crate::budget::Budget;
 use crate::decoded::RowError;
 use crate::error::{Result, SchemaError};
 use crate::payload::Payload;
@@ -18,10 +22,10 @@ pub(super) struct Writer {
     pub(super) types: Types,
     /// How its payloads are read; None if arrow-avro reads them.
     pub(super) plan: Option<Plan>,
+    /// Of its values, if arrow-avro reads them.
+    costs: Costs,
     /// As arrow-avro reads it.
     schema: String,
-    /// None before its first row, and after an error, which leaves a decoder in the middle of a row.
-    decoder: Option<Decoder>,
 }
 
 /// The reader's schema.
@@ -48,7 +52,7 @@ impl Reader {
 impl Writer {
     /// A writer for text, which needs no decoder.
     pub(super) fn of_text(types: Types) -> Self {
-        Self { types, plan: None, schema: String::new(), decoder: None }
+        Self { types, plan: None, costs: Costs::NONE, schema: String::new() }
     }
 
     /// Fails if the writer's schema cannot be read as the reader's.
@@ -58,10 +62,12 @@ impl Writer {
                 "a type of the writer's schema contains itself, and none of the reader's does",
             ));
         }
+        let types = with_plain_numbers(types);
         let schema = types.wrapped();
         let plan = reader.has_plans.then(|| Plan::new(&types, &reader.types)).flatten();
-        let writer = Self { types, plan, schema, decoder: None };
-        match writer.build(reader) {
+        let costs = if plan.is_some() { Costs::NONE } else { Costs::new(&types, &reader.types) };
+        let writer = Self { types, plan, costs, schema };
+        match caught(|| writer.build(reader)) {
             Ok(_) => Ok(writer),
             Err(error) => {
                 Err(SchemaError::new(format!("the schema cannot be read as the reader's: {error}")))
@@ -86,43 +92,45 @@ impl Writer {
         builder.build_decoder()
     }
 
+    /// Fails if a payload is not a value of the schema, or costs more than the budget has.
+    pub(super) fn check(
+        &self,
+        row: usize,
+        payload: &[u8],
+        budget: &mut Budget,
+    ) -> std::result::Result<(), RowError> {
+        let checked = walk::check(&self.types, payload, &self.costs, budget);
+        checked.map_err(|fault| RowError { row, position: Some(fault.position), reason: fault.reason })
+    }
+
     /// What is wrong with a payload that the plan could not read.
-    pub(super) fn fault(&self, row: usize, payload: &[u8]) -> RowError {
-        match walk::check(&self.types, payload) {
-            Err(fault) => RowError { row, position: Some(fault.position), reason: fault.reason },
+    pub(super) fn fault(&self, row: usize, payload: &[u8], budget: &mut Budget) -> RowError {
+        match self.check(row, payload, budget) {
+            Err(error) => error,
             Ok(()) => {
                 RowError { row, position: None, reason: "cannot be read as the reader's schema".into() }
             }
         }
     }
 
-    /// Decodes these rows of `payloads`, none of which is null, by arrow-avro.
+    /// Decodes these rows of `payloads`, which were checked, by arrow-avro. `decoder` is one that it kept from an earlier
+    /// call: None after an error, which leaves a decoder in the middle of a row.
     pub(super) fn decode(
-        &mut self,
+        &self,
         reader: &Reader,
         payloads: &[Payload<'_>],
-        mut rows: Vec<u32>,
+        rows: Vec<u32>,
+        decoder: &mut Option<Decoder>,
         pieces: &mut Vec<Piece>,
         errors: &mut Vec<RowError>,
     ) {
-        rows.retain(|&row| {
-            let checked = walk::check(&self.types, bytes(payloads, row));
-            match checked {
-                Ok(()) => true,
-                Err(fault) => {
-                    let (row, position) = (row as usize, Some(fault.position));
-                    errors.push(RowError { row, position, reason: fault.reason });
-                    false
-                }
-            }
-        });
-        // What remains can only differ from the reader's schema: halves of the rows, until those are found.
+        // They can only differ from the reader's schema: halves of the rows, until those are found.
         let mut open = vec![rows];
         while let Some(mut rows) = open.pop() {
             if rows.is_empty() {
                 continue;
             }
-            match self.decode_all(reader, payloads, &rows) {
+            match caught(|| self.decode_all(reader, payloads, &rows, decoder)) {
                 Ok(values) => pieces.push(Piece { rows, values }),
                 Err(error) if rows.len() == 1 => {
                     let reason = format!("cannot be read as the reader's schema: {error}");
@@ -138,12 +146,13 @@ impl Writer {
     }
 
     fn decode_all(
-        &mut self,
+        &self,
         reader: &Reader,
         payloads: &[Payload<'_>],
         rows: &[u32],
+        kept: &mut Option<Decoder>,
     ) -> std::result::Result<ArrayRef, ArrowError> {
-        let mut decoder = match self.decoder.take() {
+        let mut decoder = match kept.take() {
             Some(decoder) => decoder,
             None => self.build(reader)?,
         };
@@ -155,9 +164,18 @@ impl Writer {
             return Err(ArrowError::ComputeError("no rows".into()));
         };
         let values = converted(&reader.types, reader.types.root, batch.column(0))?;
-        self.decoder = Some(decoder);
+        *kept = Some(decoder);
         Ok(values)
     }
+}
+
+/// The result of arrow-avro's work; a panic of it is an error of the rows or of the schema, and ends no process.
+fn caught<T>(
+    work: impl FnOnce() -> std::result::Result<T, ArrowError>,
+) -> std::result::Result<T, ArrowError> {
+    // A decoder that panicked is not used again.
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(ArrowError::AvroError("the library arrow-avro panicked".into())))
 }
 
 fn bytes<'a>(payloads: &[Payload<'a>], row: u32) -> &'a [u8] {

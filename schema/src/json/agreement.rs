@@ -3,6 +3,7 @@
 use super::quick;
 use super::shape::Shape;
 use super::value::{self, Values};
+use crate::budget::Budget;
 use crate::columns::Column;
 use crate::random::Random;
 
@@ -188,7 +189,9 @@ fn the_quick_way_and_serde_json_agree() {
             if random.one_in(4) {
                 damage(random, &mut text);
             }
-            let read = value::read(&text, &mut theirs);
+            let mut budget = Budget::new(0);
+            budget.begin(text.len());
+            let read = value::read(&text, &mut theirs, &mut budget.clone());
             let is_good = read.is_ok();
             if let Err(failure) = read {
                 assert!(!failure.is_full());
@@ -197,14 +200,14 @@ fn the_quick_way_and_serde_json_agree() {
             }
             rows += 1;
             good += usize::from(is_good);
-            match quick::read(&text, &mut ours) {
+            match quick::read(&text, &mut ours, &mut budget) {
                 Some(()) => {
                     assert!(is_good, "{seed}: {text}");
                     quickly += 1;
                 }
                 None => {
                     ours.truncate(row);
-                    if value::read(&text, &mut ours).is_err() {
+                    if value::read(&text, &mut ours, &mut budget).is_err() {
                         ours.truncate(row);
                         ours.close_row().ok().unwrap();
                     }

@@ -6,6 +6,7 @@ use super::quick;
 use super::shape::Shape;
 use super::validation::Validation;
 use super::value::{self, Values};
+use crate::budget::Budget;
 use crate::columns::Column;
 use crate::decoded::{Decoded, RowError};
 use crate::error::{Result, SchemaError};
@@ -87,15 +88,19 @@ impl JsonDecoder {
         &self.data_type
     }
 
-    /// Decodes payloads; the values are in their order. Memory is bounded by 512 times the bytes of a payload and 1 MiB.
+    /// Decodes payloads, or the first of them; see [`Decoded`].
     ///
     /// # Errors
     /// If a column would have more bytes than Arrow's offsets can count: try fewer payloads. What is wrong with a
     /// payload is in [`Decoded::errors`].
     pub fn decode(&mut self, payloads: &[Payload<'_>]) -> Result<Decoded> {
         let mut errors = Vec::new();
+        let mut budget = Budget::new(self.column.row_size());
         for (row, payload) in payloads.iter().enumerate() {
-            let Err(failure) = self.decode_valid(row, payload) else { continue };
+            if !budget.begin(payload.size()) {
+                break;
+            }
+            let Err(failure) = self.decode_valid(row, payload, &mut budget) else { continue };
             self.column.truncate(row);
             if failure.is_full() || self.column.close_row().is_err() {
                 self.column.truncate(0);
@@ -106,21 +111,21 @@ impl JsonDecoder {
         Ok(Decoded { values: self.column.finish(), errors })
     }
 
-    fn decode_valid(&mut self, row: usize, payload: &Payload<'_>) -> Attempt<()> {
+    fn decode_valid(&mut self, row: usize, payload: &Payload<'_>, budget: &mut Budget) -> Attempt<()> {
         if let Some(validation) = &self.validation {
             validation.check(payload)?;
         }
-        self.decode_one(row, payload)
+        self.decode_one(row, payload, budget)
     }
 
-    fn decode_one(&mut self, row: usize, payload: &Payload<'_>) -> Attempt<()> {
+    fn decode_one(&mut self, row: usize, payload: &Payload<'_>, budget: &mut Budget) -> Attempt<()> {
         let Some(bytes) = payload.bytes else { return self.column.close_row() };
         let text = std::str::from_utf8(bytes)
             .map_err(|error| Failure::at(error.valid_up_to(), "text that is not UTF-8"))?;
-        if quick::read(text, &mut self.column).is_some() {
+        if quick::read(text, &mut self.column, budget).is_some() {
             return Ok(());
         }
         self.column.truncate(row);
-        value::read(text, &mut self.column)
+        value::read(text, &mut self.column, budget)
     }
 }

@@ -11,12 +11,12 @@ use crate::budget::Budget;
 use crate::columns::Column;
 
 /// Reads a payload into a row and completes it; `None` if that is up to serde_json, and then the row is not whole.
-pub(super) fn read(text: &str, to: &mut Values) -> Option<()> {
-    let mut cursor = Cursor { text, position: 0, budget: Budget::new(text.len()) };
+pub(super) fn read(text: &str, to: &mut Values, budget: &mut Budget) -> Option<()> {
+    let mut cursor = Cursor { text, position: 0, budget: *budget };
     cursor.space();
     cursor.value(to)?;
     cursor.space();
-    (cursor.position == text.len()).then_some(())
+    (cursor.position == text.len()).then(|| *budget = cursor.budget)
 }
 
 /// A position in a payload.

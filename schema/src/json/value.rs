@@ -114,8 +114,8 @@ impl Column for Values {
 }
 
 /// Reads a payload into a row, and completes it; after a failure, the row is not whole.
-pub(super) fn read(text: &str, to: &mut Values) -> Attempt<()> {
-    let mut context = Context { budget: Budget::new(text.len()), path: Vec::new(), failure: None };
+pub(super) fn read(text: &str, to: &mut Values, budget: &mut Budget) -> Attempt<()> {
+    let mut context = Context { budget, path: Vec::new(), failure: None };
     let mut deserializer = serde_json::Deserializer::from_str(text);
     Read { to, context: &mut context }
         .deserialize(&mut deserializer)
@@ -125,15 +125,15 @@ pub(super) fn read(text: &str, to: &mut Values) -> Attempt<()> {
 }
 
 /// What the reading of a payload knows besides its columns.
-struct Context {
-    budget: Budget,
+struct Context<'a> {
+    budget: &'a mut Budget,
     /// The names of the fields around a failure, from the inside.
     path: Vec<String>,
     /// A failure of our own, which comes back as an error of the parser.
     failure: Option<Failure>,
 }
 
-impl Context {
+impl Context<'_> {
     /// The failure that an error of the parser is, in the field that was read.
     fn failure(self, error: &serde_json::Error, payload: &[u8]) -> Failure {
         let failure = self.failure.unwrap_or_else(|| unreadable(error));
@@ -173,12 +173,12 @@ pub(super) fn whole(value: f64) -> Option<i64> {
 }
 
 /// Reads a value into the open row of a column.
-struct Read<'a> {
+struct Read<'a, 'b> {
     to: &'a mut Values,
-    context: &'a mut Context,
+    context: &'a mut Context<'b>,
 }
 
-impl<'de> DeserializeSeed<'de> for Read<'_> {
+impl<'de> DeserializeSeed<'de> for Read<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -195,7 +195,7 @@ impl<'de> DeserializeSeed<'de> for Read<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Read<'_> {
+impl<'de> Visitor<'de> for Read<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,6 +11,7 @@ use super::leaves::json;
 use super::message::{self, Label, Messages, Value};
 use super::wire::Reader;
 use super::{files, plan};
+use crate::budget::Budget;
 use crate::decoded::{Decoded, RowError};
 use crate::error::{Result, SchemaError};
 use crate::failure::{Attempt, Failure};
@@ -129,7 +130,7 @@ impl ProtobufDecoder {
         Some(message.full_name().to_owned())
     }
 
-    /// Decodes payloads; the values are in their order. Memory is bounded by 512 times the bytes of a payload and 1 MiB.
+    /// Decodes payloads, or the first of them; see [`Decoded`].
     ///
     /// # Errors
     /// If a column would have more bytes than Arrow's offsets can count: try fewer payloads. What is wrong with a
@@ -137,8 +138,17 @@ impl ProtobufDecoder {
     pub fn decode(&mut self, payloads: &[Payload<'_>]) -> Result<Decoded> {
         let mut errors = Vec::new();
         let mut last = None;
+        let mut budget = Budget::new(match &self.target {
+            Target::Columns { root, .. } => root.row_size(),
+            Target::Text(text) => text.row_size(),
+        });
+        let mut rows = 0;
         for (row, payload) in payloads.iter().enumerate() {
-            let Err(failure) = self.decode_one(row, payload, &mut last) else { continue };
+            if !budget.begin(payload.size()) {
+                break;
+            }
+            rows += 1;
+            let Err(failure) = self.decode_one(row, payload, &mut last, &mut budget) else { continue };
             let column = self.target.column();
             column.truncate(row);
             if failure.is_full() {
@@ -148,7 +158,7 @@ impl ProtobufDecoder {
             errors.push(RowError { row, position: failure.position(), reason: failure.text() });
         }
         let column = self.target.column();
-        match column.finish(payloads.len()) {
+        match column.finish(rows) {
             Ok(values) => Ok(Decoded { values, errors }),
             Err(failure) => {
                 column.truncate(0);
@@ -162,6 +172,7 @@ impl ProtobufDecoder {
         row: usize,
         payload: &Payload<'a>,
         last: &mut Option<Last<'a>>,
+        budget: &mut Budget,
     ) -> Attempt<()> {
         let Some(bytes) = payload.bytes else { return Ok(()) };
         let read_as = match last {
@@ -173,7 +184,7 @@ impl ProtobufDecoder {
                 };
                 let written = of.message(message_indexes, &self.target)?;
                 let names = match &mut self.target {
-                    Target::Text(text) => return text.set(row, &json(&written.message, bytes)?),
+                    Target::Text(text) => return text.set(row, &json(&written.message, bytes, budget)?),
                     Target::Columns { names, .. } => names,
                 };
                 let Some(read_as) = written.read_as else {
@@ -184,8 +195,11 @@ impl ProtobufDecoder {
             }
         };
         let Target::Columns { names, root } = &mut self.target else { return Ok(()) };
-        root.read_payload(row, read_as, names.len(), &mut Reader::new(bytes))?;
-        root.close(row).map_err(|failure| failure.or_at(bytes.len()))
+        let mut reader = Reader::new(bytes, *budget);
+        let read = root.read_payload(row, read_as, names.len(), &mut reader);
+        *budget = reader.budget;
+        read?;
+        root.close(row, budget).map_err(|failure| failure.or_at(bytes.len()))
     }
 }
 

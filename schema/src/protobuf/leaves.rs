@@ -1,11 +1,14 @@
 //! Columns of values that are more than a number or a string on the wire.
 
+use std::io::{self, Write};
+
 use arrow_array::ArrayRef;
 use arrow_array::types::{ArrowPrimitiveType, Utf8Type};
 use prost_reflect::{DynamicMessage, EnumDescriptor, MessageDescriptor, Syntax};
 
 use super::columns::{Bytes, Column, Numbers};
 use super::wire::{Reader, WireType};
+use crate::budget::Budget;
 use crate::failure::{Attempt, Failure};
 
 /// Names of an enum's values. A number without a name is its digits, as in Protobuf's JSON.
@@ -176,9 +179,9 @@ impl JsonText {
     }
 
     /// Completes a row.
-    pub(crate) fn close(&mut self, row: usize) -> Attempt<()> {
+    pub(crate) fn close(&mut self, row: usize, budget: &mut Budget) -> Attempt<()> {
         if self.open {
-            self.text.set(row, &json(&self.descriptor, &self.wire)?)?;
+            self.text.set(row, &json(&self.descriptor, &self.wire, budget)?)?;
             self.reset();
         }
         Ok(())
@@ -206,8 +209,33 @@ impl Column for JsonText {
 }
 
 /// A message as Protobuf's JSON.
-pub(crate) fn json(descriptor: &MessageDescriptor, message: &[u8]) -> Attempt<Vec<u8>> {
+pub(crate) fn json(descriptor: &MessageDescriptor, message: &[u8], budget: &mut Budget) -> Attempt<Vec<u8>> {
     let message = DynamicMessage::decode(descriptor.clone(), message)
         .map_err(|error| Failure::new(error.to_string()))?;
-    serde_json::to_vec(&message).map_err(|error| Failure::new(format!("it has no JSON form: {error}")))
+    let mut text = Bounded { text: Vec::new(), max: budget.left() };
+    match serde_json::to_writer(&mut text, &message) {
+        Ok(()) => budget.spend(text.text.len()).map(|()| text.text),
+        Err(error) if error.is_io() => Err(budget.exceeded()),
+        Err(error) => Err(Failure::new(format!("it has no JSON form: {error}"))),
+    }
+}
+
+/// Text that does not become longer than this.
+struct Bounded {
+    text: Vec<u8>,
+    max: usize,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > self.max - self.text.len() {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

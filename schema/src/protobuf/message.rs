@@ -20,6 +20,7 @@ use arrow_select::filter::filter;
 use super::columns::{Bits, Booleans, Bytes, Column, Numbers, Offsets, is_ascii};
 use super::leaves::{JsonText, Micros, Names};
 use super::wire::{Reader, ShortTags, Tag, WireType};
+use crate::budget::Budget;
 use crate::failure::{Attempt, Failure};
 
 /// A column, by the Protobuf type that it is read from.
@@ -177,12 +178,12 @@ impl Value {
     }
 
     /// Completes a row.
-    fn close(&mut self, row: usize) -> Attempt<()> {
+    fn close(&mut self, row: usize, budget: &mut Budget) -> Attempt<()> {
         match self {
             Self::Timestamp(column) => column.close(row),
             Self::Duration(column) => column.close(row),
-            Self::Json(column) => column.close(row),
-            Self::Message(messages) => messages.close(row),
+            Self::Json(column) => column.close(row, budget),
+            Self::Message(messages) => messages.close(row, budget),
             Self::Map(column) => {
                 column.close(row);
                 Ok(())
@@ -366,21 +367,21 @@ impl Messages {
 
     /// Completes a row.
     #[inline]
-    pub(crate) fn close(&mut self, row: usize) -> Attempt<()> {
+    pub(crate) fn close(&mut self, row: usize, budget: &mut Budget) -> Attempt<()> {
         if self.closing.is_empty() || !self.present.get(row) {
             return Ok(());
         }
-        self.close_fields(row)
+        self.close_fields(row, budget)
     }
 
-    fn close_fields(&mut self, row: usize) -> Attempt<()> {
+    fn close_fields(&mut self, row: usize, budget: &mut Budget) -> Attempt<()> {
         for &index in &self.closing {
             let field = &mut self.fields[index];
             let closed = match &field.label {
                 Label::Required(present) if !present.get(row) => {
                     Err(Failure::new("a required field is missing"))
                 }
-                _ => field.value.close(row),
+                _ => field.value.close(row, budget),
             };
             closed.map_err(|failure| failure.in_field(self.arrow[index].name()))?;
         }
@@ -425,12 +426,14 @@ pub(crate) struct Lists {
     /// What the elements' type says of them.
     packed_as: Option<WireType>,
     closes: bool,
+    element_size: usize,
 }
 
 impl Lists {
     pub(crate) fn new(elements: Value, field: FieldRef) -> Self {
         let (packed_as, closes) = (elements.packed_as(), elements.closes());
-        Self { offsets: Offsets::new(), elements, count: 0, field, packed_as, closes }
+        let element_size = elements.row_size();
+        Self { offsets: Offsets::new(), elements, count: 0, field, packed_as, closes, element_size }
     }
 
     #[inline(never)]
@@ -482,11 +485,9 @@ impl Lists {
     fn read_element(&mut self, tag: Tag, reader: &mut Reader<'_>, depth: u32) -> Attempt<bool> {
         let set = self.elements.read(self.count, tag, reader, depth)?;
         if set {
-            if let Value::Message(messages) = &self.elements {
-                reader.budget.spend(messages.row_size)?;
-            }
+            reader.budget.spend(self.element_size)?;
             if self.closes {
-                self.elements.close(self.count)?;
+                self.elements.close(self.count, &mut reader.budget)?;
             }
             self.count += 1;
         }
@@ -568,7 +569,7 @@ impl Maps {
             self.entries.truncate(entry);
             return Ok(false);
         }
-        self.entries.close(entry)?;
+        self.entries.close(entry, &mut reader.budget)?;
         self.count += 1;
         Ok(true)
     }

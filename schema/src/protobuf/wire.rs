@@ -65,8 +65,8 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(data: &'a [u8]) -> Self {
-        Self { rest: data, end: data.len(), budget: Budget::new(data.len()) }
+    pub(crate) fn new(data: &'a [u8], budget: Budget) -> Self {
+        Self { rest: data, end: data.len(), budget }
     }
 
     #[inline]

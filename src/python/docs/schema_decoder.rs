@@ -45,13 +45,17 @@ If it cannot be used, or not be read as the reader's, the reason becomes the err
 Rows whose schema was not added are left out. Raises Error as `new_ids`."
     };
     (SchemaDecoder.decode) => {
-        r"Decodes a batch: its columns are those of `schema`. Works without the GIL.
+        r"Decodes the rows of a batch: the columns are those of `schema`. Works without the GIL.
+
+Once the columns have 64 MiB, the rows that follow are left out: slice the batch, and decode again.
+A row whose columns would take more than 1 MiB and 512 times its bytes, or than 64 MiB and 16 times
+its bytes, cannot be decoded.
 
 If rows name schemas that were neither added nor refused, it returns their ids and GUIDs instead, as
 `new_ids`, before anything is decoded.
 
-Also returns how many rows name no schema. JSON is decoded all the same, with the reader's schema; in
-other formats each of them is an error.
+Also returns how many of these rows name no schema. JSON is decoded all the same, with the reader's
+schema; in other formats each of them is an error.
 
 A row that cannot be decoded is null, says why in `_error`, and has its bytes in `invalidValue`;
 other rows are not affected. `_schema_id` is null for a row without id or with a GUID. If the batch
