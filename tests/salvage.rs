@@ -659,7 +659,8 @@ fn parts_of_a_survey_and_chunks_of_any_size() {
             found.good_bytes + found.quarantined_bytes + found.tail_bytes + found.outside_bytes,
             found.size
         );
-        assert_eq!(all.outside_bytes, 0);
+        // Both begin at the border before the range.
+        assert!(all.outside_bytes <= found.outside_bytes, "{seed}");
         skipped += found.outside_bytes;
     }
     assert!(parts > 60, "{parts}");

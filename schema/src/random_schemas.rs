@@ -238,11 +238,11 @@ fn long(out: &mut Vec<u8>, value: i64) {
 }
 
 /// A value of a schema, as far as this test can tell.
-fn avro_value(random: &mut Random, schema: &Value, out: &mut Vec<u8>, depth: u64) {
+fn avro_value(random: &mut Random, schema: &Value, out: &mut Vec<u8>) {
     if let Value::Array(branches) = schema {
         let branch = random.below(branches.len().max(1) as u64);
         long(out, branch as i64);
-        return branches.get(branch as usize).into_iter().for_each(|of| avro_value(random, of, out, depth));
+        return branches.get(branch as usize).into_iter().for_each(|of| avro_value(random, of, out));
     }
     match schema.as_str().or_else(|| schema["type"].as_str()).unwrap_or("null") {
         "null" => {}
@@ -264,16 +264,16 @@ fn avro_value(random: &mut Random, schema: &Value, out: &mut Vec<u8>, depth: u64
                 long(out, count as i64);
                 for _ in 0..count {
                     if kind == "map" {
-                        avro_value(random, &json!("string"), out, depth);
+                        avro_value(random, &json!("string"), out);
                     }
-                    avro_value(random, &schema[if kind == "map" { "values" } else { "items" }], out, depth);
+                    avro_value(random, &schema[if kind == "map" { "values" } else { "items" }], out);
                 }
             }
             out.push(0);
         }
         "record" => {
             for field in schema["fields"].as_array().into_iter().flatten() {
-                avro_value(random, &field["type"], out, depth);
+                avro_value(random, &field["type"], out);
             }
         }
         // A name: of a type whose values this test does not follow.
@@ -318,7 +318,7 @@ fn avro() {
         let writer = Avro { names: Vec::new() }.schema(random, 3);
         let reader = if random.one_in(3) { writer.clone() } else { evolved(random, &writer) };
         *about = format!("{writer} as {reader}");
-        let rows = rows(random, |random, out| avro_value(random, &writer, out, 3));
+        let rows = rows(random, |random, out| avro_value(random, &writer, out));
         let payloads = payloads(&rows, &[]);
         for decoder in [AvroDecoder::new(&reader.to_string(), &[]), Ok(AvroDecoder::text())] {
             let Ok(mut decoder) = decoder else { continue };

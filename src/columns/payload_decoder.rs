@@ -9,7 +9,7 @@ use magicbyte_schema::{Decoded, Payload, Result};
 /// The decoder of one format.
 pub enum PayloadDecoder {
     /// Avro.
-    Avro(AvroDecoder),
+    Avro(Box<AvroDecoder>),
     /// Protobuf.
     Protobuf(ProtobufDecoder),
     /// JSON, with or without a JSON Schema.

@@ -133,8 +133,9 @@ fn payload_decoder(
         ("avro" | "protobuf", _) if validate => {
             Err(SchemaError::new(format!("validate is for the format \"json\", not for {format:?}")))
         }
-        ("avro", Some(schema)) => AvroDecoder::new(schema, &texts(references)).map(PayloadDecoder::Avro),
-        ("avro", None) => Ok(PayloadDecoder::Avro(AvroDecoder::text())),
+        ("avro", Some(schema)) => AvroDecoder::new(schema, &texts(references))
+            .map(|decoder| PayloadDecoder::Avro(Box::new(decoder))),
+        ("avro", None) => Ok(PayloadDecoder::Avro(Box::new(AvroDecoder::text()))),
         ("protobuf", Some(schema)) => {
             ProtobufDecoder::new(schema, references, messages).map(PayloadDecoder::Protobuf)
         }

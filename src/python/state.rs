@@ -40,6 +40,7 @@ pub(super) fn segment_history(
 }
 
 #[doc = docs::steps!(partition_history)]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 #[pyfunction]
 #[pyo3(signature = (listing, histories, *, now, transaction_max_timeout_ms, coordinated, bins, listed))]
 pub(super) fn partition_history(

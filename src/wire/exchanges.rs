@@ -42,7 +42,7 @@ pub struct Exchanges {
 }
 
 enum Source {
-    Captures { next: VecDeque<PathBuf>, now: Option<(PathBuf, Packets)>, connections: Box<Connections> },
+    Captures { next: VecDeque<PathBuf>, now: Option<(PathBuf, Box<Packets>)>, connections: Box<Connections> },
     Streams(Box<Streams>),
     Ended,
 }
@@ -74,7 +74,11 @@ impl Exchanges {
         let path = PathBuf::from("capture");
         let packets = packets(&path, capture)?;
         let connections = Box::new(Connections::new(ports));
-        Ok(Self::of(Source::Captures { next: VecDeque::new(), now: Some((path, packets)), connections }))
+        Ok(Self::of(Source::Captures {
+            next: VecDeque::new(),
+            now: Some((path, Box::new(packets))),
+            connections,
+        }))
     }
 
     /// Reads the bytes of one connection from two files, one for each direction, from its first byte.
@@ -118,7 +122,7 @@ impl Exchanges {
                     };
                     let file = open_regular(&path).map_err(|error| LogError::io(&path, error))?;
                     let packets = self::packets(&path, Box::new(file))?;
-                    *now = Some((path, packets));
+                    *now = Some((path, Box::new(packets)));
                     return Ok(());
                 };
                 while ready.is_empty() {

@@ -266,13 +266,18 @@ impl GroupBuilder<'_> {
         let base_offset = own.map_or(first.segment.base_offset, |one| {
             one.chunk.expected_offset.max(one.chunk.start_offset.unwrap_or(i64::MIN))
         });
-        self.groups.push(SegmentGroup {
-            // A base offset inside the previous group is contradicted by that group's batches.
-            base_offset: base_offset.max(self.next_offset),
-            modified_ms: last.segment.modified_ms,
-            cleaned,
-            chunks,
-        });
+        // A base offset inside the previous group is contradicted by that group's batches.
+        let base_offset = base_offset.max(self.next_offset);
+        match self.groups.last_mut() {
+            // Damage hides the offsets of the previous group: both would be written to files of one name.
+            Some(before) if before.base_offset >= base_offset => before.chunks.append(&mut chunks),
+            _ => self.groups.push(SegmentGroup {
+                base_offset,
+                modified_ms: last.segment.modified_ms,
+                cleaned,
+                chunks,
+            }),
+        }
         let ends = segments.iter().filter_map(|one| one.last_offset);
         self.next_offset = ends.map(|last| last.saturating_add(1)).fold(self.next_offset, i64::max);
         Ok(())

@@ -202,10 +202,9 @@ fn list_members(file: OpenFile, size: u64) -> io::Result<BTreeMap<String, Member
         };
         let parts: Vec<&str> = name.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect();
         let other = match kind {
-            tar::EntryType::Regular | tar::EntryType::Continuous => None,
+            tar::EntryType::Regular | tar::EntryType::Continuous | tar::EntryType::GNUSparse => None,
             tar::EntryType::Directory => continue,
             tar::EntryType::Symlink | tar::EntryType::Link => Some("a link inside an archive"),
-            tar::EntryType::GNUSparse => None,
             _ => Some("a special file inside an archive"),
         };
         let (map, not_read) = match map {

@@ -135,13 +135,13 @@ fn info_of(found: &Metadata) -> FileInfo {
         size: found.len(),
         modified_ms: modified.map_or(0, |since| since.as_millis() as i64),
         version: None,
-        inode: inode_of(found),
+        inode: Some(inode_of(found)),
     }
 }
 
-fn inode_of(found: &Metadata) -> Option<u64> {
+fn inode_of(found: &Metadata) -> u64 {
     #[cfg(unix)]
-    return Some(std::os::unix::fs::MetadataExt::ino(found));
+    return std::os::unix::fs::MetadataExt::ino(found);
     #[cfg(windows)]
-    return Some(std::os::windows::fs::MetadataExt::creation_time(found));
+    return std::os::windows::fs::MetadataExt::creation_time(found);
 }

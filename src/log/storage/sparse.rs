@@ -143,9 +143,12 @@ impl PaxSparse {
     }
 }
 
+/// Places and lengths of the parts of a file that are stored.
+type Extents = Vec<(u64, u64)>;
+
 /// The map at the start of a member of version 1.0: decimal numbers, each in a line; the first is the number of extents.
 /// Returns its extents, and how many bytes it has.
-fn read_map(mut content: impl Read) -> io::Result<Option<(Vec<(u64, u64)>, u64)>> {
+fn read_map(mut content: impl Read) -> io::Result<Option<(Extents, u64)>> {
     let mut map = Vec::new();
     let mut block = [0; BLOCK];
     let mut lines = 0;
