@@ -409,13 +409,8 @@ impl Coordinator {
             let partitions = offsets
                 .iter()
                 .map(|(partition, offset)| Ok(offset_of(*partition, Some(offset), ErrorCode::None)));
-            Some(array(budget, partitions).map(|partitions| {
-                structure([
-                    ("name", string(&*topic)),
-                    ("topicId", Value::Uuid(id)),
-                    ("partitions", partitions),
-                ])
-            }))
+            let named = [("name", string(&*topic)), ("topicId", Value::Uuid(id))];
+            Some(array(budget, partitions).map(|partitions| topic_of(version, named, partitions)))
         });
         array(budget, topics)
     }
@@ -453,7 +448,7 @@ impl Coordinator {
                     push(budget, &mut answers, offset_of(asked.partition, offset.as_ref(), error))?;
                 }
             }
-            Ok(topic_of(version, named(&topic, "name"), answers))
+            Ok(topic_of(version, named(&topic, "name"), Value::Array(answers)))
         });
         array(budget, topics)
     }
@@ -572,8 +567,8 @@ fn not_joined(version: i16, error: ErrorCode, member_id: &str) -> Struct<'static
 }
 
 /// A topic of OffsetFetch, which before version 8 is another structure, without ids.
-fn topic_of(version: i16, [name, id]: [(&'static str, Answer); 2], partitions: Vec<Answer>) -> Answer {
-    let partitions = ("partitions", Value::Array(partitions));
+fn topic_of(version: i16, [name, id]: [(&'static str, Answer); 2], partitions: Answer) -> Answer {
+    let partitions = ("partitions", partitions);
     match version {
         ..8 => structure([name, partitions]),
         _ => structure([name, id, partitions]),

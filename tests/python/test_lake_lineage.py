@@ -1,4 +1,4 @@
-"""Tables whose log becomes another one: ends that are rewritten, topics created again, holes, and repairs."""
+"""Tables whose log becomes another one: ends that are rewritten, topics created again, and repairs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import pytest
 from conftest import Cli
 from deltalake import DeltaTable
 from lakes import FORMATS, Lake
+from lineages import ID, NAME, OTHER_ID, again, diverges, expected, records, repair, values, write
 from magicbyte import RecordsBuilder
 from magicbyte.jobs.choice import PartitionChoice
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.failure import JobError, RefusedError
-from magicbyte.jobs.ingest import IngestOptions, IngestReport
+from magicbyte.jobs.ingest import IngestOptions
 from magicbyte.jobs.lake.differences import digests_of_log
-from magicbyte.jobs.lake.divergence import Checked, DivergedError, Divergence
+from magicbyte.jobs.lake.divergence import Checked, DivergedError
 from magicbyte.jobs.lake.ingest import ingest_table
 from magicbyte.jobs.lake.lineage import (
     MAX_HOLES,
@@ -35,9 +36,6 @@ from test_lake_crashes import Interrupted, outputs, start
 from test_lake_stream import Looks, commits, nothing, stream
 from typed_logs import TypedLog, record
 
-ID, OTHER_ID = "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"
-NAME = "orders-0"
-
 
 @pytest.fixture(params=FORMATS)
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
@@ -47,70 +45,6 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return tmp_path / "logs"
-
-
-def records(first: int, end: int, value: str = "v", *, epoch: int = 0, step: int = 1) -> bytes:
-    """A batch."""
-    builder = RecordsBuilder(partition_leader_epoch=epoch)
-    for offset in range(first, end, step):
-        builder.append(offset, 1000 + offset, b"k%d" % offset, f"{value} {offset}".encode())
-    return builder.build()
-
-
-def write(
-    root: Path, *batches: bytes, name: str = NAME, segment: int = 0, topic_id: str | None = None
-) -> None:
-    """Writes a segment of a partition."""
-    directory = root / name
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / f"{segment:020d}.log").write_bytes(b"".join(batches))
-    if topic_id is not None:
-        (directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}\n")
-
-
-def again(root: Path, *batches: bytes, name: str = NAME, **options: Any) -> None:
-    """Writes the partition anew."""
-    shutil.rmtree(root / name)
-    write(root, *batches, name=name, **options)
-
-
-def values(lake: Lake, partition: int = 0) -> list[str]:
-    rows = lake.read().select(["partition", "offset", "value"]).sort_by("offset").to_pylist()
-    return [bytes(row["value"]).decode() for row in rows if row["partition"] == partition]
-
-
-def expected(value: str, first: int, end: int, step: int = 1) -> list[str]:
-    return [f"{value} {offset}" for offset in range(first, end, step)]
-
-
-def diverges(lake: Lake, root: Path, **options: Any) -> Divergence:
-    """Lets an ingest be refused, which changes nothing."""
-    before = lake.files(), lake.read().num_rows
-    with pytest.raises(DivergedError, match="--repair") as refused:
-        lake.ingest(root, **options)
-    assert (lake.files(), lake.read().num_rows) == before
-    assert not (lake.data / "_magicbyte").exists()
-    (found,) = refused.value.divergences
-    return found
-
-
-def on_disk(lake: Lake) -> set[Path]:
-    """The data files that are there."""
-    return {path for path in lake.data.rglob("*.parquet") if "_delta_log" not in path.parts}
-
-
-def repair(lake: Lake, root: Path, **options: Any) -> IngestReport:
-    """Repairs a table: one commit, after which it equals the log, and there is nothing more to do."""
-    versions, files = lake.versions(), on_disk(lake)
-    report = lake.ingest(root, repair=True, **options)
-    assert report["commit"]["repaired"]
-    assert lake.versions() == versions + 1
-    assert set(lake.compare(root).values()) == {"equal"}
-    assert on_disk(lake) == files | lake.files(), "older versions keep their files"
-    more = lake.ingest(root, repair=True, **options)["commit"]
-    assert (more["job"], more["repaired"]) == (None, [])
-    assert lake.ingest(root, **options)["commit"]["job"] is None
-    return report
 
 
 # --- another log under the same name -------------------------------------------------------------
@@ -592,132 +526,6 @@ def test_a_repair_that_is_killed(lake: Lake, root: Path) -> None:
     assert lake.ingest(root, repair=True, batch_metadata=True)["commit"]["job"] is None
     assert set(lake.compare(root).values()) == {"equal"}
     assert not (lake.data / "_magicbyte").exists()
-
-
-# --- holes ---------------------------------------------------------------------------------------
-
-
-def hidden(root: Path, segment: int) -> Path:
-    """Moves a segment away; returns where it was."""
-    path = root / NAME / f"{segment:020d}.log"
-    path.rename(root.parent / path.name)
-    return path
-
-
-def test_a_hole_is_remembered_and_filled(lake: Lake, root: Path) -> None:
-    for base in (0, 100, 200):
-        write(root, records(base, base + 100), segment=base)
-    path = hidden(root, 100)
-    first = lake.ingest(root)
-    assert first["commit"]["partitions"][0]["holes"] == [[100, 200]]
-    (root.parent / path.name).rename(path)
-    for _ in range(2):
-        report = lake.ingest(root)
-        (problem,) = report["commit"]["problems"]
-        assert (problem["kind"], problem["first_lost_offset"], problem["last_lost_offset"]) == (
-            "hole",
-            100,
-            199,
-        )
-        assert report["total"]["problems"] == 1
-    write(root, records(300, 310), segment=300)
-    assert [one["kind"] for one in lake.ingest(root)["commit"]["problems"]] == ["hole"]
-    (repaired,) = repair(lake, root)["commit"]["repaired"]
-    assert (repaired["start_offset"], repaired["end_offset"], repaired["rows"]) == (100, 200, 100)
-    assert values(lake) == expected("v", 0, 310)
-    report = lake.ingest(root)
-    assert (report["commit"]["problems"], report["total"]["problems"]) == ([], 0)
-
-
-def test_a_stream_says_that_there_are_holes(lake: Lake, root: Path) -> None:
-    for base in (0, 100, 200):
-        write(root, records(base, base + 100), segment=base)
-    path = hidden(root, 100)
-    lake.ingest(root)
-    (root.parent / path.name).rename(path)
-    (report,) = commits(lake, root, Looks(nothing, nothing))
-    assert report["commit"]["job"] is None
-    assert [one["kind"] for one in report["commit"]["problems"]] == ["hole"]
-
-
-def test_a_hole_that_cannot_be_filled_stays(lake: Lake, root: Path) -> None:
-    for base in (0, 100, 200):
-        write(root, records(base, base + 100), segment=base)
-    hidden(root, 100)
-    lake.ingest(root)
-    report = lake.ingest(root, repair=True)["commit"]
-    assert (report["job"], [one["kind"] for one in report["problems"]]) == (None, ["hole"])
-    # A part of it is back.
-    write(root, records(100, 150), segment=100)
-    lake.ingest(root, repair=True)
-    (problem,) = [one for one in lake.ingest(root)["commit"]["problems"] if one["kind"] == "hole"]
-    assert (problem["first_lost_offset"], problem["last_lost_offset"]) == (150, 199)
-    # Retention has removed the rest: that is acknowledged.
-    for segment in (0, 100):
-        (root / NAME / f"{segment:020d}.log").unlink()
-    (problem,) = lake.ingest(root)["commit"]["problems"]
-    assert "the log begins at 200 by now, so they are lost" in problem["message"]
-    lake.ingest(root, repair=True)
-    assert lake.ingest(root)["commit"]["problems"] == []
-
-
-def test_damage_is_a_hole_until_it_is_repaired(lake: Lake, root: Path) -> None:
-    good = [records(at, at + 10) for at in range(0, 50, 10)]
-    damaged = bytearray(good[2])
-    damaged[-1] ^= 1
-    write(root, good[0], good[1], bytes(damaged), *good[3:])
-    lake.ingest(root)
-    assert values(lake) == [*expected("v", 0, 20), *expected("v", 30, 50)]
-    assert "hole" in {one["kind"] for one in lake.ingest(root)["commit"]["problems"]}
-    write(root, *good)
-    repair(lake, root)
-    assert values(lake) == expected("v", 0, 50)
-
-
-def test_a_first_segment_that_cannot_be_read(lake: Lake, root: Path) -> None:
-    write(root, records(0, 100))
-    write(root, records(100, 200), segment=100)
-    path = hidden(root, 0)
-    path.symlink_to(path)
-    lake.ingest(root)
-    path.unlink()
-    (root.parent / path.name).rename(path)
-    assert [one["kind"] for one in lake.ingest(root)["commit"]["problems"]] == ["hole"]
-    repair(lake, root)
-    assert values(lake) == expected("v", 0, 200)
-
-
-def test_fail_on_missing_adds_nothing(lake: Lake, root: Path, cli: Cli) -> None:
-    for base in (0, 100, 200):
-        write(root, records(base, base + 100), segment=base)
-    path = hidden(root, 100)
-    place = ["ingest", "--format", lake.format, *lake.options, "--fail-on-missing"]
-    cli(*place, root, lake.name, code=3)
-    assert "nothing is committed, since records of orders-0 are missing" in cli.error
-    assert lake.read().num_rows == 0
-    (root.parent / path.name).rename(path)
-    cli(*place, root, lake.name)
-    assert values(lake) == expected("v", 0, 300)
-
-
-def test_a_hole_and_a_rewritten_end(lake: Lake, root: Path) -> None:
-    for base in (0, 100, 200):
-        write(root, records(base, base + 100), segment=base)
-    hidden(root, 100)
-    lake.ingest(root)
-    write(root, records(100, 150), records(150, 200, "new"), segment=100)
-    write(root, records(200, 250), records(250, 320, "new", epoch=1), segment=200)
-    assert diverges(lake, root).offset == 250
-    assert len(repair(lake, root)["commit"]["repaired"]) == 2
-    assert values(lake)[140:160] == [*expected("v", 140, 150), *expected("new", 150, 160)]
-
-
-def test_plain_tables_are_not_repaired(root: Path, tmp_path: Path) -> None:
-    import magicbyte
-
-    write(root, records(0, 1))
-    with pytest.raises(RefusedError, match="only Delta and Iceberg"):
-        magicbyte.ingest(root, tmp_path / "out", repair=True)
 
 
 # --- pure rules ----------------------------------------------------------------------------------

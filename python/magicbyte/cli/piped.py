@@ -25,8 +25,8 @@ _ENDINGS = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 def saved(path: str) -> str:
     """The path of a temporary file with what comes through a pipe; the path itself, if it is none.
 
-    The file is removed when the command ends. A FIFO with the name of a segment is not read: opening it could
-    wait for ever, and nobody puts one into a partition's directory on purpose.
+    The file is removed when the command ends. A FIFO with the name of a broker's file is not read: opening it
+    could wait for ever, and nobody puts one into a partition's directory on purpose.
 
     Raises:
         UsageError: more than 2 GiB come, or there is no standard input.
@@ -37,10 +37,15 @@ def saved(path: str) -> str:
         if sys.stdin is None:
             raise click.UsageError("-: there is no standard input")
         return _save(sys.stdin.buffer)
-    if not _is_pipe(path) or _core.is_segment_file(os.path.basename(path)):
+    if not _is_pipe(path) or _is_brokers(os.path.basename(path)):
         return path
     with open(path, "rb", buffering=0) as pipe:
         return _save(pipe)
+
+
+def _is_brokers(name: str) -> bool:
+    """Whether a broker gives this name to a file: a segment, or a file beside one."""
+    return _core.is_partition("t-0", [name])
 
 
 def _is_pipe(path: str) -> bool:

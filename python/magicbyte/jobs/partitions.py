@@ -365,7 +365,10 @@ def nothing_found(sources: Sequence[str], found: Iterable[str], what: str) -> Re
 def _one_of_each(listings: Sequence[PartitionListing], choice: PartitionChoice) -> list[PartitionListing]:
     """The preferred copy of each partition that has segments."""
     with_segments = [one for one in listings if one["segments"]]
-    return [_preferred(copies, choice, newest=True) for copies in _by_name(with_segments)]
+    return [
+        _preferred(copies, choice, newest=copies[0]["topic"] in INTERNAL_TOPICS)
+        for copies in _by_name(with_segments)
+    ]
 
 
 def _skipped(listing: PartitionListing) -> SkippedDirectory:

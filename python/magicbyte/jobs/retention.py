@@ -52,7 +52,9 @@ def _knows_all(cluster: Cluster, listings: Sequence[PartitionListing]) -> bool:
 def _begins_late(listing: PartitionListing) -> bool:
     checkpoints = listing["checkpoints"]
     start = None if checkpoints is None else checkpoints["log_start_offset"]
-    return start is not None and bool(listing["segments"]) and start < listing["segments"][0]["base_offset"]
+    if start is None or not listing["segments"]:
+        return False
+    return 0 <= start < listing["segments"][0]["base_offset"]
 
 
 def _excuse(listing: PartitionListing, log_dir: LogDir) -> None:

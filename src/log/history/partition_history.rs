@@ -116,7 +116,8 @@ impl PartitionHistory {
         listed: usize,
     ) {
         if self.magics.is_empty() {
-            self.first_offset = segment.first_offset.or(self.first_offset);
+            let start = self.log_start_offset.unwrap_or(i64::MIN);
+            self.first_offset = segment.first_offset.map(|first| first.max(start)).or(self.first_offset);
         }
         self.records += segment.records;
         self.deleted += segment.deleted;
