@@ -153,7 +153,8 @@ def test_a_stream_reads_what_is_new(tmp_path: Path, isolation_level: Any) -> Non
         write(15, 1)
         report = next(reports)
         assert (report["balanced"], report["total"]["rows"], report["total"]["problems"]) == (True, 15, 0)
-    assert read_bytes() - before < 4 << 20
+    # Each look compares the last rows of the table with the log: a chunk of it.
+    assert read_bytes() - before < 24 << 20
     stop.set()
     verified = magicbyte.verify(tmp_path / "logs", table=tmp_path / "table")
     assert verified["table"] is not None

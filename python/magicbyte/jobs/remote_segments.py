@@ -115,7 +115,12 @@ def _still_missing(local: PartitionListing, begin: int) -> Iterable[Problem]:
     first_local = min((one["base_offset"] for one in local["segments"]), default=None)
     for problem in local["problems"]:
         first, last = problem["first_lost_offset"], problem["last_lost_offset"]
-        is_before = problem["kind"] == _MISSING and last is not None and last + 1 == first_local
+        is_before = (
+            problem["kind"] == _MISSING
+            and last is not None
+            and first_local is not None
+            and last < first_local
+        )
         if not is_before and not (problem["kind"] == _MISSING and problem["segment"] is None):
             yield problem
         elif is_before and first is not None and first < begin:
