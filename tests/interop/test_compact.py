@@ -346,7 +346,9 @@ def test_logs_of_real_brokers(kafkas: Cleaning, kafka: Path, place: Path) -> Non
         dirty = None
         for number in range(2):
             end = last.last_offset + 1 + number
-            builder = magicbyte.RecordsBuilder(2)
+            # Without an epoch, it would get that of the batch before it.
+            epoch = last.partition_leader_epoch if isinstance(last, magicbyte.RecordBatch) else 0
+            builder = magicbyte.RecordsBuilder(2, partition_leader_epoch=max(0, epoch))
             builder.append(end, START, b"active", b"")
             active = builder.build()
             for directory in (ours, theirs):

@@ -40,7 +40,7 @@ ONE_TO_ONE = RewriteOptions(magic=2, index_interval_bytes=256)
 REBATCHED = RewriteOptions(
     magic=2, compression=4, level=7, rebatch=8000, segment_bytes=16000, index_interval_bytes=256
 )
-OTHER_CODEC = RewriteOptions(compression=3, leader_epoch=-1, segment_bytes=8000, index_interval_bytes=256)
+OTHER_CODEC = RewriteOptions(compression=3, leader_epoch=0, segment_bytes=8000, index_interval_bytes=256)
 DOWN = RewriteOptions(magic=1, index_interval_bytes=256)
 
 
