@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from magicbyte import _core
 from magicbyte.jobs.columns import DIGEST_COLUMN
@@ -30,6 +31,7 @@ TopicPartition = tuple[str, int]
 
 _BYTES = 16
 _MODULUS = 1 << 8 * _BYTES
+_NO_TIMESTAMP_TYPE = -1
 
 
 @dataclass
@@ -76,8 +78,8 @@ class RecordSums(dict[TopicPartition, RecordSum]):
 
 @dataclass
 class NullTimes:
-    """The rows of each partition whose timestamp is null: out of range in microseconds. Their digests are the
-    same whatever it was.
+    """The rows of each partition whose timestamp is null although their record has one, out of range in
+    microseconds. Their digests are the same whatever it was. Records of magic 0 have none.
     """
 
     digests: dict[TopicPartition, int] = field(default_factory=dict)
@@ -92,7 +94,8 @@ class NullTimes:
         times = batch.column("timestamp")
         if not times.null_count:
             return
-        found = batch.filter(times.is_null())
+        has_type = pc.not_equal(batch.column("timestampType"), _NO_TIMESTAMP_TYPE)
+        found = batch.filter(pc.and_(times.is_null(), has_type))
         columns = [name for name in ("topic", "partition", "offset", MILLIS) if name in found.schema.names]
         for row in found.select(columns).to_pylist():
             place, offset, millis = (row["topic"], row["partition"]), row["offset"], row.get(MILLIS)
