@@ -71,6 +71,7 @@ pub(super) fn is_segment_file(name: OsString) -> bool {
 #[doc = docs::steps!(is_in_name_order)]
 #[pyfunction]
 pub(super) fn is_in_name_order(py: Python<'_>, listing: &str) -> PyResult<bool> {
+    panics::here();
     let listing: Listing = parse(listing)?;
     let is_in_order = py.detach(|| name_order::is_in_name_order(&listing.segments));
     is_in_order.map_err(|e| log_to_py(py, &e))

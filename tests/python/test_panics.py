@@ -87,6 +87,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         ),
         "read_sidecar": lambda: c.read_sidecar(one.path / "00000000000000000000.log"),
         "is_partition": lambda: c.is_partition("topic-0", []),
+        "is_in_name_order": lambda: c.is_in_name_order(one.listing),
         "is_segment_file": lambda: c.is_segment_file("0.log"),
         "is_directory": lambda: c.is_directory(one.path),
         "is_stored": lambda: c.is_stored("s3://bucket"),
@@ -134,6 +135,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "protobuf_structure": lambda: c.protobuf_structure("message A {}"),
         "producer_snapshot": lambda: c.producer_snapshot(b""),
         "unpickle_record": lambda: c.unpickle_record((0, 0, 0, 0, 0), (None, None, b"", 0), (False, False)),
+        "segments_from": lambda: c.segments_from(one.listing, 0),
         "write_schema_framing": lambda: c.write_schema_framing(1, []),
         "read_batches": lambda: c.read_batches(V2),
         "rebuild_sidecars": lambda: c.rebuild_sidecars(one.path, dry_run=True),
@@ -150,7 +152,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "survey_segment": lambda: c.survey_segment(one.segment),
         "segment_history": lambda: c.segment_history(one.segment),
         "partition_history": lambda: c.partition_history(
-            one.listing, [], now=0, transaction_max_timeout_ms=1, bins=1, listed=1
+            one.listing, [], coordinated=[], now=0, transaction_max_timeout_ms=1, bins=1, listed=1
         ),
         "time_index": lambda: c.time_index(b"", 0),
         "transaction_index": lambda: c.transaction_index(b""),

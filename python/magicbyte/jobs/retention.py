@@ -84,10 +84,10 @@ def _cluster_of(
 
 def _forbids_deletion(cluster: Cluster, topic: str) -> bool:
     """Whether neither time nor size deletes segments of a topic, by what is known of its configs."""
-    policy, _ = cluster.policy(topic)
-    if policy is None:
+    policy, source = cluster.policy(topic)
+    if source is None:
         return False
-    if "delete" not in re.split(r"\s*,\s*", policy.strip()):
+    if policy is not None and "delete" not in re.split(r"\s*,\s*", policy.strip()):
         return True
     return cluster.config(topic, "retention.ms") == "-1" and cluster.config(topic, "retention.bytes") in (
         None,
