@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from magicbyte import _core
 from magicbyte.errors import Error
+from magicbyte.log_dir import META_PROPERTIES, read_meta_properties
 
 if TYPE_CHECKING:
     from magicbyte.model import PartitionListing, Problem
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ID_LENGTH",
     "checkpointed_epochs",
+    "cluster_id_of",
     "known_topic_id",
     "log_start_of",
     "topic_id_of",
@@ -61,6 +63,15 @@ def checkpointed_epochs(directory: str) -> list[tuple[int, int]]:
         return _core.leader_epoch_checkpoint(data.decode())
     except (Error, OSError, UnicodeDecodeError):
         return []
+
+
+def cluster_id_of(listing: PartitionListing) -> str | None:
+    """The cluster's ID, from the `meta.properties` of the broker's directory that the partition is in."""
+    try:
+        path = os.path.join(os.path.dirname(listing["path"]), META_PROPERTIES)
+        return read_meta_properties(path).get("cluster.id")
+    except (Error, OSError):
+        return None
 
 
 def known_topic_id(listing: PartitionListing) -> str | None:

@@ -212,6 +212,8 @@ class Survey(TypedDict):
     """Where the last batch with a right CRC ends."""
     last_batch: tuple[int, int] | None
     """Position of that batch, and the CRC-32C of its header."""
+    continues: tuple[int, int] | None
+    """The `last_batch` of the survey that this one continues; None after a scan of the whole file."""
     borders: list[Border]
     transactions: list[TransactionEvent]
     transactional: list[tuple[int, int]]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from conftest import Cli
 from lakes import FORMATS, Lake
 from lineages import NAME, diverges, expected, records, repair, values, write
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.failure import JobError, RefusedError
 from test_lake_stream import Looks, commits, nothing
+from typed_logs import TypedLog, record
 
 
 @pytest.fixture(params=FORMATS)
@@ -135,6 +137,64 @@ def test_a_hole_and_a_rewritten_end(lake: Lake, root: Path) -> None:
     assert diverges(lake, root).offset == 250
     assert len(repair(lake, root)["commit"]["repaired"]) == 2
     assert values(lake)[140:160] == [*expected("v", 140, 150), *expected("new", 150, 160)]
+
+
+OLD, NEW = record("o", n=("string", None)), record("o", n=("string", None), more=("string", ""))
+
+
+def grown(tmp_path: Path) -> tuple[TypedLog, dict[str, str]]:
+    """A log whose values have two schemas in turn, and a registry that has lost the second one."""
+    log = TypedLog(tmp_path, partitions=2)
+    for schema in (OLD, NEW, OLD, NEW):
+        log.append(schema, [{"n": f"v {at}", "more": "x"} for at in range(20)])
+    registered = json.loads(log.registry.read_text())
+    log.registry.write_text(json.dumps({"1": registered["1"], "orders-value": registered["1"]}))
+    return log, registered
+
+
+def test_rows_of_an_unknown_schema_are_holes(lake: Lake, tmp_path: Path) -> None:
+    log, registered = grown(tmp_path)
+    report = lake.ingest(log.root, typed=log.typed)
+    assert report["total"]["invalid_values"] == 80
+    assert [one["holes"] for one in report["commit"]["partitions"]] == [[[20, 40], [60, 80]]] * 2
+    report = lake.ingest(log.root, typed=log.typed)
+    assert [one["kind"] for one in report["commit"]["problems"]] == ["hole"] * 4
+    assert "unknown schema" in report["commit"]["problems"][0]["message"]
+    assert lake.ingest(log.root, typed=log.typed, repair=True)["commit"]["job"] is None
+    log.registry.write_text(json.dumps(registered))
+    for one in repair(lake, log.root, typed=log.typed)["commit"]["repaired"]:
+        assert one["removed_rows"] == one["rows"]
+    assert lake.ingest(log.root, typed=log.typed)["commit"]["problems"] == []
+    table = lake.read()
+    assert (table.num_rows, table.column("value").null_count, table.column("_error").null_count) == (
+        160,
+        0,
+        160,
+    )
+
+
+def test_a_schema_of_two_that_are_unknown_is_found(lake: Lake, tmp_path: Path) -> None:
+    log, registered = grown(tmp_path)
+    third = record("o", n=("string", None), last=("string", ""))
+    log.append(third, [{"n": "v", "last": "x"}] * 20)
+    registered = json.loads(log.registry.read_text())
+    log.registry.write_text(json.dumps({"1": registered["1"], "orders-value": registered["1"]}))
+    lake.ingest(log.root, typed=log.typed)
+    log.registry.write_text(
+        json.dumps({one: registered[one] for one in ("1", "2")} | {"orders-value": registered["1"]})
+    )
+    lake.ingest(log.root, typed=log.typed, repair=True)
+    (found, _) = lake.ingest(log.root, typed=log.typed)["commit"]["problems"]
+    assert (found["first_lost_offset"], found["last_lost_offset"]) == (80, 99)
+    assert lake.read().column("value").null_count == 40
+    assert set(lake.compare(log.root).values()) == {"equal"}
+
+
+def test_fail_on_missing_adds_no_row_of_an_unknown_schema(lake: Lake, tmp_path: Path) -> None:
+    log, _ = grown(tmp_path)
+    with pytest.raises(JobError, match=r"records of orders-0 are missing .* offsets 20\.\.=39"):
+        lake.ingest(log.root, typed=log.typed, fail_on_missing=True)
+    assert lake.read().num_rows == 0
 
 
 def test_plain_tables_are_not_repaired(root: Path, tmp_path: Path) -> None:

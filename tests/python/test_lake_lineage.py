@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +16,12 @@ from magicbyte import RecordsBuilder
 from magicbyte.jobs.choice import PartitionChoice
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.jobs.holes import MAX_HOLES, Hole, joined, uncovered
 from magicbyte.jobs.ingest import IngestOptions
+from magicbyte.jobs.lake.checked import Checked
 from magicbyte.jobs.lake.differences import digests_of_log
-from magicbyte.jobs.lake.divergence import Checked, DivergedError
+from magicbyte.jobs.lake.divergence import DivergedError
 from magicbyte.jobs.lake.ingest import ingest_table
-from magicbyte.jobs.lake.lineage import (
-    MAX_HOLES,
-    EpochStart,
-    Hole,
-    PartitionState,
-    contradictions,
-    epoch_before,
-    joined,
-    uncovered,
-)
 from magicbyte.jobs.lake.table import TableTarget
 from test_lake_crashes import Interrupted, outputs, start
 from test_lake_stream import Looks, commits, nothing, stream
@@ -58,7 +49,7 @@ def test_the_end_is_written_again_in_another_epoch(lake: Lake, root: Path, topic
     again(root, records(0, 110, epoch=0), records(110, 190, "new", epoch=1), topic_id=topic_id)
     found = diverges(lake, root)
     assert (found.topic, found.partition, found.offset, found.next_offset) == ("orders", 0, 100, 150)
-    assert "leader epoch 0, which does not reach offset 149" in found.reasons[0]
+    assert "the log has epoch 0 up to offset 109, and then epoch 1" in found.reasons[0]
     (repaired,) = repair(lake, root)["commit"]["repaired"]
     assert repaired == {
         "topic": "orders",
@@ -115,8 +106,10 @@ def test_a_log_that_was_restored_elsewhere(lake: Lake, root: Path) -> None:
     again(root, records(0, 100), records(100, 120), topic_id=OTHER_ID)
     found = diverges(lake, root)
     assert (found.offset, found.next_offset, found.agrees) == (100, 100, True)
-    assert [ID in reason for reason in found.reasons] == [True, False]
-    assert "ends in leader epoch 7" in found.reasons[1]
+    assert found.reasons == (
+        f"offsets before 100 were read of the topic {ID}, and the log is of the topic {OTHER_ID}: "
+        "it diverges at offset 0",
+    )
     (repaired,) = repair(lake, root)["commit"]["repaired"]
     assert (repaired["start_offset"], repaired["removed_rows"], repaired["rows"]) == (100, 0, 20)
     assert files < lake.files(), "rows that agree stay in their files"
@@ -489,13 +482,13 @@ def test_a_stream_compares_a_partition_again_only_once_it_has_changed(
         return digests_of_log(plans, *arguments)
 
     monkeypatch.setattr("magicbyte.jobs.lake.divergence.digests_of_log", count)
-    checked: Checked = {}
+    checked = Checked()
     for _ in range(2):
         ingest_again(lake, root, checked)
     write(root, records(0, 10), records(10, 20))
     for _ in range(2):
         ingest_again(lake, root, checked)
-    assert found == [2, 0, 1, 1]  # the last one: since the table has grown
+    assert found == [2, 0, 1, 0]
 
 
 def ingest_again(lake: Lake, root: Path, checked: Checked) -> None:
@@ -529,41 +522,6 @@ def test_a_repair_that_is_killed(lake: Lake, root: Path) -> None:
 
 
 # --- pure rules ----------------------------------------------------------------------------------
-
-
-def epochs(found: Mapping[int, int]) -> list[Any]:
-    return [{"epoch": epoch, "start_offset": start} for epoch, start in found.items()]
-
-
-@pytest.mark.parametrize(
-    ("log", "log_end", "says"),
-    [
-        ({0: 0, 3: 100}, 150, []),
-        ({0: 0, 3: 100}, 500, []),
-        ({3: 120}, 500, []),  # the beginning of the epoch was not read
-        ({0: 0, 3: 100, 4: 150}, 500, []),
-        ({5: 150}, 500, []),
-        ({5: 1000}, 1100, []),  # retention has removed everything before
-        ({}, 500, []),
-        ({0: 0, 3: 100, 4: 149}, 500, ["does not reach offset 149"]),
-        ({0: 0, 4: 100}, 500, ["does not reach offset 149"]),
-        ({0: 0, 2: 50}, 500, ["newest is 2"]),
-        ({0: 0, 3: 100}, 149, ["ends before offset 149"]),
-    ],
-)
-def test_epochs_tell_whether_a_log_is_continued(log: dict[int, int], log_end: int, says: list[str]) -> None:
-    state = PartitionState(150, ID, EpochStart(3, 100))
-    found = list(contradictions(state, ID, None, epochs(log), log_end))
-    assert len(found) == len(says)
-    assert all(part in text for part, text in zip(says, found, strict=True))
-
-
-def test_the_epoch_before_an_offset() -> None:
-    known = EpochStart(3, 100)
-    assert epoch_before(200, [], known) == known
-    assert epoch_before(200, epochs({3: 150}), known) == known
-    assert epoch_before(200, epochs({3: 100, 4: 200}), None) == (3, 100)
-    assert epoch_before(201, epochs({3: 100, 4: 200}), known) == (4, 200)
 
 
 def test_holes_are_joined_and_bounded() -> None:

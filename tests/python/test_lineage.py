@@ -6,14 +6,16 @@ import random
 from typing import Any, cast
 
 import pytest
-from magicbyte.jobs.lineage import UNKNOWN, Lineage, LogLineage, divergence, epochs_of
+from magicbyte.jobs.lineage import UNKNOWN, EpochStart, Lineage, LogLineage, divergence, epochs_of
 from magicbyte.model import PartitionPlan
 
 OLD, NEW = "cThDCR9PQGKsbgjMRDDf3w", "u1mzpqQaRLOROuWi4MCVBw"
 
 
-def log(*epochs: tuple[int, int], end: int, topic_id: str | None = OLD) -> LogLineage:
-    return LogLineage(topic_id, epochs, end)
+def log(
+    *epochs: tuple[int, int], end: int, topic_id: str | None = OLD, cluster_id: str | None = None
+) -> LogLineage:
+    return LogLineage(topic_id, cluster_id, tuple(EpochStart(*one) for one in epochs), end)
 
 
 @pytest.mark.parametrize(
@@ -64,17 +66,52 @@ def test_divergence(before: LogLineage, read: int, after: LogLineage, expected: 
         assert f"it diverges at offset {expected}" in found.message
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (log(end=9, cluster_id="a"), log(end=9, cluster_id="b"), None),  # of the same topic, by its id
+        (log(end=9, topic_id=None, cluster_id="a"), log(end=9, cluster_id="b"), 0),
+        (log(end=9, cluster_id="a"), log(end=9, topic_id=None, cluster_id="b"), 0),
+        (log(end=9, cluster_id="a"), log(end=9, topic_id=None, cluster_id="a"), None),
+        (log(end=9, topic_id=None, cluster_id="a"), log(end=9, topic_id=None), None),
+        (log(end=9, cluster_id="a"), log(end=9, topic_id=NEW, cluster_id="a"), 0),
+    ],
+)
+def test_another_cluster(before: LogLineage, after: LogLineage, expected: int | None) -> None:
+    found = divergence(before.before(5), 5, after)
+    assert (None if found is None else found.offset) == expected
+
+
 def test_the_lineage_of_an_offset() -> None:
-    known = log((0, 0), (3, 50), (4, 80), end=90)
-    assert known.before(0) == Lineage(OLD)
-    assert known.before(1) == known.before(50) == Lineage(OLD, 0, 0)
-    assert known.before(51) == Lineage(OLD, 3, 50)
-    assert known.before(90) == Lineage(OLD, 4, 80)
-    assert known.before(91) == Lineage(OLD)
+    known = log((0, 0), (3, 50), (4, 80), end=90, cluster_id="c")
+
+    def lineage(epoch: int | None = None, start: int = 0) -> Lineage:
+        return Lineage(OLD, None if epoch is None else EpochStart(epoch, start), "c")
+
+    assert known.before(0) == lineage()
+    assert known.before(1) == known.before(50) == lineage(0, 0)
+    assert known.before(51) == lineage(3, 50)
+    assert known.before(90) == lineage(4, 80)
+    assert known.before(91) == lineage()
     assert log((3, 50), end=90).before(50) == Lineage(OLD)
-    assert UNKNOWN.or_else(Lineage(OLD, 3, 50)) == Lineage(OLD, 3, 50)
-    assert Lineage(None, 2, 40).or_else(Lineage(OLD, 3, 50)) == Lineage(OLD, 2, 40)
-    assert Lineage(NEW).or_else(Lineage(OLD, 3, 50)) == Lineage(NEW, 3, 50)
+
+
+def test_the_lineage_of_a_log_that_was_read_from_the_middle_on() -> None:
+    earlier = Lineage(OLD, EpochStart(3, 50), "c")
+    assert log(end=90, topic_id=None).before(90, earlier) == earlier
+    assert log((3, 70), end=90).before(90, earlier) == earlier
+    assert log((3, 50), (4, 80), end=90).before(80, earlier) == earlier
+    assert log((3, 70), (4, 80), end=90).before(81, earlier) == Lineage(OLD, EpochStart(4, 80), "c")
+    assert log((3, 70), end=90, topic_id=NEW, cluster_id="d").before(90, earlier) == Lineage(
+        NEW, EpochStart(3, 50), "d"
+    )
+
+
+def test_unknown_parts_of_a_lineage_are_filled_in() -> None:
+    known = Lineage(OLD, EpochStart(3, 50), "c")
+    assert UNKNOWN.or_else(known) == known
+    assert Lineage(None, EpochStart(2, 40)).or_else(known) == Lineage(OLD, EpochStart(2, 40), "c")
+    assert Lineage(NEW).or_else(known) == Lineage(NEW, EpochStart(3, 50), "c")
 
 
 def test_leaders_that_write_and_lose() -> None:
@@ -110,7 +147,7 @@ def test_leaders_that_write_and_lose() -> None:
 
 def lineage_of(epochs: list[int]) -> LogLineage:
     starts = [(epoch, at) for at, epoch in enumerate(epochs) if at == 0 or epochs[at - 1] != epoch]
-    return LogLineage(OLD, tuple(starts), len(epochs))
+    return log(*starts, end=len(epochs))
 
 
 @pytest.mark.parametrize(

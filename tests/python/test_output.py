@@ -26,6 +26,7 @@ from magicbyte.jobs.rewrite import RewriteOptions, rewrite
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+FIRST = f"{0:020d}.log"
 WRITERS = (
     ("convert",),
     ("recover",),
@@ -355,6 +356,71 @@ def test_a_forged_journal_moves_nothing(tmp_path: Path) -> None:
         output.commit({})
     assert victim.read_text() == "theirs"
     assert names(out) == {"reconciliation.json"}
+
+
+class Killed(BaseException):
+    """What ends a job so suddenly that it cleans nothing up."""
+
+
+def killed_while_publishing(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job with two partitions is killed once it has moved both, and before the mark."""
+    out.mkdir(exist_ok=True)
+    rename = os.rename
+
+    def until_the_mark(source: str, target: str) -> None:
+        if source.endswith("whole/reconciliation.json"):
+            raise Killed
+        rename(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.rename", until_the_mark)
+        output = LocalPartitions(str(out), [])
+        for partition in range(2):
+            target = Path(output.target({"topic": "orders", "partition": partition}))
+            target.mkdir()
+            (target / FIRST).write_bytes(b"ours")
+        with pytest.raises(Killed):
+            output.commit({})
+    assert names(out) == {".magicbyte-unfinished", "orders-0", "orders-1"}
+    output._workspace._release()
+
+
+@pytest.mark.parametrize("theirs", ["directory", "same names", "file", "link", "more", "nothing"])
+def test_what_others_put_where_a_killed_job_had_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, theirs: str
+) -> None:
+    killed_while_publishing(out := tmp_path / "out", monkeypatch)
+    place = out / "orders-0"
+    if theirs != "more":
+        shutil.rmtree(place)
+    if theirs == "link":
+        place.symlink_to(tmp_path)
+    elif theirs == "file":
+        place.write_bytes(b"theirs")
+    elif theirs != "nothing":
+        place.mkdir(exist_ok=True)
+        (place / (FIRST if theirs == "same names" else "theirs")).write_bytes(b"theirs")
+    before = sorted(out.rglob("*"))
+    if theirs != "nothing":
+        for _ in range(2):
+            with pytest.raises(RefusedError, match="orders-0 is not what a job that was killed had left"):
+                LocalPartitions(str(out), [])
+            assert sorted(out.rglob("*")) == before
+        place.rename(tmp_path / "moved away")
+    with LocalPartitions(str(out), []) as output:
+        output.commit({})
+    assert names(out) == {"reconciliation.json"}
+
+
+def test_a_journal_of_an_earlier_version_proves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_while_publishing(out := tmp_path / "out", monkeypatch)
+    (journal,) = out.glob(".magicbyte-unfinished/*/publishing")
+    journal.write_text(json.dumps([name for name, _ in json.loads(journal.read_text())]))
+    with pytest.raises(RefusedError, match="move it away"):
+        LocalPartitions(str(out), [])
+    assert (out / "orders-0" / FIRST).read_bytes() == b"ours"
 
 
 def test_a_file_system_that_cannot_sync_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

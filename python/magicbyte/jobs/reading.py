@@ -16,6 +16,7 @@ from magicbyte import _core
 from magicbyte.enums import DamageMode, PayloadType, fails_fast
 from magicbyte.jobs.columns import INVALID_COLUMNS, RECORDS_WITH_METADATA
 from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.jobs.holes import Hole, joined
 from magicbyte.jobs.lake.sums import DIGEST_FIELD, RecordSums, with_digest
 from magicbyte.jobs.selecting import ChunkSelection, decoded_columns
 from magicbyte.model import Chunk, PartitionPlan, Problem
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ROWS_ABOVE",
+    "UNKNOWN_SCHEMAS",
     "HighWatermarks",
     "ReadOptions",
     "Rows",
@@ -44,6 +46,9 @@ HighWatermarks = Mapping[tuple[str, int], int]
 """High watermarks (exclusive) by topic and partition, where they are known."""
 ROWS_ABOVE = "rows_above_high_watermark"
 """The field of a ChunkResult that counts rows at or above the high watermark, if there are any."""
+UNKNOWN_SCHEMAS = "unknown_schemas"
+"""The field of a ChunkResult that has the holes with all rows whose schema the registry did not have, if
+there are any."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,7 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
     untyped = replace(options, typed=())
     selection = where and ChunkSelection(where, chunk, untyped.records_schema.names)
     sums: Counter[str] = Counter()
+    unknown_schemas: tuple[Hole, ...] = ()
     mark = _high_watermark(chunk, options)
     decoder = _core.ChunkDecoder(
         chunk,
@@ -167,8 +173,10 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
                     invalid = piece.num_rows - piece.column(INVALID_COLUMNS[typed.column]).null_count
                     column = typed.column
                     sums.update({f"invalid_{column}s": invalid, f"unframed_{column}s": without_schema})
-                if options.fails_on_unknown_schema:
-                    _refuse_unknown_schema(chunk, piece, options)
+                    if unknown := _unknown_schemas(piece, typed):
+                        if options.fails_on_unknown_schema:
+                            raise _unknown_schema(chunk, piece, typed, unknown[0].start)
+                        unknown_schemas = joined([*unknown_schemas, *unknown])
                 if fails_fast(options.mode):
                     _refuse_invalid(chunk, piece, options)
                 if digests and options.typed:
@@ -181,14 +189,16 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
         yield from other_tables()
     yield from other_tables()
     result = selection.account(decoder.result()) if selection else decoder.result()
-    yield _with_sums(result, sums) if any(sums.values()) else result
+    yield _completed(result, sums, unknown_schemas) if unknown_schemas or any(sums.values()) else result
 
 
-def _with_sums(result: str, sums: Mapping[str, int]) -> str:
-    """The chunk's ChunkResult with the rows that are counted here."""
+def _completed(result: str, sums: Mapping[str, int], unknown_schemas: Sequence[Hole]) -> str:
+    """The chunk's ChunkResult with the rows that are counted here, and those of unknown schemas."""
     account = json.loads(result)
     for name, rows in sums.items():
         account[name] = account.get(name, 0) + rows
+    if unknown_schemas:
+        account[UNKNOWN_SCHEMAS] = unknown_schemas
     return json.dumps(account)
 
 
@@ -202,18 +212,24 @@ def _high_watermark(chunk: str, options: ReadOptions) -> int | None:
     return None if mark is None or min(ends, default=mark + 1) <= mark else mark
 
 
-def _refuse_unknown_schema(chunk: str, batch: pa.RecordBatch, options: ReadOptions) -> None:
-    """Raises an error for the first row whose schema is unknown."""
-    for decoder in options.typed:
-        errors = batch.column(decoder.error_column)
-        rows = [row for reason in decoder.unknown if (row := pc.index(errors, reason).as_py()) >= 0]
-        if rows:
-            row = min(rows)
-            place = cast(Chunk, json.loads(chunk))
-            raise JobError(
-                f"{place['topic']}-{place['partition']}, offset {batch.column('offset')[row]}: the schema of"
-                f" the {decoder.column} is unknown: {errors[row]}"
-            )
+def _unknown_schemas(batch: pa.RecordBatch, decoder: ColumnDecoder) -> tuple[Hole, ...]:
+    """The holes with all rows whose schema the registry does not have, if the batch has their offsets."""
+    if not decoder.unknown or "offset" not in batch.schema.names:
+        return ()
+    errors = batch.column(decoder.error_column)
+    is_unknown = pc.is_in(errors, pa.array(sorted(decoder.unknown), errors.type))
+    offsets = batch.column("offset").filter(is_unknown).to_pylist()
+    return joined(Hole(offset, offset + 1) for offset in offsets)
+
+
+def _unknown_schema(chunk: str, batch: pa.RecordBatch, decoder: ColumnDecoder, offset: int) -> JobError:
+    """The error for a row whose schema the registry does not have."""
+    place = cast(Chunk, json.loads(chunk))
+    reason = batch.column(decoder.error_column)[pc.index(batch.column("offset"), offset).as_py()]
+    return JobError(
+        f"{place['topic']}-{place['partition']}, offset {offset}: the schema of the {decoder.column} is "
+        f"unknown: {reason}"
+    )
 
 
 def _refuse_invalid(chunk: str, batch: pa.RecordBatch, options: ReadOptions) -> None:

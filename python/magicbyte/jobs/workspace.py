@@ -4,13 +4,14 @@
     WORK/magicbyte-ID/...            the files of one job; each job has a new ID
     WORK/magicbyte-ID/whole/NAME     what will be published
     WORK/magicbyte-ID/replaced/NAME  what that replaces
-    WORK/magicbyte-ID/publishing     the names in the order of their moves; the last marks a complete output
+    WORK/magicbyte-ID/publishing     the journal: names and identities, in the order of their moves; the last
+                                     one marks a complete output
 
 Only one job may run at a time: a second one is refused while the first is alive. If a job is killed, the
-next one rolls it back: names that it published return to its directory, names that it replaced return to
-their place, and its directory is removed. If the mark has been moved, the output is complete and stays.
-Nothing is ever removed unless it is named as above. Everything is on one file system, so every step is a
-rename.
+next one rolls it back: what it published returns to its directory, what it replaced returns to its place,
+and its directory is removed. If the mark has been moved, the output is complete and stays. Whatever others
+have put under these names since stays, and the next job is refused. Everything is on one file system, so
+every step is a rename.
 
 On a file system without locks, a killed job cannot be distinguished from a running one: a job that finds
 WORK there is refused until someone removes it.
@@ -19,13 +20,16 @@ WORK there is refused until someone removes it.
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import posixpath
 import re
 import shutil
+import stat
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.storage.paths import absolute, is_url
@@ -97,8 +101,8 @@ class Workspace:
         """Claims `work` for outputs in `out`, and rolls back what a killed job left there.
 
         Raises:
-            RefusedError: if another job is running there, it holds files that are not ours, or its name is
-                not UTF-8.
+            RefusedError: if another job is running there, it holds files that are not ours, others have put
+                something where a killed job had published, or its name is not UTF-8.
 
         """
         try:
@@ -142,7 +146,8 @@ class Workspace:
         old = os.path.join(self.directory, "replaced")
         os.makedirs(old)
         sync(self.whole)
-        write_text(os.path.join(self.directory, _JOURNAL), json.dumps(names))
+        journal = [_Published(name, _identity_of_tree(os.path.join(self.whole, name))) for name in names]
+        write_text(os.path.join(self.directory, _JOURNAL), json.dumps(journal))
         for name in replaced:
             os.rename(os.path.join(self._out, name), os.path.join(old, name))
         for name in names:
@@ -233,31 +238,92 @@ def try_lock(lock: int) -> bool | None:
     return True
 
 
+class _Published(NamedTuple):
+    """An entry of the journal."""
+
+    name: str
+    identity: str
+    """See `_identity_of_tree`."""
+
+
 def _roll_back(job: str, out: str) -> None:
-    """Undoes an incomplete publication and removes the job's directory."""
+    """Undoes an incomplete publication and removes the job's directory.
+
+    Raises:
+        RefusedError: if something else is where the job had published, or where it had taken something away.
+            Then nothing is moved.
+
+    """
     whole, old = os.path.join(job, "whole"), os.path.join(job, "replaced")
-    names = _journal(job)
-    if names and os.path.lexists(os.path.join(whole, names[-1])):
-        for name in names:
-            if not os.path.lexists(os.path.join(whole, name)) and os.path.lexists(os.path.join(out, name)):
-                os.rename(os.path.join(out, name), os.path.join(whole, name))
+    journal = _journal(job)
+    if journal and os.path.lexists(os.path.join(whole, journal[-1].name)):
+        moved = [one for one in journal if not os.path.lexists(os.path.join(whole, one.name))]
+        present = [one for one in moved if os.path.lexists(os.path.join(out, one.name))]
+        for one in present:
+            if _identity_of_tree(os.path.join(out, one.name)) != one.identity:
+                raise _not_ours(os.path.join(out, one.name))
         # The mark of a complete output is the last to return.
-        for name in sorted(os.listdir(old), key=lambda name: name == names[-1]):
+        replaced = sorted(os.listdir(old), key=lambda name: name == journal[-1].name)
+        for name in replaced:
+            if name not in {one.name for one in present} and os.path.lexists(os.path.join(out, name)):
+                raise _not_ours(os.path.join(out, name))
+        for one in present:
+            os.rename(os.path.join(out, one.name), os.path.join(whole, one.name))
+        for name in replaced:
             os.rename(os.path.join(old, name), os.path.join(out, name))
     shutil.rmtree(job, ignore_errors=True)
 
 
-def _journal(job: str) -> list[str]:
-    """The names that were to be moved; none if the file is incomplete or not ours."""
+def _not_ours(path: str) -> RefusedError:
+    return RefusedError(
+        f"{path} is not what a job that was killed had left there: move it away, and run the job again"
+    )
+
+
+def _identity_of_tree(path: str) -> str:
+    """A digest of a file, or of a directory and all that is below, by inodes, sizes and times: it stays the
+    same when that is moved, and no other tree has it.
+    """
+    digest = hashlib.sha256()
+    for name in (path, *_entries(path)):
+        status = os.lstat(name)
+        # A moved directory may get another time. A new file may get the inode of one that was removed.
+        fields = (
+            [status.st_ino]
+            if stat.S_ISDIR(status.st_mode)
+            else [status.st_ino, status.st_size, status.st_mtime_ns]
+        )
+        digest.update(f"{os.path.relpath(name, path)}\0{fields}\0".encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def _entries(top: str) -> Iterator[str]:
+    for directory, directories, files in os.walk(top):
+        directories.sort()
+        yield from (os.path.join(directory, name) for name in sorted([*directories, *files]))
+
+
+def _journal(job: str) -> list[_Published]:
+    """What was to be moved; nothing if the journal is incomplete or not ours."""
     try:
         with open(os.path.join(job, _JOURNAL), encoding="utf-8") as file:
-            names = json.load(file)
+            entries = json.load(file)
     except (FileNotFoundError, ValueError):
         return []
-    is_ours = isinstance(names, list) and all(
-        isinstance(one, str) and os.path.basename(one) == one for one in names
-    )
-    return names if is_ours else []
+    if not isinstance(entries, list):
+        return []
+    published = [found for one in entries if (found := _published(one)) is not None]
+    return published if len(published) == len(entries) else []
+
+
+def _published(entry: object) -> _Published | None:
+    match entry:
+        case [str(name), str(identity)] if os.path.basename(name) == name:
+            return _Published(name, identity)
+        # Journals of earlier versions have names only, which nothing that is there now proves to be ours.
+        case str(name) if os.path.basename(name) == name:
+            return _Published(name, "")
+    return None
 
 
 def check_apart(path: str, sources: Sequence[str]) -> None:

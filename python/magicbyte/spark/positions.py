@@ -2,7 +2,7 @@
 
 They have the form of Spark's Kafka source, `{"topicA":{"0":23}}`: the next offset to read in each partition.
 The key `/lineage`, which no topic can have, adds what each of them continues, where that is known:
-`{"topicA":{"0":{"topicId":"e49HdDeaTmKdrrGZN_hIcg","leaderEpoch":2,"epochStart":17}}}`.
+`{"topicA":{"0":{"topicId":"e49HdDeaTmKdrrGZN_hIcg","leaderEpoch":2,"epochStart":17}}}`, and `clusterId`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from magicbyte.jobs.lineage import UNKNOWN, Lineage
+from magicbyte.jobs.lineage import UNKNOWN, EpochStart, Lineage
 from magicbyte.spark.offsets import TopicPartition, offsets_from_json, offsets_to_json
 
 __all__ = ["Position", "StreamOffset", "positions_from_json", "positions_to_json"]
@@ -48,8 +48,9 @@ def positions_to_json(positions: Mapping[TopicPartition, Position]) -> StreamOff
         lineage = position.lineage
         fields = {
             "topicId": lineage.topic_id,
-            "leaderEpoch": lineage.epoch,
-            "epochStart": lineage.epoch_start,
+            "leaderEpoch": None if lineage.leader_epoch is None else lineage.leader_epoch.epoch,
+            "epochStart": None if lineage.leader_epoch is None else lineage.leader_epoch.start_offset,
+            "clusterId": lineage.cluster_id,
         }
         known = {name: value for name, value in fields.items() if value is not None}
         if known:
@@ -59,4 +60,9 @@ def positions_to_json(positions: Mapping[TopicPartition, Position]) -> StreamOff
 
 
 def _lineage_of(fields: Mapping[str, Any]) -> Lineage:
-    return Lineage(fields.get("topicId"), fields.get("leaderEpoch"), fields.get("epochStart"))
+    epoch, start = fields.get("leaderEpoch"), fields.get("epochStart")
+    return Lineage(
+        fields.get("topicId"),
+        None if epoch is None or start is None else EpochStart(epoch, start),
+        fields.get("clusterId"),
+    )

@@ -14,7 +14,13 @@ from magicbyte.jobs.kept_surveys import KeptSurveys, SegmentState, segment_state
 from magicbyte.jobs.lineage import LogLineage, epochs_of
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Planned, Range, plan_surveyed
-from magicbyte.listing import checkpointed_epochs, log_start_of, topic_id_of, unread_segments
+from magicbyte.listing import (
+    checkpointed_epochs,
+    cluster_id_of,
+    known_topic_id,
+    log_start_of,
+    unread_segments,
+)
 from magicbyte.model import PartitionListing, Problem, Survey
 from magicbyte.spark.offsets import TopicPartition, log_end, log_start
 from magicbyte.spark.options import Options
@@ -127,7 +133,8 @@ class Watch:
         parsed: list[Survey] = [json.loads(text) for text in surveys]
         unreadable = {one["segment"]["path"]: one["unreadable"] or "" for one in parsed if one["unreadable"]}
         lineage = LogLineage(
-            topic_id_of(listing),
+            known_topic_id(listing),
+            cluster_id_of(listing),
             epochs_of(whole.plan, checkpointed_epochs(listing["path"])),
             end if high is None else high,
         )

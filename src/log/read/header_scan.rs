@@ -1,7 +1,7 @@
-//! The first step: a scan over one segment's batch headers. Nothing is decompressed except control batches,
-//! the wrappers next to a gap, and the wrappers of a visitor that counts messages, and CRCs are checked only where later steps rely on them (markers, the
-//! first batches of transactions, borders). The first record of a control batch decides which marker it is
-//! (`CompletedFetch.containsAbortMarker`).
+//! The first step: a scan over one segment's batch headers. Only control batches and the wrappers next to a gap are
+//! decompressed, and all wrappers for a visitor that counts messages. CRCs are checked only where later steps rely on
+//! them (markers, the first batches of transactions, borders). The first record of a control batch decides which marker
+//! it is (`CompletedFetch.containsAbortMarker`).
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
@@ -223,6 +223,7 @@ impl<'a> Scan<'a> {
         scan.salvage = Salvage::new(before.sound_end, segment.size);
         scan.survey = Survey {
             segment: segment.clone(),
+            continues: before.last_batch,
             transaction_index: Vec::new(),
             emptied: false,
             problems: Vec::new(),

@@ -384,7 +384,8 @@ impl Plan {
             }
             if last.saturating_sub(base_offset) > i32::MAX.into() {
                 let message = format!(
-                    "its offsets reach {last}, 2^31 or more beyond {base_offset}: no index can hold them, and a                      broker splits the segment when it starts"
+                    "its offsets reach {last}, 2^31 or more beyond {base_offset}: no index can hold them, and a broker \
+                     splits the segment when it starts"
                 );
                 self.problems.push(segment.problem(&segment.file, OFFSET_OVERFLOW, message));
             }

@@ -65,6 +65,10 @@ pub struct Survey {
     /// The last batch whose CRC holds: its position, and the CRC-32C of its header.
     #[cfg_attr(feature = "serde", serde(default))]
     pub last_batch: Option<(u64, u32)>,
+    /// The `last_batch` of the survey that this one continues, since the file has only grown; None after a scan of all
+    /// of it.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub continues: Option<(u64, u32)>,
     /// Borders, about one per 4 MiB, or per 64 MiB of a file that is far away and not decoded next.
     pub borders: Vec<Border>,
     /// Transactions' first batches and markers, in offset order.
@@ -102,6 +106,7 @@ impl Survey {
             chain_end: 0,
             sound_end: 0,
             last_batch: None,
+            continues: None,
             borders: Vec::new(),
             transactions: Vec::new(),
             transactional: Vec::new(),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from magicbyte.jobs.holes import Hole
 from magicbyte.jobs.lake.differences import Leaf
-from magicbyte.jobs.lake.lineage import Hole
 from magicbyte.jobs.lake.sums import NullTimes, TopicPartition
 
 __all__ = ["Differences"]

@@ -20,8 +20,8 @@ import pyarrow.dataset as ds
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.lake.delta_state import changed_numbers, state_of
 from magicbyte.jobs.lake.growth import grown, inner_types, plain_schema
-from magicbyte.jobs.lake.lineage import PartitionState
 from magicbyte.jobs.lake.ranges import OffsetRange, is_within, scans
+from magicbyte.jobs.lake.state import PartitionState
 from magicbyte.jobs.lake.sums import TopicPartition
 from magicbyte.jobs.lake.table import (
     COMMIT,

@@ -18,7 +18,9 @@ import base64
 import struct
 from collections.abc import Callable, Iterator
 
-from magicbyte.jobs.lake.lineage import EpochStart, Hole, PartitionState
+from magicbyte.jobs.holes import Hole
+from magicbyte.jobs.lake.state import PartitionState
+from magicbyte.jobs.lineage import EpochStart, Lineage
 
 __all__ = ["changed_numbers", "state_of"]
 
@@ -39,10 +41,12 @@ def state_of(number: Callable[[str], int | None], topic: str, partition: int) ->
 
     return PartitionState(
         next_offset,
-        topic_id=_id_of(known("topic-id/0"), known("topic-id/1")),
-        cluster_id=_id_of(known("cluster-id/0"), known("cluster-id/1")),
-        leader_epoch=None if epoch < 0 else EpochStart(epoch, known("epoch-start")),
-        holes=tuple(Hole(known(f"hole/{at}/start"), known(f"hole/{at}/end")) for at in range(known("holes"))),
+        Lineage(
+            topic_id=_id_of(known("topic-id/0"), known("topic-id/1")),
+            leader_epoch=None if epoch < 0 else EpochStart(epoch, known("epoch-start")),
+            cluster_id=_id_of(known("cluster-id/0"), known("cluster-id/1")),
+        ),
+        tuple(Hole(known(f"hole/{at}/start"), known(f"hole/{at}/end")) for at in range(known("holes"))),
     )
 
 
@@ -65,10 +69,11 @@ def _prefix(topic: str, partition: int) -> str:
 
 
 def _numbers(state: PartitionState) -> Iterator[tuple[str, int]]:
-    epoch = state.leader_epoch or EpochStart(-1, 0)
+    lineage = state.lineage
+    epoch = lineage.leader_epoch or EpochStart(-1, 0)
     yield "epoch", epoch.epoch
     yield "epoch-start", epoch.start_offset
-    for name, found in (("topic-id", state.topic_id), ("cluster-id", state.cluster_id)):
+    for name, found in (("topic-id", lineage.topic_id), ("cluster-id", lineage.cluster_id)):
         for at, half in enumerate(_halves(found)):
             yield f"{name}/{at}", half
     yield "holes", len(state.holes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +19,7 @@ from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.columns import DIGEST_COLUMN
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.kept_surveys import segment_state
+from magicbyte.jobs.lake.checked import Checked
 from magicbyte.jobs.lake.differences import (
     LogRows,
     TableRows,
@@ -28,15 +28,16 @@ from magicbyte.jobs.lake.differences import (
     digests_of_rows,
     log_read_options,
 )
-from magicbyte.jobs.lake.lineage import PartitionState, contradictions
 from magicbyte.jobs.lake.ranges import OffsetRange, scans
+from magicbyte.jobs.lake.state import PartitionState
 from magicbyte.jobs.lake.sums import TopicPartition
 from magicbyte.jobs.lake.table import DIGESTED, TransactionalTable
+from magicbyte.jobs.lineage import EpochStart, LogLineage, divergence
 from magicbyte.jobs.plan import MIB, Planned, plan_partitions, plan_surveyed, survey
 from magicbyte.listing import known_topic_id
 from magicbyte.model import LeaderEpoch, PartitionListing
 
-__all__ = ["Checked", "DivergedError", "Divergence", "LineageCheck"]
+__all__ = ["DivergedError", "Divergence", "LineageCheck"]
 
 _LAST_ROWS = 16
 """The rows at the end of a partition in a table that are compared with the log."""
@@ -44,9 +45,6 @@ _LAST_OFFSETS = 4096
 """Among these offsets they mostly are."""
 _MODULUS = 1 << 128
 _NAMED = 20
-
-Checked = dict[TopicPartition, object]
-"""The state of each partition, and that of its segments, in which it was last found to agree."""
 
 
 @dataclass(frozen=True)
@@ -135,18 +133,16 @@ class LineageCheck:
             listings: all of each log.
             plans: of the same logs, from the segment on that has the offset to continue at.
             ends: the log end offsets.
-            checked: partitions that did not diverge; those that have not changed are not read again. Updated.
+            checked: partitions that did not diverge: those that have only grown are not read again. Updated.
 
         """
         suspects: list[tuple[PartitionListing, list[str]]] = []
         waiting: list[tuple[PartitionListing, Planned, PartitionState]] = []
         for listing, planned in zip(listings, plans, strict=True):
             state = self._states.get(_place(listing))
-            if (
-                state is not None
-                and listing["segments"]
-                and checked.get(_place(listing)) != _seen(state, listing)
-            ):
+            if state is None:
+                checked.add(listing, planned, PartitionState(0))
+            elif listing["segments"] and not checked.holds(listing, planned, state):
                 waiting.append((listing, planned, state))
         tails = self._tails(
             {_place(listing): min(state.next_offset, ends[_place(listing)]) for listing, _, state in waiting}
@@ -156,15 +152,19 @@ class LineageCheck:
         of_log = iter(logs)
         for (listing, planned, state), segment in zip(waiting, segments, strict=True):
             place = _place(listing)
-            epochs = _joined(segment, planned)
-            cluster_id = self._clusters.get(os.path.dirname(listing["path"]))
-            found = list(contradictions(state, known_topic_id(listing), cluster_id, epochs, ends[place]))
+            log = LogLineage(
+                known_topic_id(listing),
+                self._clusters.get(os.path.dirname(listing["path"])),
+                _epochs(segment, planned),
+                ends[place],
+            )
+            found = list(_contradictions(state, log))
             if segment is not None and tails[place].differs(next(of_log)):
                 found.append("the last rows of the table are not those of the log")
             if found:
                 suspects.append((listing, found))
             else:
-                checked[place] = _seen(state, listing)
+                checked.add(listing, planned, state)
         return [self._divergence(listing, found, ends[_place(listing)]) for listing, found in suspects]
 
     def _divergence(self, listing: PartitionListing, reasons: list[str], log_end: int) -> Divergence:
@@ -180,7 +180,8 @@ class LineageCheck:
         end = min(state.next_offset, log_end)
         found = _first_conflict(rows, log, begin, end)
         topic_id = known_topic_id(listing)
-        is_other_topic = None not in (state.topic_id, topic_id) and state.topic_id != topic_id
+        known_id = state.lineage.topic_id
+        is_other_topic = None not in (known_id, topic_id) and known_id != topic_id
         # Nothing of another topic stays, not even what is older than its log, unless it is a restored log.
         offset = end if found is None else 0 if is_other_topic else found
         if is_other_topic and found is None and begin >= end:
@@ -280,15 +281,20 @@ def _by_place(batch: pa.RecordBatch) -> Iterator[tuple[TopicPartition, pa.Record
         yield (str(rows.column("topic")[0]), partition), rows
 
 
-def _joined(segment: Planned | None, planned: Planned) -> list[LeaderEpoch]:
+def _contradictions(state: PartitionState, log: LogLineage) -> Iterator[str]:
+    """The reasons why a log cannot be the one that a table continues, judged without reading records."""
+    if (found := divergence(state.lineage, state.next_offset, log)) is not None:
+        yield found.message
+    if log.end_offset < state.next_offset:
+        yield f"the log ends before offset {log.end_offset}"
+
+
+def _epochs(segment: Planned | None, planned: Planned) -> tuple[EpochStart, ...]:
     """The epochs of the segment with the table's last row, and of those from where the table ends on."""
-    found = [] if segment is None else list(segment.plan["leader_epochs"])
+    found: list[LeaderEpoch] = [] if segment is None else list(segment.plan["leader_epochs"])
     newest = found[-1]["epoch"] if found else -1
-    return [*found, *(one for one in planned.plan["leader_epochs"] if one["epoch"] > newest)]
-
-
-def _seen(state: PartitionState, listing: PartitionListing) -> object:
-    return replace(state, holes=()), [segment_state(one) for one in listing["segments"]]
+    found += (one for one in planned.plan["leader_epochs"] if one["epoch"] > newest)
+    return tuple(EpochStart(one["epoch"], one["start_offset"]) for one in found)
 
 
 def _place(listing: PartitionListing) -> TopicPartition:

@@ -16,8 +16,8 @@ import pyarrow as pa
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.lake.growth import grown, plain_schema
 from magicbyte.jobs.lake.iceberg_state import STATE, description, packed_states, stored_states
-from magicbyte.jobs.lake.lineage import PartitionState
 from magicbyte.jobs.lake.ranges import OffsetRange, by_offsets, scans
+from magicbyte.jobs.lake.state import PartitionState
 from magicbyte.jobs.lake.sums import TopicPartition
 from magicbyte.jobs.lake.table import (
     BATCH_ROWS,

@@ -16,9 +16,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.lake.lineage import EpochStart, Hole, PartitionState
+from magicbyte.jobs.holes import Hole
+from magicbyte.jobs.lake.state import PartitionState
 from magicbyte.jobs.lake.sums import TopicPartition
 from magicbyte.jobs.lake.table import COMMIT, described
+from magicbyte.jobs.lineage import EpochStart, Lineage
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -41,8 +43,9 @@ def packed_states(job: str, states: Mapping[TopicPartition, PartitionState]) -> 
     """The property after a job."""
     topics: dict[str, dict[str, list[Any]]] = {}
     for (topic, partition), one in sorted(states.items()):
-        epoch = one.leader_epoch or EpochStart(-1, 0)
-        fields = [one.next_offset, one.topic_id, *epoch, list(one.holes), one.cluster_id]
+        lineage = one.lineage
+        epoch = lineage.leader_epoch or EpochStart(-1, 0)
+        fields = [one.next_offset, lineage.topic_id, *epoch, list(one.holes), lineage.cluster_id]
         topics.setdefault(topic, {})[str(partition)] = fields
     text = json.dumps({"job": job, "topics": topics}, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
@@ -96,10 +99,8 @@ def _states(state: Mapping[str, Any]) -> Iterator[tuple[TopicPartition, Partitio
                 (topic, int(partition)),
                 PartitionState(
                     next_offset,
-                    topic_id,
-                    None if epoch < 0 else EpochStart(epoch, start),
+                    Lineage(topic_id, None if epoch < 0 else EpochStart(epoch, start), cluster_id),
                     tuple(Hole(*hole) for hole in holes),
-                    cluster_id,
                 ),
             )
 

@@ -24,6 +24,7 @@ from magicbyte.jobs.decode_partitions import decode_partitions
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.high_watermarks import high_watermarks, partitions_above
+from magicbyte.jobs.holes import Hole, joined, uncovered
 from magicbyte.jobs.ingest import (
     CommitReport,
     CommittedPartition,
@@ -36,17 +37,25 @@ from magicbyte.jobs.ingest import (
     read_options,
 )
 from magicbyte.jobs.internal_tables import InternalTopicsReport
+from magicbyte.jobs.lake.checked import Checked
 from magicbyte.jobs.lake.delta import DeltaTable
 from magicbyte.jobs.lake.differences import TableRows
-from magicbyte.jobs.lake.divergence import Checked, DivergedError, Divergence, LineageCheck
+from magicbyte.jobs.lake.divergence import DivergedError, Divergence, LineageCheck
 from magicbyte.jobs.lake.growth import refuse_types
 from magicbyte.jobs.lake.iceberg import IcebergTable
 from magicbyte.jobs.lake.job_files import JobFiles, LocalJobFiles
-from magicbyte.jobs.lake.lineage import Hole, PartitionState, epoch_before, joined, uncovered
-from magicbyte.jobs.lake.losses import gap_before, holes_in, refuse_losses, remembered_holes, without_ends
+from magicbyte.jobs.lake.losses import (
+    gap_before,
+    holes_in,
+    refuse_losses,
+    remembered_holes,
+    undecoded_in,
+    without_ends,
+)
 from magicbyte.jobs.lake.ranges import OffsetRange
 from magicbyte.jobs.lake.repair import MAX_OFFSET, Repair, plan_repair, segments_for
 from magicbyte.jobs.lake.rewrite import Rewritten, rewrite_without
+from magicbyte.jobs.lake.state import PartitionState
 from magicbyte.jobs.lake.stored_job_files import StoredJobFiles
 from magicbyte.jobs.lake.sums import RecordSum, RecordSums, TopicPartition
 from magicbyte.jobs.lake.table import (
@@ -58,6 +67,7 @@ from magicbyte.jobs.lake.table import (
     UnsettledError,
 )
 from magicbyte.jobs.lake.write import LakeWriteOptions, Written, write_task
+from magicbyte.jobs.lineage import EpochStart, LogLineage
 from magicbyte.jobs.log_dirs import log_dir_reports
 from magicbyte.jobs.partitions import find_inputs
 from magicbyte.jobs.plan import (
@@ -165,7 +175,8 @@ def ingest_table(
             whole=whole,
             limits={} if above_high_watermark else marks,
         )
-        commit = job.run(files.job, sources, {} if checked is None else checked)
+        checked = Checked() if checked is None else checked
+        commit = job.run(files.job, sources, checked)
         if commit.states:
             files.complete(commit.files)
             keep = None
@@ -176,6 +187,7 @@ def ingest_table(
                     f"{table.name}: another job has changed {moved[0]}-{moved[1]} meanwhile, "
                     "so nothing is added: run it again"
                 )
+            checked.advance(commit.states)
     except UnsettledError:
         keep = False
         raise
@@ -253,6 +265,8 @@ class _Job:
     plans: list[Planned] = field(init=False, default_factory=list)
     written: list[Written] = field(init=False, default_factory=list)
     partitions: list[PartitionReconciliation] = field(init=False, default_factory=list)
+    undecoded: Mapping[TopicPartition, tuple[Hole, ...]] = field(init=False, default_factory=dict)
+    """Rows whose schemas were unknown."""
     problems: list[Problem] = field(init=False, default_factory=list)
     left_out: int = field(init=False, default=0)
     other_problems: int = field(init=False, default=0)
@@ -364,6 +378,7 @@ class _Job:
             most_task_bytes=max(LARGEST_TARGET, _LOG_PER_FILE * self.options.target_file_size),
             progress=self.progress,
         )
+        self.undecoded = undecoded_in(self.written)
         self.partitions = reconcile_partitions(
             self.plans, (text for one in self.written for text in one.results)
         )
@@ -392,7 +407,7 @@ class _Job:
                 )
 
     def _new_holes(self, listing: PartitionListing) -> tuple[Hole, ...]:
-        """The offsets that this job passes without having read their records."""
+        """The offsets that this job passes without having read or decoded their records."""
         place = _place(listing)
         start = max(self._start(place) or 0, self.options.ranges.start_offset or 0)
         end = self.ends[place]
@@ -401,7 +416,7 @@ class _Job:
             listed = sum((one["topic"], one["partition"]) == place for one in self.problems)
             if counted > listed:
                 return (Hole(start, end),) if start < end else ()
-        return holes_in(self.problems, listing, start, end)
+        return joined([*holes_in(self.problems, listing, start, end), *self.undecoded.get(place, ())])
 
     def _state(self, listing: PartitionListing, planned: Planned) -> PartitionState:
         place = _place(listing)
@@ -409,17 +424,16 @@ class _Job:
         if before is not None and (divergence := self.repair.divergences.get(place)) is not None:
             holes = tuple(uncovered(before.holes, divergence.offset, MAX_OFFSET))
             before = PartitionState(divergence.offset, holes=holes)
-        end = self.ends[place]
-        return PartitionState(
-            end,
-            topic_id=known_topic_id(listing) or (None if before is None else before.topic_id),
-            cluster_id=self.clusters.get(os.path.dirname(listing["path"]))
-            or (None if before is None else before.cluster_id),
-            leader_epoch=epoch_before(
-                end, planned.plan["leader_epochs"], None if before is None else before.leader_epoch
-            ),
-            holes=joined([*(before.holes if before is not None else ()), *self._new_holes(listing)]),
+        before = before or PartitionState(0)
+        log = LogLineage(
+            known_topic_id(listing),
+            self.clusters.get(os.path.dirname(listing["path"])),
+            tuple(EpochStart(one["epoch"], one["start_offset"]) for one in planned.plan["leader_epochs"]),
+            _log_end(planned),
         )
+        end = self.ends[place]
+        holes = joined([*before.holes, *self._new_holes(listing)])
+        return PartitionState(end, log.before(end, before.lineage), holes)
 
     def _kept_holes(
         self, listing: PartitionListing, states: Mapping[TopicPartition, PartitionState]
@@ -496,10 +510,11 @@ class _Job:
         problems = _problems(plans, written)
         log_end = min(wanted.end, _log_end(plans[0]))
         missing = joined([*holes_in(problems, listing, wanted.start, wanted.end), Hole(log_end, wanted.end)])
+        undecoded = undecoded_in(written).get(wanted.place, ())
         others = list(uncovered(holes, wanted.start, wanted.end))
         last = TableRows(self.table, wanted.place).last_offset(wanted.end)
         has_rows = last is not None and last >= wanted.start
-        after = joined([*others, *missing])
+        after = joined([*others, *missing, *undecoded])
         if (
             any(one.problems_left_out for one in written)
             or not _rows_agree(partitions, sums, written)
@@ -513,7 +528,8 @@ class _Job:
     def _committed(
         self, place: TopicPartition, state: PartitionState, sums: RecordSums
     ) -> CommittedPartition:
-        epoch = state.leader_epoch
+        lineage = state.lineage
+        epoch = lineage.leader_epoch
         found = sums.get(place, RecordSum())
         return CommittedPartition(
             topic=place[0],
@@ -522,8 +538,8 @@ class _Job:
             next_offset=state.next_offset,
             rows=found.rows,
             digest=found.hex_digest,
-            topic_id=state.topic_id,
-            cluster_id=state.cluster_id,
+            topic_id=lineage.topic_id,
+            cluster_id=lineage.cluster_id,
             leader_epoch=None
             if epoch is None
             else LeaderEpoch(epoch=epoch.epoch, start_offset=epoch.start_offset),

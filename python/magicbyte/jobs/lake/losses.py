@@ -1,18 +1,29 @@
-"""Records of a log that a job could not read, and what becomes of them in its table."""
+"""Records of a log that a job could not read or decode, and what becomes of them in its table."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from magicbyte import _core
-from magicbyte.jobs.lake.lineage import Hole, joined
+from magicbyte.jobs.holes import Hole, joined
 from magicbyte.jobs.lake.sums import TopicPartition
 from magicbyte.jobs.lake.table import UnsettledError
+from magicbyte.jobs.lake.write import Written
 from magicbyte.jobs.problems import partition_problem
 from magicbyte.jobs.ranges import Ranges
+from magicbyte.jobs.reading import UNKNOWN_SCHEMAS
 from magicbyte.model import PartitionListing, PartitionPlan, PartitionReconciliation, Problem
 
-__all__ = ["HOLE", "gap_before", "holes_in", "refuse_losses", "remembered_holes", "without_ends"]
+__all__ = [
+    "HOLE",
+    "gap_before",
+    "holes_in",
+    "refuse_losses",
+    "remembered_holes",
+    "undecoded_in",
+    "without_ends",
+]
 
 HOLE = "hole"
 """The kind of a problem: the table lacks what an earlier job passed."""
@@ -71,6 +82,20 @@ def _cost(problem: Problem, listing: PartitionListing, end: int) -> Hole | None:
     return None
 
 
+def undecoded_in(written: Iterable[Written]) -> dict[TopicPartition, tuple[Hole, ...]]:
+    """The holes of each partition with rows that were not decoded, since the registry did not have their
+    schemas.
+    """
+    found: dict[TopicPartition, tuple[Hole, ...]] = {}
+    # Nearly no account has any.
+    for text in (text for one in written for text in one.results if UNKNOWN_SCHEMAS in text):
+        account = json.loads(text)
+        place = account["topic"], account["partition"]
+        holes = [Hole(*hole) for hole in account.get(UNKNOWN_SCHEMAS, ())]
+        found[place] = joined([*found.get(place, ()), *holes])
+    return found
+
+
 def remembered_holes(listing: PartitionListing, holes: Iterable[Hole]) -> Iterator[Problem]:
     """Holes of the table, as problems."""
     begin = listing["segments"][0]["base_offset"] if listing["segments"] else 0
@@ -84,8 +109,8 @@ def remembered_holes(listing: PartitionListing, holes: Iterable[Hole]) -> Iterat
             listing["topic"],
             listing["partition"],
             HOLE,
-            f"the table lacks the records of offsets {hole.start}..={hole.end - 1}, which were lost or "
-            f"unread when an earlier run passed them: {what}",
+            f"the table lacks records of the offsets {hole.start}..={hole.end - 1}, which were lost, unread "
+            f"or of an unknown schema when an earlier run passed them: {what}",
             first_lost_offset=hole.start,
             last_lost_offset=hole.end - 1,
         )

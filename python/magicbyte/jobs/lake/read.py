@@ -14,8 +14,8 @@ from magicbyte.jobs.columns import DIGEST_COLUMN
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.lake.delta import DeltaTable, is_delta
 from magicbyte.jobs.lake.iceberg import IcebergTable
-from magicbyte.jobs.lake.lineage import PartitionState
 from magicbyte.jobs.lake.ranges import OffsetRange
+from magicbyte.jobs.lake.state import PartitionState
 from magicbyte.jobs.lake.sums import TopicPartition
 from magicbyte.jobs.lake.table import DIGESTED, TableOptions, TableTarget, dataset_rows, library_errors
 from magicbyte.jobs.workspace import RECONCILIATION, SUCCESS

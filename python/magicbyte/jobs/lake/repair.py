@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from magicbyte.jobs.holes import Hole, uncovered
 from magicbyte.jobs.lake.differences import TableRows
 from magicbyte.jobs.lake.divergence import Divergence
-from magicbyte.jobs.lake.lineage import Hole, PartitionState, uncovered
 from magicbyte.jobs.lake.ranges import OffsetRange
+from magicbyte.jobs.lake.state import PartitionState
 from magicbyte.jobs.lake.sums import TopicPartition
 from magicbyte.jobs.lake.table import TransactionalTable
 from magicbyte.model import PartitionListing

@@ -20,7 +20,8 @@ from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.high_watermarks import waiting_message
 from magicbyte.jobs.ingest import IngestOptions, IngestReport
 from magicbyte.jobs.kept_surveys import KeptSurveys
-from magicbyte.jobs.lake.divergence import Checked, DivergedError
+from magicbyte.jobs.lake.checked import Checked
+from magicbyte.jobs.lake.divergence import DivergedError
 from magicbyte.jobs.lake.ingest import ingest_table
 from magicbyte.jobs.lake.losses import HOLE
 from magicbyte.jobs.lake.table import TableTarget, UnsettledError
@@ -67,7 +68,7 @@ def ingest_stream(
     if options.repair:
         raise RefusedError("a repair is one run: a stream can go on after it")
     surveys = KeptSurveys()
-    checked: Checked = {}
+    checked = Checked()
     has_said = False
     failures = 0
     warned = False

@@ -16,8 +16,8 @@ from magicbyte.enums import IsolationLevel, PartitionBy, PayloadType, TableForma
 from magicbyte.jobs.columns import DIGEST_COLUMN, KAFKA_COLUMNS
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.ingest import CommittedPartition
-from magicbyte.jobs.lake.lineage import PartitionState
 from magicbyte.jobs.lake.ranges import OffsetRange, is_within
+from magicbyte.jobs.lake.state import PartitionState
 from magicbyte.jobs.lake.sums import TopicPartition
 from magicbyte.schemas.decoding import TYPED_COLUMNS, SchemaFormat
 from magicbyte.storage.destination import Destination
