@@ -339,7 +339,7 @@ def test_a_log_that_is_truncated(lake: Lake, root: Path) -> None:  # noqa: F811
 
     says = "orders-0: the log ends before offset 0.*They diverge at offset 0, the table ends before 5"
     with pytest.raises(DivergedError, match=says):
-        list(stream(lake, root, engine=Looks(nothing, truncate, *[nothing] * 5)))
+        list(stream(lake, root, engine=Looks(nothing, truncate, *[nothing] * 6)))
     assert lake.read().num_rows == 17
 
 

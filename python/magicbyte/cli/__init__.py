@@ -19,6 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line (by default with this process's arguments); returns the exit code."""
     # Huge pages for the many small buffers of pyarrow's allocator cost memory, and time to clear them.
     os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")
+    # By default it reserves a gigabyte of addresses, which `ulimit -v` counts.
+    os.environ.setdefault("MIMALLOC_ARENA_RESERVE", "64MiB")
     try:
         from magicbyte.cli.app import run
     except ModuleNotFoundError as error:

@@ -24,6 +24,8 @@ CODECS = ("zstd", "snappy", "lz4", "gzip", "none")
 
 _LONGEST_LABEL = 100
 _ROW_GROUP_BYTES = 32 << 20
+_COLUMN_CHUNK_BYTES = 16 << 10
+"""The least of a column in a row group: until the file is closed, the writer keeps a kilobyte about each."""
 _ROW_GROUP_ROWS = 1 << 20
 _MOST_WAITING = 256
 """How many batches may wait uncombined: each takes some 10 KB besides its rows."""
@@ -132,6 +134,7 @@ class ParquetFile:
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
         self._waiting_bytes = 0
+        self._row_group_bytes = max(_ROW_GROUP_BYTES, _leaves(schema) * _COLUMN_CHUNK_BYTES)
         self.rows = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -142,7 +145,7 @@ class ParquetFile:
         self._waiting.append(batch)
         self._waiting_rows += batch.num_rows
         self._waiting_bytes += batch.nbytes
-        if self._waiting_bytes >= _ROW_GROUP_BYTES or self._waiting_rows >= _ROW_GROUP_ROWS:
+        if self._waiting_bytes >= self._row_group_bytes or self._waiting_rows >= _ROW_GROUP_ROWS:
             self._flush()
         elif len(self._waiting) >= _MOST_WAITING:
             table = pa.Table.from_batches(self._waiting, self._schema).combine_chunks()
@@ -205,6 +208,14 @@ def _naming(path: str) -> Iterator[None]:
         if error.filename is not None or error.errno is None:
             raise
         raise OSError(error.errno, os.strerror(error.errno), path) from error
+
+
+def _leaves(of: pa.Schema | pa.DataType) -> int:
+    """The number of columns that Parquet has for a schema or a type."""
+    if isinstance(of, pa.Schema):
+        return sum(_leaves(field.type) for field in of)
+    children = [of.field(at) for at in range(of.num_fields)] if pa.types.is_nested(of) else []
+    return sum(_leaves(child.type) for child in children) or 1
 
 
 def _typed(column: pa.Array, data_type: pa.DataType) -> pa.Array:
