@@ -74,9 +74,8 @@ test: lint test-rust test-python test-spark test-wheel test-interop
 
 test-rust:
 	@scripts/prerequisites "$(PYTHON)"
-	cargo test --quiet --profile $(PROFILE) --workspace --features $(FEATURES)
-	for codec in gzip snappy lz4 zstd; do cargo check --quiet --profile $(PROFILE) --no-default-features --features $$codec || exit 1; done
-	cargo check --quiet --profile $(PROFILE) --no-default-features
+	cargo test --quiet --profile $(PROFILE) --workspace --features $(FEATURES) --lib --tests
+	cargo test --quiet --profile $(PROFILE) --workspace --features $(FEATURES) --doc
 
 test-python: $(VENV)/built browser
 	$(BIN)/python -m pytest -q -m "not spark" --numprocesses 2
@@ -159,7 +158,7 @@ $(HDFS)/built: $(HDFS)/fetched $(wildcard tests/interop/hdfs/*.java)
 
 test-interop: $(VENV)/built clients $(INTEROP)/built $(BROKER)/stamp $(REGISTRY)/built $(HDFS)/built
 	$(BIN)/python scripts/messages.py --check $(MESSAGE_JARS) $(RECORDS)/*.jar
-	$(BIN)/python -m pytest -q tests/interop $(REAL_PARTS)
+	$(BIN)/python -m pytest -q tests/interop $(REAL_PARTS) --numprocesses 2 --dist loadfile
 
 MESSAGE_JARS = $(foreach one,$(MESSAGES) $(BUILDS),$(INTEROP)/lib-$(one)/kafka-clients-$(one).jar)
 messages: $(INTEROP)/fetched
@@ -179,9 +178,11 @@ lint: $(VENV)/built
 	$(BIN)/python scripts/docstrings.py --check
 	cargo fmt --check
 	cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml
-	cargo clippy --quiet --profile $(PROFILE) --workspace --all-targets --features $(FEATURES) -- -D warnings
-	cargo clippy --quiet --profile $(PROFILE) --features python -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --features $(FEATURES)
+	cargo clippy --quiet --profile $(PROFILE) --workspace --all-targets --features $(FEATURES),python -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --profile $(PROFILE) --workspace --no-deps --features $(FEATURES),python
+	for codec in "" gzip snappy lz4 zstd; do \
+	  cargo clippy --quiet --profile $(PROFILE) --no-default-features --features "$$codec" -- -D warnings || exit 1; \
+	done
 	$(BIN)/ruff check python tests/python tests/interop benches examples scripts
 	$(BIN)/ruff format --check python tests/python tests/interop benches examples scripts
 	$(BIN)/mypy --strict python
