@@ -11,6 +11,7 @@ FEATURES := experimental-v3,object-store,schemas,serde,serve,tiered,wire
 # listed as RERUN in the summary, and has to be mended.
 REAL_PARTS := --reruns 1 -rR
 
+export MAGICBYTE_TEST_FEATURES := $(FEATURES)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 

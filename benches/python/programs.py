@@ -82,9 +82,11 @@ def with_many_rounds(programs: list[Program]) -> list[Program]:
 # --- building -------------------------------------------------------------------------------------
 
 
-def example(name: str, profile: str = "release") -> Path:
+def example(name: str, profile: str = "release", features: str = "") -> Path:
     """Builds one of magicbyte's examples."""
     command = ["cargo", "build", "-q", "--profile", profile, "--example", name]
+    if features:
+        command += ["--workspace", "--features", features]
     subprocess.run(command, cwd=PROJECT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", BUILT))
     return target / profile / "examples" / name

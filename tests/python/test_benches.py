@@ -2,6 +2,7 @@
 did not run. Needs none of the peers.
 """
 
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -89,7 +90,10 @@ def test_a_loop_that_skips_checks_is_refused(of: Set, codec: Compression) -> Non
 
 @pytest.fixture(scope="module")
 def examples() -> dict[str, Path]:
-    return {name: programs.example(name, profile="ci") for name in ("bench_decode", "bench_encode")}
+    # What `make test-rust` has built is not built again.
+    features = os.environ.get("MAGICBYTE_TEST_FEATURES", "")
+    names = ("bench_decode", "bench_encode")
+    return {name: programs.example(name, profile="ci", features=features) for name in names}
 
 
 @pytest.mark.parametrize("name", ["bench_decode", "bench_encode"])

@@ -63,7 +63,7 @@ def test_divergence(before: LogLineage, read: int, after: LogLineage, expected: 
     found = divergence(before.before(read), read, after)
     assert (None if found is None else found.offset) == expected
     if found is not None:
-        assert f"it diverges at offset {expected}" in found.message
+        assert f"it diverges at offset {expected}" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,8 @@ def documents(listing: str) -> Iterator[tuple[str, Any]]:
     segments = [json.dumps(segment) for segment in json.loads(listing)["segments"]]
     surveys = [_core.survey_segment(segment) for segment in segments]
     yield from ((survey, model.Survey) for survey in surveys)
+    continued = map(_core.survey_segment, segments, surveys)
+    yield from ((survey, model.Survey) for survey in continued)
     for isolation_level, start, end in (("read_uncommitted", None, None), ("read_committed", 1, 10**6)):
         plan = _core.plan_partition(
             listing,

@@ -88,8 +88,11 @@ class Divergence:
 
     offset: int
     """The first offset that may hold another record than the one that was read."""
-    message: str
+    reason: str
     """The two lineages."""
+
+    def __str__(self) -> str:
+        return f"{self.reason}: it diverges at offset {self.offset}"
 
 
 def epochs_of(plan: PartitionPlan, checkpoint: Iterable[tuple[int, int]]) -> tuple[EpochStart, ...]:
@@ -124,8 +127,7 @@ def divergence(continued: Lineage, next_offset: int, log: LogLineage) -> Diverge
         before, now = origin
         return Divergence(
             0,
-            f"offsets before {next_offset} were read of {before}, and the log is of {now}: it diverges at "
-            "offset 0",
+            f"offsets before {next_offset} were read of {before}, and the log is of {now}",
         )
     if continued.leader_epoch is None or not log.epochs:
         return None
@@ -145,7 +147,7 @@ def divergence(continued: Lineage, next_offset: int, log: LogLineage) -> Diverge
     return Divergence(
         offset,
         f"offsets before {next_offset} were read, the last ones of leader epoch {epoch}, which began at "
-        f"offset {start}, and the log has {has}: it diverges at offset {offset}",
+        f"offset {start}, and the log has {has}",
     )
 
 

@@ -49,7 +49,7 @@ class Losses:
         from what was read, may have others there.
         """
         topic, number = partition
-        message = f"magicbyte: {topic}-{number}: {found.message}"
+        message = f"magicbyte: {topic}-{number}: {found}"
         self._refuse(message, f"continues at offset {found.offset} of the log")
         self._warn(message)
         self._rows.append(

@@ -6,6 +6,6 @@
 schemas, `job_files` keeps the files of one job apart until they are committed, `write` is the task, `ingest`
 the job. `read` opens any kind of table to compare it with the log.
 
-`lineage` is the identity of the log that a table continues, `divergence` finds out whether the log has become
+`state` has the lineage of the log that a table continues, `divergence` finds out whether the log has become
 another one, by the digests of `differences`, and `repair` and `rewrite` replace what is not in the log.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
@@ -83,15 +83,21 @@ class LogOfTable:
         self._table = table
         self.options = table.options
         self.read = log_read_options(self.options, max_decompressed_bytes, with_millis=True)
-        self._begins = {
-            (one["topic"], one["partition"]): max(one["segments"][0]["base_offset"], log_start_of(one) or 0)
+        self._begins: dict[TopicPartition, int] = {}
+        self._begin(
+            ((one["topic"], one["partition"]), one["segments"][0]["base_offset"], log_start_of(one))
             for one in listings
             if one["segments"]
-        }
-        if self.options.is_typed:
-            self._begins.update(_after_groups(table, self._begins))
+        )
         states = table.states(list(self._begins))
         self._nexts = {place: state.next_offset for place, state in states.items()}
+
+    def _begin(self, logs: Iterable[tuple[TopicPartition, int, int | None]]) -> None:
+        """Sets where the comparison begins, given the base offset of the first segment and the log start."""
+        begins = {place: max(base_offset, start or 0) for place, base_offset, start in logs}
+        if self.options.is_typed:
+            begins.update(_after_groups(self._table, begins))
+        self._begins.update(begins)
 
     def bounds(self, planned: Planned) -> Range:
         """The offsets that the table should hold."""
@@ -102,6 +108,11 @@ class LogOfTable:
         """Compares the sums of the log's records with the rows of the table. Where they differ, both are read
         again to find the rows.
         """
+        # A broker may have deleted segments since the logs were listed; and a name may be wrong.
+        segments = ((one, one.plan["segments"]) for one in log.plans if one.plan["segments"])
+        self._begin(
+            (_place(one), own[0]["base_offset"], one.plan["log_start_offset"]) for one, own in segments
+        )
         table, older, times = self._scan()
         plans = {_place(one): one for one in log.plans}
         places = sorted({*self._begins, *(place for place in table if choice.includes(*place))})

@@ -284,7 +284,7 @@ def _by_place(batch: pa.RecordBatch) -> Iterator[tuple[TopicPartition, pa.Record
 def _contradictions(state: PartitionState, log: LogLineage) -> Iterator[str]:
     """The reasons why a log cannot be the one that a table continues, judged without reading records."""
     if (found := divergence(state.lineage, state.next_offset, log)) is not None:
-        yield found.message
+        yield found.reason
     if log.end_offset < state.next_offset:
         yield f"the log ends before offset {log.end_offset}"
 
