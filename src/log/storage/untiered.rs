@@ -1,5 +1,7 @@
 //! Without the feature `tiered`, files of tiered storage are what they seem to be.
 
+#![expect(clippy::unnecessary_wraps, reason = "the signatures are those of `tiered`")]
+
 use std::io;
 use std::path::{Path, PathBuf};
 
