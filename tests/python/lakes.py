@@ -14,6 +14,7 @@ from conftest import KAFKA
 from deltalake import DeltaTable
 from magicbyte.jobs.engines import Engine, LocalEngine
 from magicbyte.jobs.ingest import IngestReport
+from magicbyte.jobs.lake.table import TableTarget
 from pyiceberg.catalog import load_catalog
 from pyiceberg.table import Table
 
@@ -45,6 +46,13 @@ class Lake:
     def place(self) -> dict[str, Any]:
         """The arguments of functions that name the catalog."""
         return {} if self.format == "delta" else {"catalog": "c", "catalog_properties": self.properties}
+
+    @property
+    def target(self) -> TableTarget:
+        """The same for the jobs."""
+        if self.format == "delta":
+            return TableTarget("delta", self.name, None, {})
+        return TableTarget("iceberg", self.name, "c", self.properties)
 
     @property
     def options(self) -> list[str]:

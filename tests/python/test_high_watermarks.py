@@ -10,8 +10,13 @@ import pytest
 from conftest import Cli
 from lakes import FORMATS, Lake
 from magicbyte import RecordsBuilder
+from magicbyte.enums import IsolationLevel
+from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.ingest import IngestOptions
+from magicbyte.jobs.kept_surveys import KeptSurveys
+from magicbyte.jobs.lake.checked import Checked
+from magicbyte.jobs.lake.ingest import ingest_table
 from magicbyte.jobs.ranges import Ranges
 from magicbyte.log_dir import format_offset_checkpoint
 from test_lake_stream import Looks, commits, nothing
@@ -81,6 +86,36 @@ def test_follow_waits_for_the_high_watermark(lake: Lake, log: Path, caplog: pyte
     commits(lake, log, Looks(nothing))
     assert ends(lake) == {"t": 150, "u": 25}
     assert lake.read().num_rows == 175
+
+
+@pytest.mark.parametrize("isolation_level", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize("end", [None, 130])
+def test_looks_at_a_log_of_which_some_is_waiting(
+    lake: Lake, log: Path, isolation_level: IsolationLevel, end: int | None
+) -> None:
+    """As one stream looks: each survey continues the last one, where the table may end, or before that."""
+    surveys, checked, rows = KeptSurveys(), Checked(), []
+    options = IngestOptions(isolation_level=isolation_level, ranges=Ranges(end_offset=end))
+    mark(log, t_0=100, u_0=20)
+    steps = [None, (150, 155), (155, 160), 100, 103, 110, (160, 170), 155, 170, (170, 171), 171, None]
+    for step in steps:
+        if isinstance(step, tuple):
+            append(log, "t-0", *step)
+        elif step is not None:
+            mark(log, t_0=step, u_0=20)
+        report = ingest_table(
+            [str(log)],
+            lake.target,
+            LocalEngine(2),
+            options,
+            surveyor=surveys.survey,
+            whole=True,
+            above_high_watermark=False,
+            checked=checked,
+        )
+        rows.append(report["tables"]["records"]["rows"])
+    assert rows == [120, 0, 0, 0, 3, 7, 0, *([45, 15, 0, 1] if end is None else [20, 0, 0, 0]), 0]
+    assert ends(lake) == {"t": end or 171, "u": 20}
 
 
 def test_follow_without_waiting(lake: Lake, log: Path) -> None:

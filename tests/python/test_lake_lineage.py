@@ -22,7 +22,6 @@ from magicbyte.jobs.lake.checked import Checked
 from magicbyte.jobs.lake.differences import digests_of_log
 from magicbyte.jobs.lake.divergence import DivergedError
 from magicbyte.jobs.lake.ingest import ingest_table
-from magicbyte.jobs.lake.table import TableTarget
 from test_lake_crashes import Interrupted, outputs, start
 from test_lake_stream import Looks, commits, nothing, stream
 from typed_logs import TypedLog, record
@@ -509,14 +508,7 @@ def test_a_stream_compares_a_partition_again_only_once_it_has_changed(
 
 
 def ingest_again(lake: Lake, root: Path, checked: Checked) -> None:
-    place = lake.place
-    target = TableTarget(
-        "delta" if lake.format == "delta" else "iceberg",
-        lake.name,
-        place.get("catalog"),
-        place.get("catalog_properties", {}),
-    )
-    ingest_table([str(root)], target, LocalEngine(2), IngestOptions(), checked=checked)
+    ingest_table([str(root)], lake.target, LocalEngine(2), IngestOptions(), checked=checked)
 
 
 def test_a_repair_that_is_killed(lake: Lake, root: Path) -> None:

@@ -442,6 +442,7 @@ impl Plan {
         let (mut start, mut expected_offset) =
             before.last().map_or((0, of.base_offset), |border| (border.position, border.expected_offset));
         let mut borders = borders.iter();
+        let first = start;
         while start < segment.size {
             let next =
                 borders.by_ref().find(|border| border.position >= start.saturating_add(options.chunk_bytes));
@@ -450,10 +451,10 @@ impl Plan {
             }
             let end = next.map_or(segment.size, |border| border.position);
             let next_expected = next.map_or(i64::MAX, |border| border.expected_offset);
-            // A requested range skips whole chunks outside it; all others are read, so that every byte is
-            // counted.
+            // A requested range skips whole chunks outside it, but not the first one, whose account shows that there was
+            // a request. All others are read, so that every byte is counted.
             let outside = options.start_offset.is_some_and(|start| next_expected <= start)
-                || options.end_offset.is_some_and(|end| expected_offset >= end && start > 0);
+                || options.end_offset.is_some_and(|end| expected_offset >= end && start > first);
             if !outside {
                 let aborted =
                     aborted.within(&survey.transactional, start..end, expected_offset..next_expected);
