@@ -477,6 +477,7 @@ def test_files_have_the_size_that_is_wanted(
 ) -> None:
     # What is in memory counts once it is written.
     monkeypatch.setattr("magicbyte.jobs.parquet._ROW_GROUP_BYTES", 1)
+    monkeypatch.setattr("magicbyte.jobs.parquet._COLUMN_CHUNK_BYTES", 0)
     write_segments(tmp_path / "logs", count, 10_000)
     report = lake.ingest(tmp_path / "logs", target_file_size=100_000)
     assert report["tables"]["records"]["files"] == len(lake.files()) == files
