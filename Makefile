@@ -159,7 +159,7 @@ $(HDFS)/built: $(HDFS)/fetched $(wildcard tests/interop/hdfs/*.java)
 
 test-interop: $(VENV)/built clients $(INTEROP)/built $(BROKER)/stamp $(REGISTRY)/built $(HDFS)/built
 	$(BIN)/python scripts/messages.py --check $(MESSAGE_JARS) $(RECORDS)/*.jar
-	$(BIN)/python -m pytest -q tests/interop $(REAL_PARTS) --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest -q tests/interop $(REAL_PARTS)
 
 MESSAGE_JARS = $(foreach one,$(MESSAGES) $(BUILDS),$(INTEROP)/lib-$(one)/kafka-clients-$(one).jar)
 messages: $(INTEROP)/fetched
