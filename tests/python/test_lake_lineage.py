@@ -356,24 +356,6 @@ def test_an_iceberg_table_that_was_rolled_back(tmp_path: Path, root: Path) -> No
     assert set(lake.compare(root).values()) == {"equal"}
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_delta_table_of_which_a_version_was_restored(tmp_path: Path, root: Path, version: int) -> None:
-    lake = Lake.at("delta", tmp_path / "lake")
-    batches = [records(at, at + 50) for at in range(0, 150, 50)]
-    for end in (1, 2, 3):
-        write(root, *batches[:end])
-        lake.ingest(root)
-    DeltaTable(lake.name).restore(version)
-    kept = lake.read().num_rows
-    DeltaTable(lake.name).optimize.compact()
-    report = lake.ingest(root)
-    assert report["tables"]["records"]["rows"] == 150 - kept
-    assert values(lake) == expected("v", 0, 150)
-    write(root, *batches, records(150, 160))
-    assert lake.ingest(root)["tables"]["records"]["rows"] == 10
-    assert set(lake.compare(root).values()) == {"equal"}
-
-
 @pytest.mark.parametrize(
     "text", ["", "x", "eJwDAAAAAAE=", "e30=", "eJyrVspKLVKyUlBKVNJRUCouTUpKLQKxawFaegbq"]
 )

@@ -51,8 +51,6 @@ DAY = "day"
 """The column that tables partitioned by day have besides those of `records`: the day of the timestamp."""
 _NO_TOPIC = "/"
 """No name of a topic."""
-_MAX_COMMITS = 100
-"""The number of commits that are searched for a restored version."""
 
 
 def is_delta(path: str) -> bool:
@@ -131,31 +129,16 @@ class DeltaTable:
     def states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionState]:
         """See `TransactionalTable`."""
         with library_errors(self.name):
-            found: dict[TopicPartition, PartitionState] = {}
-            if not self._is_restored():
-                stored = {one: state_of(self._handle.transaction_version, *one) for one in partitions}
-                found = {one: state for one, state in stored.items() if state is not None}
+            stored = {one: state_of(self._handle.transaction_version, *one) for one in partitions}
+            found = {one: state for one, state in stored.items() if state is not None}
             if unknown := {topic for topic, partition in partitions if (topic, partition) not in found}:
-                # New ones; or the transactions have expired, as delta.setTransactionRetentionDuration says;
-                # or somebody has restored an older version.
+                # New ones; or the transactions have expired, as delta.setTransactionRetentionDuration says.
                 filtered = self._dataset.to_batches(
                     ["topic", "partition", "offset"], filter=pc.field("topic").isin(list(unknown))
                 )
                 after = offsets_after(filtered)
                 found = {**{place: PartitionState(end) for place, end in after.items()}, **found}
         return {one: found[one] for one in partitions if one in found}
-
-    def _is_restored(self) -> bool:
-        """Whether somebody has restored an older version after our last commit. Transactions stay as they
-        were then.
-        """
-        for limit in (1, _MAX_COMMITS):  # mostly, the last commit is ours
-            for commit in self._handle.history(limit):
-                if COMMIT in commit:
-                    return False
-                if commit.get("operation") == "RESTORE":
-                    return True
-        return False
 
     def holds(self, job: str, directory: str) -> bool:
         """See `TransactionalTable`."""
