@@ -93,7 +93,7 @@ def test_follow_waits_for_the_high_watermark(lake: Lake, log: Path, caplog: pyte
 def test_looks_at_a_log_of_which_some_is_waiting(
     lake: Lake, log: Path, isolation_level: IsolationLevel, end: int | None
 ) -> None:
-    """As one stream looks: each survey continues the last one, where the table may end, or before that."""
+    """The looks of one stream: each survey continues the last one, at the end of the table or after it."""
     surveys, checked, rows = KeptSurveys(), Checked(), []
     options = IngestOptions(isolation_level=isolation_level, ranges=Ranges(end_offset=end))
     mark(log, t_0=100, u_0=20)

@@ -359,7 +359,7 @@ def test_a_forged_journal_moves_nothing(tmp_path: Path) -> None:
 
 
 class Killed(BaseException):
-    """What ends a job so suddenly that it cleans nothing up."""
+    """Ends a job so suddenly that it cleans nothing up."""
 
 
 def killed_while_publishing(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,7 +152,7 @@ def divergence(continued: Lineage, next_offset: int, log: LogLineage) -> Diverge
 
 
 def _other_origin(continued: Lineage, log: LogLineage) -> tuple[str, str] | None:
-    """Where records were read and where the log is from, if these are known to be different."""
+    """The origins of the records that were read and of the log, if these are known to be different."""
     if continued.topic_id is not None and log.topic_id is not None:
         before, now, what = continued.topic_id, log.topic_id, "topic"
     elif continued.cluster_id is not None and log.cluster_id is not None:

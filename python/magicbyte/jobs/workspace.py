@@ -304,7 +304,7 @@ def _entries(top: str) -> Iterator[str]:
 
 
 def _journal(job: str) -> list[_Published]:
-    """What was to be moved; nothing if the journal is incomplete or not ours."""
+    """The entries of the journal; none if it is incomplete or not ours."""
     try:
         with open(os.path.join(job, _JOURNAL), encoding="utf-8") as file:
             entries = json.load(file)

@@ -23,10 +23,10 @@ class _Agreement:
     """Without its holes, which are no part of the comparison."""
     segments: tuple[SegmentState, ...]
     surveys: Mapping[str, str]
-    """Those that were made, by path."""
+    """Survey texts by path, of the segments that were surveyed."""
 
     def holds_for(self, now: _Agreement) -> bool:
-        """Whether the table is the same, and the log either the same or longer."""
+        """True if the table is the same, and the log the same or longer."""
         if now.state != self.state:
             return False
         if now.segments == self.segments:
@@ -42,7 +42,7 @@ class _Agreement:
         )
 
     def _has_grown(self, path: str, now: _Agreement) -> bool:
-        """Whether the file has got nothing but new batches after those that it had."""
+        """True if the file has only got new batches after those that it had."""
         if path not in self.surveys or path not in now.surveys:
             return False
         before: Survey = json.loads(self.surveys[path])
@@ -57,7 +57,7 @@ class Checked:
         self._agreements: dict[TopicPartition, _Agreement] = {}
 
     def holds(self, listing: PartitionListing, planned: Planned, state: PartitionState) -> bool:
-        """Whether an earlier comparison of this partition still tells that its log continues the table."""
+        """True if an earlier comparison of this partition still proves that its log continues the table."""
         place = listing["topic"], listing["partition"]
         before, now = self._agreements.get(place), _agreement(listing, planned, state)
         if before is None or not before.holds_for(now):

@@ -15,8 +15,8 @@ class PartitionState:
     """The state of a partition in a table."""
 
     next_offset: int
-    """Where the next job starts."""
+    """The offset that the next job starts at."""
     lineage: Lineage = UNKNOWN
-    """That of the log before `next_offset`."""
+    """The lineage of the log before `next_offset`."""
     holes: tuple[Hole, ...] = ()
     """In order, without overlaps."""
