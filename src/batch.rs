@@ -53,7 +53,7 @@ impl<'a> Batch<'a> {
 
     /// The batch in a frame that [`from_frame`](Self::from_frame) has already accepted.
     #[inline]
-    pub(crate) fn of_frame(frame: &'a [u8], position: u64) -> Self {
+    pub fn of_frame(frame: &'a [u8], position: u64) -> Self {
         match frame[MAGIC] {
             2 => Self::V2(RecordBatch::of_frame(frame, position)),
             _ => Self::Legacy(LegacyBatch::from_frame(frame, position)),
@@ -61,7 +61,7 @@ impl<'a> Batch<'a> {
     }
 
     /// A batch of which only the header is at hand: its header fields can be read, its records cannot.
-    pub(crate) fn from_header(header: &'a [u8], position: u64) -> Result<Self> {
+    pub fn from_header(header: &'a [u8], position: u64) -> Result<Self> {
         const SMALLEST: usize = LOG_OVERHEAD + RECORD_OVERHEAD_V0;
         if header.len() < SMALLEST {
             let needed = (SMALLEST - header.len()) as u64;
@@ -72,7 +72,7 @@ impl<'a> Batch<'a> {
 
     /// Sets the bytes that are read next; they are prefetched while this batch's records are walked.
     #[inline(always)]
-    pub(crate) fn followed_by(self, following: &'a [u8]) -> Self {
+    pub fn followed_by(self, following: &'a [u8]) -> Self {
         match self {
             Self::V2(batch) => Self::V2(batch.followed_by(following)),
             // The walk is over one message or over decompressed data, never over the input.
@@ -231,7 +231,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The bytes that the records are read from: the batch's own, or their decompressed form.
-    pub(crate) fn payload<'r>(&self, decompressor: &'r mut Decompressor) -> Result<&'r [u8]>
+    pub fn payload<'r>(&self, decompressor: &'r mut Decompressor) -> Result<&'r [u8]>
     where
         'a: 'r,
     {
@@ -245,8 +245,7 @@ impl<'a> Batch<'a> {
 
     /// As [`payload`](Self::payload), refcounted: a slice of `data`, which holds the batch's own bytes, or of
     /// the decompression buffer.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn payload_shared(
+    pub fn payload_shared(
         &self,
         data: &::bytes::Bytes,
         decompressor: &mut Decompressor,
@@ -279,7 +278,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The records in `payload`, which comes from [`payload`](Self::payload).
-    pub(crate) fn records_in<'r>(&self, payload: &'r [u8]) -> Result<Records<'r>>
+    pub fn records_in<'r>(&self, payload: &'r [u8]) -> Result<Records<'r>>
     where
         'a: 'r,
     {
@@ -290,7 +289,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Adds this batch's position and base offset to an error.
-    pub(crate) fn place(&self, error: Error) -> Error {
+    pub fn place(&self, error: Error) -> Error {
         either!(self, b => b.place(error))
     }
 }

@@ -88,7 +88,7 @@ impl RecordsBuilder {
     }
 
     /// A builder of the given magic: 0, 1 or 2.
-    pub(crate) fn of(magic: i8, codec: Compression) -> Self {
+    pub fn of(magic: i8, codec: Compression) -> Self {
         match magic {
             0 => Self::v0(codec),
             1 => Self::v1(codec),
@@ -103,7 +103,7 @@ impl RecordsBuilder {
 
     /// Starts a batch as a leader rewrites it: with the producer and transaction flag of `like`. Records that
     /// were appended but not built are dropped.
-    pub(crate) fn restart(
+    pub fn restart(
         &mut self,
         base_offset: i64,
         partition_leader_epoch: i32,
@@ -259,7 +259,7 @@ impl RecordsBuilder {
     /// # Errors
     /// Those of [`append`](Self::append).
     #[inline]
-    pub(crate) fn append_at(&mut self, offset: i64, record: &Record<'_>) -> Result<()> {
+    pub fn append_at(&mut self, offset: i64, record: &Record<'_>) -> Result<()> {
         let key_and_value = (record.key, record.value);
         self.append_fields((offset, record.timestamp), 0, key_and_value, HeaderFields::Stored(record.headers))
     }
@@ -431,7 +431,7 @@ impl RecordsBuilder {
     }
 
     /// Size of the batch without compression.
-    pub(crate) fn uncompressed_size(&self) -> usize {
+    pub fn uncompressed_size(&self) -> usize {
         self.overhead() + self.raw_size()
     }
 
@@ -459,8 +459,7 @@ impl RecordsBuilder {
     /// Calls `take` with the finished batch in the buffer where it was collected, if it is uncompressed and
     /// of magic 2. `None` for any other batch, which needs a buffer of its own:
     /// [`build_into`](Self::build_into).
-    #[cfg(feature = "python")]
-    pub(crate) fn build_stored<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
+    pub fn build_stored<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
         self.options.check(self.magic, self.codec)?;
         let taken = match &mut self.records {
             Growing::V2(batch) if self.codec == Compression::None && batch.count() > 0 => {

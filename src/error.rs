@@ -301,14 +301,16 @@ impl Error {
 
     // The location is filled in from the inside out: each part is set by the innermost caller that knows it.
 
+    #[doc(hidden)]
     #[cold]
-    pub(crate) fn in_field(mut self, field: &'static str) -> Self {
+    pub fn in_field(mut self, field: &'static str) -> Self {
         self.0.field.get_or_insert(field);
         self
     }
 
+    #[doc(hidden)]
     #[cold]
-    pub(crate) fn at_record(mut self, index: u32) -> Self {
+    pub fn at_record(mut self, index: u32) -> Self {
         self.0.record_index.get_or_insert(index);
         self
     }
@@ -326,15 +328,16 @@ impl Error {
         self
     }
 
+    #[doc(hidden)]
     #[cold]
-    pub(crate) fn at_position(mut self, position: u64) -> Self {
+    pub fn at_position(mut self, position: u64) -> Self {
         self.0.position.get_or_insert(position);
         self
     }
 
     /// The same error in a larger input, where this one starts at byte `bytes`.
     #[cold]
-    pub(crate) fn shifted_by(mut self, bytes: u64) -> Self {
+    pub fn shifted_by(mut self, bytes: u64) -> Self {
         self.0.position = Some(bytes + self.0.position.unwrap_or(0));
         self
     }

@@ -5,28 +5,34 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::legacy::message::RECORD_OVERHEAD_V0;
 
 /// Size of the offset and length fields in front of every batch.
-pub(crate) const LOG_OVERHEAD: usize = 12;
+pub const LOG_OVERHEAD: usize = 12;
 /// Size of offset, length, CRC or leader epoch, and magic.
-pub(crate) const HEADER_SIZE_UP_TO_MAGIC: usize = 17;
+pub const HEADER_SIZE_UP_TO_MAGIC: usize = 17;
 pub(crate) const MAGIC: usize = 16;
 /// The smallest value of the length field: a magic 0 message without key and value.
 const MIN_LENGTH: i32 = RECORD_OVERHEAD_V0 as i32;
 /// Larger lengths overflow an int once [`LOG_OVERHEAD`] is added.
 const MAX_LENGTH: i32 = i32::MAX - LOG_OVERHEAD as i32;
 
-/// What the start of some bytes is.
-pub(crate) enum Frame {
+/// The batch at the start of some bytes.
+pub enum Frame {
     /// A batch of this size in bytes.
-    Whole { size: usize },
+    Whole {
+        /// Bytes.
+        size: usize,
+    },
     /// The start of a batch, or too few bytes to decide: at least this many are missing.
-    Cut { needed: u64 },
+    Cut {
+        /// Bytes.
+        needed: u64,
+    },
 }
 
 impl Frame {
     /// Checks the start of `data` in Kafka's order, so that a truncated tail and a corrupt one are
     /// distinguished as Kafka does.
     #[inline(always)]
-    pub(crate) fn read(data: &[u8]) -> Result<Self> {
+    pub fn read(data: &[u8]) -> Result<Self> {
         let cut = |size: usize| Self::Cut { needed: (size - data.len()) as u64 };
         if data.len() < LOG_OVERHEAD {
             return Ok(cut(LOG_OVERHEAD));

@@ -90,9 +90,11 @@ enum Step {
 
 /// The bytes of a record after its length, which the length counts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Body {
-    pub(crate) start: usize,
-    pub(crate) length: usize,
+pub struct Body {
+    #[doc(hidden)]
+    pub start: usize,
+    #[doc(hidden)]
+    pub length: usize,
 }
 
 impl BatchLayout {
@@ -218,7 +220,7 @@ fn record(walk: &mut Walk, index: u32, records: u32) -> Result<Step> {
 }
 
 /// A header of a record.
-pub(crate) fn header(walk: &mut Walk, index: u32, record: u32) -> Result<()> {
+pub fn header(walk: &mut Walk, index: u32, record: u32) -> Result<()> {
     (walk.record, walk.header) = (Some(record), Some(index));
     let place = |e: Error| e.at_record(record);
     let length = walk.varint("headerKeyLength").map_err(place)?;
@@ -230,7 +232,8 @@ pub(crate) fn header(walk: &mut Walk, index: u32, record: u32) -> Result<()> {
     walk.sized("headerValueLength", "headerValue").map_err(place)
 }
 
-pub(crate) fn check_end(walk: &Walk, body: Body, record: u32) -> Result<()> {
+#[doc(hidden)]
+pub fn check_end(walk: &Walk, body: Body, record: u32) -> Result<()> {
     let consumed = walk.position - body.start;
     if consumed == body.length {
         return Ok(());
@@ -290,7 +293,7 @@ fn message(walk: &mut Walk) -> Result<Message> {
 }
 
 /// Nothing should be left.
-pub(crate) fn rest(walk: &mut Walk) -> Result<()> {
+pub fn rest(walk: &mut Walk) -> Result<()> {
     let bytes = walk.remaining();
     if bytes == 0 {
         return Ok(());
@@ -300,8 +303,9 @@ pub(crate) fn rest(walk: &mut Walk) -> Result<()> {
     Err(ErrorKind::RecordsRemaining { bytes }.into())
 }
 
-/// What reads the fields of one kind of batch, a few at a time.
-pub(crate) trait Steps {
+/// A reader of the fields of one kind of batch, a few at a time.
+pub trait Steps {
+    /// The place in the batch.
     fn walk(&mut self) -> &mut Walk;
 
     /// Takes the next fields; false after the last ones.
@@ -309,7 +313,7 @@ pub(crate) trait Steps {
 }
 
 /// The next field; after the damage, the error, and then the end.
-pub(crate) fn next_field(layout: &mut impl Steps) -> Option<Result<Field>> {
+pub fn next_field(layout: &mut impl Steps) -> Option<Result<Field>> {
     loop {
         let walk = layout.walk();
         if let Some(field) = walk.fields.pop_front() {
@@ -330,13 +334,16 @@ pub(crate) fn next_field(layout: &mut impl Steps) -> Option<Result<Field>> {
 
 /// Takes fields from a section, one after the other.
 #[derive(Debug)]
-pub(crate) struct Walk {
+pub struct Walk {
     stored: Bytes,
     decompressed: Bytes,
     section: Section,
-    pub(crate) position: usize,
-    pub(crate) record: Option<u32>,
-    pub(crate) header: Option<u32>,
+    #[doc(hidden)]
+    pub position: usize,
+    #[doc(hidden)]
+    pub record: Option<u32>,
+    #[doc(hidden)]
+    pub header: Option<u32>,
     /// Those taken and not handed out yet.
     fields: VecDeque<Field>,
     is_over: bool,
@@ -344,7 +351,8 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    pub(crate) fn new(stored: Bytes) -> Self {
+    #[doc(hidden)]
+    pub fn new(stored: Bytes) -> Self {
         Self {
             stored,
             decompressed: Bytes::new(),
@@ -358,7 +366,8 @@ impl Walk {
         }
     }
 
-    pub(crate) fn bytes(&self, section: Section) -> &Bytes {
+    #[doc(hidden)]
+    pub fn bytes(&self, section: Section) -> &Bytes {
         match section {
             Section::Stored => &self.stored,
             Section::Decompressed => &self.decompressed,
@@ -366,20 +375,22 @@ impl Walk {
     }
 
     /// The bytes of the section that fields are taken from.
-    pub(crate) fn data(&self) -> &Bytes {
+    pub fn data(&self) -> &Bytes {
         self.bytes(self.section)
     }
 
     /// Goes on at the beginning of what was compressed.
-    pub(crate) fn enter(&mut self, decompressed: Bytes) {
+    pub fn enter(&mut self, decompressed: Bytes) {
         (self.decompressed, self.section, self.position) = (decompressed, Section::Decompressed, 0);
     }
 
-    pub(crate) fn remaining(&self) -> usize {
+    #[doc(hidden)]
+    pub fn remaining(&self) -> usize {
         self.data().len() - self.position
     }
 
-    pub(crate) fn read<T>(
+    #[doc(hidden)]
+    pub fn read<T>(
         &mut self,
         name: &'static str,
         read: impl FnOnce(&mut Cursor<'_>) -> Result<T>,
@@ -401,37 +412,44 @@ impl Walk {
         Ok(value)
     }
 
-    pub(crate) fn i8(&mut self, name: &'static str) -> Result<i8> {
+    #[doc(hidden)]
+    pub fn i8(&mut self, name: &'static str) -> Result<i8> {
         self.read(name, |c| c.i8(), |&n| Some(n.into()))
     }
 
-    pub(crate) fn i16(&mut self, name: &'static str) -> Result<i16> {
+    #[doc(hidden)]
+    pub fn i16(&mut self, name: &'static str) -> Result<i16> {
         self.read(name, |c| c.i16(), |&n| Some(n.into()))
     }
 
-    pub(crate) fn i32(&mut self, name: &'static str) -> Result<i32> {
+    #[doc(hidden)]
+    pub fn i32(&mut self, name: &'static str) -> Result<i32> {
         self.read(name, |c| c.i32(), |&n| Some(n.into()))
     }
 
-    pub(crate) fn i64(&mut self, name: &'static str) -> Result<i64> {
+    #[doc(hidden)]
+    pub fn i64(&mut self, name: &'static str) -> Result<i64> {
         self.read(name, |c| c.i64(), |&n| Some(n))
     }
 
-    pub(crate) fn varint(&mut self, name: &'static str) -> Result<i32> {
+    #[doc(hidden)]
+    pub fn varint(&mut self, name: &'static str) -> Result<i32> {
         self.read(name, |c| c.varint(), |&n| Some(n.into()))
     }
 
-    pub(crate) fn varlong(&mut self, name: &'static str) -> Result<i64> {
+    #[doc(hidden)]
+    pub fn varlong(&mut self, name: &'static str) -> Result<i64> {
         self.read(name, |c| c.varlong(), |&n| Some(n))
     }
 
     /// A varint that counts what follows.
-    pub(crate) fn count(&mut self, name: &'static str) -> Result<u32> {
+    pub fn count(&mut self, name: &'static str) -> Result<u32> {
         let count = self.varint(name)?;
         u32::try_from(count).map_err(|_| Error::new(ErrorKind::InvalidCount(count.into())).in_field(name))
     }
 
-    pub(crate) fn crc(&mut self, computed: u32) -> Result<()> {
+    #[doc(hidden)]
+    pub fn crc(&mut self, computed: u32) -> Result<()> {
         self.read("crc", |c| c.u32(), |&n| Some(n.into()))?;
         if let Some(field) = self.fields.back_mut() {
             field.computed_crc = Some(computed);
@@ -439,14 +457,15 @@ impl Walk {
         Ok(())
     }
 
-    pub(crate) fn take(&mut self, name: &'static str, size: usize) -> Result<Bytes> {
+    #[doc(hidden)]
+    pub fn take(&mut self, name: &'static str, size: usize) -> Result<Bytes> {
         let start = self.position;
         self.read(name, |cursor| cursor.take(size).map(|_| ()), |()| None)?;
         Ok(self.data().slice(start..self.position))
     }
 
     /// A varint length, and that many bytes; any negative length is null.
-    pub(crate) fn sized(&mut self, length: &'static str, name: &'static str) -> Result<()> {
+    pub fn sized(&mut self, length: &'static str, name: &'static str) -> Result<()> {
         match usize::try_from(self.varint(length)?) {
             Ok(size) => self.take(name, size).map(|_| ()),
             Err(_) => Ok(()),

@@ -34,58 +34,36 @@
 //! Input is not trusted: no bytes cause a panic, an unbounded allocation or a hang.
 //!
 //! - [`convert`]: other magics and codecs, merging, splitting, changes in place
-//! - [`lab`]: what batches cost, field by field, in each format
 //! - [`layout`]: the fields of a batch with their places
-//! - [`log`]: a partition's directory, read in full, written, compacted, repaired; [`sidecar`]: the files beside a segment
+//! - [`sidecar`]: the files beside a segment
 //! - [`state`]: transactions, idempotent producers and leader epochs, by batch headers
 //! - [`schema_framing`]: the schema id before a key or value
-//! - [`broker`]: the checks and changes of an append, and a partition in memory
-#![cfg_attr(feature = "arrow", doc = "- [`columns`]: Arrow arrays")]
-#![cfg_attr(feature = "message", doc = "- [`message`]: the protocol's requests and responses")]
-#![cfg_attr(feature = "message", doc = "- [`internal_topics`]: the records of Kafka's internal topics")]
-#![cfg_attr(feature = "message", doc = "- [`wire`]: the protocol as bytes on a connection")]
-#![cfg_attr(feature = "serve", doc = "- [`serve`]: partition directories as a read-only broker")]
 //!
-//! Features: `gzip`, `snappy`, `lz4`, `zstd` (default), `arrow` (columns), `message` (the protocol's messages), `wire`
-//! (captures of the protocol), `serde` (the plain data of [`log::steps`]), `serve` (the read-only broker),
-//! `tiered` (segments in tiered storage as Aiven's plugin writes them), `object-store` (logs in the stores of the crate
-//! `object_store`: `log::Bucket`).
-#![cfg_attr(not(feature = "python"), forbid(unsafe_code))]
-#![deny(unsafe_code)]
+//! Other crates are built on this one: `magicbyte-log` (directories of segments), `magicbyte-arrow` (columns),
+//! `magicbyte-protocol` (messages), `magicbyte-broker` (the checks of an append), `magicbyte-serve` (a read-only broker),
+//! `magicbyte-lab` (costs).
+//!
+//! Features: `gzip`, `snappy`, `lz4`, `zstd` (default), `serde` (for the plain-data types).
+#![forbid(unsafe_code)]
 
 mod batch;
 mod batches;
-pub mod broker;
 mod builder;
 mod bytes;
-#[cfg(feature = "arrow")]
-pub mod columns;
 mod compression;
 pub mod convert;
 mod error;
 mod error_names;
 mod frame;
-#[cfg(feature = "message")]
-pub mod internal_topics;
-pub mod lab;
+#[doc(hidden)]
+pub mod internals;
 pub mod layout;
 mod legacy;
-pub mod log;
-#[cfg(feature = "message")]
-pub mod message;
 mod parallel;
-#[cfg(any(feature = "arrow", feature = "serve"))]
-mod process;
-#[cfg(feature = "python")]
-mod python;
 mod record;
 pub mod schema_framing;
-#[cfg(feature = "serve")]
-pub mod serve;
 pub mod sidecar;
 pub mod state;
-#[cfg(feature = "message")]
-pub mod wire;
 
 pub use batch::{Batch, Records};
 pub use batches::Batches;
@@ -100,7 +78,3 @@ pub use record::{
     ControlRecord, ControlType, Endpoint, Header, Headers, PartialRecord, RECORD_BATCH_OVERHEAD, Record,
     RecordBatch, RecordIter, TimestampType, Voter,
 };
-
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

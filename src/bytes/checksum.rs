@@ -31,7 +31,7 @@ pub fn crc32c(data: &[u8], value: u32) -> u32 {
 /// CRC-32 (IEEE), the checksum of magic 0 and 1 messages.
 #[must_use]
 #[inline]
-pub(crate) fn crc32(data: &[u8]) -> u32 {
+pub fn crc32(data: &[u8]) -> u32 {
     // Messages are small, and libdeflate's kernel starts faster: half the time for 130 bytes.
     #[cfg(feature = "gzip")]
     {

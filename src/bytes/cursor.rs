@@ -5,30 +5,34 @@ use crate::error::{ErrorKind, Result};
 
 /// Reads Kafka's primitives from a slice; the slices it returns borrow from it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cursor<'a> {
+pub struct Cursor<'a> {
     /// The unread bytes: one comparison decides whether a read fits.
     rest: &'a [u8],
     size: usize,
 }
 
 impl<'a> Cursor<'a> {
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn new(data: &'a [u8]) -> Self {
+    pub fn new(data: &'a [u8]) -> Self {
         Self { rest: data, size: data.len() }
     }
 
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn position(&self) -> usize {
+    pub fn position(&self) -> usize {
         self.size - self.rest.len()
     }
 
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn remaining(&self) -> usize {
+    pub fn remaining(&self) -> usize {
         self.rest.len()
     }
 
+    #[doc(hidden)]
     #[inline(always)]
-    pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8]> {
+    pub fn take(&mut self, length: usize) -> Result<&'a [u8]> {
         let Some((taken, rest)) = self.rest.split_at_checked(length) else {
             return Err(ErrorKind::UnexpectedEnd.into());
         };
@@ -54,66 +58,78 @@ impl<'a> Cursor<'a> {
         Ok(std::array::from_fn(|i| taken[i]))
     }
 
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn i8(&mut self) -> Result<i8> {
+    pub fn i8(&mut self) -> Result<i8> {
         Ok(i8::from_be_bytes(self.array()?))
     }
 
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn i16(&mut self) -> Result<i16> {
+    pub fn i16(&mut self) -> Result<i16> {
         Ok(i16::from_be_bytes(self.array()?))
     }
 
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn u16(&mut self) -> Result<u16> {
+    pub fn u16(&mut self) -> Result<u16> {
         Ok(u16::from_be_bytes(self.array()?))
     }
 
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn i32(&mut self) -> Result<i32> {
+    pub fn i32(&mut self) -> Result<i32> {
         Ok(i32::from_be_bytes(self.array()?))
     }
 
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn u32(&mut self) -> Result<u32> {
+    pub fn u32(&mut self) -> Result<u32> {
         Ok(u32::from_be_bytes(self.array()?))
     }
 
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn i64(&mut self) -> Result<i64> {
+    pub fn i64(&mut self) -> Result<i64> {
         Ok(i64::from_be_bytes(self.array()?))
     }
 
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn uuid(&mut self) -> Result<[u8; 16]> {
+    pub fn uuid(&mut self) -> Result<[u8; 16]> {
         self.array()
     }
 
+    #[doc(hidden)]
     #[inline(always)]
-    pub(crate) fn varint(&mut self) -> Result<i32> {
+    pub fn varint(&mut self) -> Result<i32> {
         varint::read_i32(&mut self.rest)
     }
 
     /// A varint length: `None` if negative, which is null in Kafka's `DefaultRecord`.
     #[inline(always)]
-    pub(crate) fn length(&mut self) -> Result<Option<usize>> {
+    pub fn length(&mut self) -> Result<Option<usize>> {
         // Zigzag: the lowest bit is the sign.
         let raw = varint::read_unsigned(&mut self.rest)?;
         Ok((raw & 1 == 0).then_some((raw >> 1) as usize))
     }
 
+    #[doc(hidden)]
     #[inline(always)]
-    pub(crate) fn varlong(&mut self) -> Result<i64> {
+    pub fn varlong(&mut self) -> Result<i64> {
         varint::read_i64(&mut self.rest)
     }
 
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn unsigned_varint(&mut self) -> Result<u32> {
+    pub fn unsigned_varint(&mut self) -> Result<u32> {
         varint::read_unsigned(&mut self.rest)
     }
 }
 
 /// Reads a big-endian integer at a fixed index of a slice whose length was checked before.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! be {
     ($data:expr, $at:expr, $type:ty) => {{
         const SIZE: usize = ::std::mem::size_of::<$type>();
@@ -121,4 +137,4 @@ macro_rules! be {
         <$type>::from_be_bytes(::std::array::from_fn::<u8, SIZE, _>(|i| data[$at + i]))
     }};
 }
-pub(crate) use be;
+pub use be;

@@ -5,5 +5,5 @@ pub(crate) mod cursor;
 pub(crate) mod output_buffer;
 pub(crate) mod prefetch;
 pub(crate) mod range_checksum;
-pub(crate) mod varint;
+pub mod varint;
 pub(crate) mod writer;

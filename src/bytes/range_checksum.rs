@@ -13,7 +13,7 @@ const STRIDE: usize = 1 << 8;
 
 /// Which of Kafka's two checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Algorithm {
+pub enum Algorithm {
     /// CRC-32C, of magic 2.
     Castagnoli,
     /// CRC-32, of magic 0 and 1.
@@ -29,7 +29,8 @@ impl Algorithm {
         }
     }
 
-    pub(crate) fn checksum(self, data: &[u8]) -> u32 {
+    #[doc(hidden)]
+    pub fn checksum(self, data: &[u8]) -> u32 {
         match self {
             Self::Castagnoli => crc32c(data, 0),
             Self::Ieee => crc32(data),
@@ -37,7 +38,7 @@ impl Algorithm {
     }
 
     /// The checksum of two adjacent ranges; `second` is that of the second range, of `length` bytes.
-    pub(crate) fn join(self, first: u32, second: u32, length: u64) -> u32 {
+    pub fn join(self, first: u32, second: u32, length: u64) -> u32 {
         self.shift(first, length) ^ second
     }
 
@@ -82,7 +83,7 @@ impl Algorithm {
     /// The shortest prefix of `data`, of at least `min_length` bytes, that has this checksum together with
     /// the bytes before `data`, whose checksum is `before`. Returns its length, and the checksum up to the
     /// end of the prefix or, if there is none, of `data`. Cost: one table lookup per byte.
-    pub(crate) fn prefix_with(
+    pub fn prefix_with(
         self,
         checksum: u32,
         before: u32,
@@ -109,7 +110,7 @@ impl Algorithm {
     /// The single bit whose flip changes the checksum of `length` bytes by `syndrome` (stored XOR computed),
     /// as an index that counts from the first byte's lowest bit. `None` if there is no such bit. Cost: one
     /// step per bit, from the last bit to the one found.
-    pub(crate) fn flipped_bit(self, syndrome: u32, length: usize) -> Option<u64> {
+    pub fn flipped_bit(self, syndrome: u32, length: usize) -> Option<u64> {
         // The last bit that enters the CRC is the last byte's highest; each bit before it has one more
         // power of x.
         let mut trace = self.polynomial();
@@ -150,7 +151,7 @@ fn bytewise(algorithm: Algorithm) -> [u32; 256] {
 
 /// Checksums of ranges of one buffer. Those of its prefixes are computed once, as far as they are needed.
 #[derive(Debug)]
-pub(crate) struct RangeChecksum<'a> {
+pub struct RangeChecksum<'a> {
     algorithm: Algorithm,
     data: &'a [u8],
     /// `[i]` is the checksum of the first `i * STRIDE` bytes.
@@ -158,12 +159,13 @@ pub(crate) struct RangeChecksum<'a> {
 }
 
 impl<'a> RangeChecksum<'a> {
-    pub(crate) fn new(algorithm: Algorithm, data: &'a [u8]) -> Self {
+    #[doc(hidden)]
+    pub fn new(algorithm: Algorithm, data: &'a [u8]) -> Self {
         Self { algorithm, data, prefixes: vec![0] }
     }
 
     /// The checksum of `data[start..end]`; both are within the buffer.
-    pub(crate) fn of(&mut self, start: usize, end: usize) -> u32 {
+    pub fn of(&mut self, start: usize, end: usize) -> u32 {
         if end - start <= 2 * STRIDE {
             return self.algorithm.checksum(&self.data[start..end]);
         }

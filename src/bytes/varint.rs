@@ -39,14 +39,14 @@ fn read_long(data: &[u8], max_size: usize) -> Result<(u64, &[u8])> {
 
 /// Takes a zigzag varint of up to 5 bytes off the front of `data`.
 #[inline(always)]
-pub(crate) fn read_i32(data: &mut &[u8]) -> Result<i32> {
+pub fn read_i32(data: &mut &[u8]) -> Result<i32> {
     let raw = read_unsigned(data)?;
     Ok((raw >> 1) as i32 ^ -((raw & 1) as i32))
 }
 
 /// Takes a zigzag varlong of up to 10 bytes off the front of `data`.
 #[inline(always)]
-pub(crate) fn read_i64(data: &mut &[u8]) -> Result<i64> {
+pub fn read_i64(data: &mut &[u8]) -> Result<i64> {
     let value = match **data {
         [byte @ ..0x80, ref rest @ ..] => {
             *data = rest;
@@ -79,13 +79,13 @@ fn zigzag(value: i64) -> u64 {
 /// Writes the shortest zigzag form of `value` to the start of `out`, which must be long enough; returns its
 /// size.
 #[inline(always)]
-pub(crate) fn write(value: i64, out: &mut [u8]) -> usize {
+pub fn write(value: i64, out: &mut [u8]) -> usize {
     write_unsigned(zigzag(value), out)
 }
 
 /// The bytes that [`write`](fn@write) writes: one for each 7 bits.
 #[inline(always)]
-pub(crate) fn size(value: i64) -> usize {
+pub fn size(value: i64) -> usize {
     let bits = u64::BITS - (zigzag(value) | 1).leading_zeros();
     // Rounded up for 1 to 64 bits, without a division by 7.
     ((bits * 9 + 64) / 64) as usize
@@ -93,7 +93,7 @@ pub(crate) fn size(value: i64) -> usize {
 
 /// As [`write`](fn@write), without zigzag.
 #[inline(always)]
-pub(crate) fn write_unsigned(mut raw: u64, out: &mut [u8]) -> usize {
+pub fn write_unsigned(mut raw: u64, out: &mut [u8]) -> usize {
     let mut at = 0;
     while raw >= 0x80 {
         out[at] = raw as u8 | 0x80;
@@ -113,7 +113,7 @@ pub fn encode_varint(value: i64, out: &mut Vec<u8>) {
 
 /// The shortest zigzag form of a number, encoded once for its size and its bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Varint(u64);
+pub struct Varint(u64);
 
 impl Varint {
     /// How many bytes [`write`](Self::write) may overwrite.
@@ -121,8 +121,9 @@ impl Varint {
     /// The bytes are in the low bits, their number in the highest byte.
     const SIZE_AT: u32 = 56;
 
+    #[doc(hidden)]
     #[inline(always)]
-    pub(crate) fn of(value: i64) -> Self {
+    pub fn of(value: i64) -> Self {
         // Each group of seven bits moves up by one more than the group before, to make room for the
         // continuation bits.
         match zigzag(value) {
@@ -152,7 +153,7 @@ impl Varint {
 
     /// Size in bytes, 1 to 10.
     #[inline(always)]
-    pub(crate) fn size(self) -> usize {
+    pub fn size(self) -> usize {
         (self.0 >> Self::SIZE_AT) as usize
     }
 

@@ -143,8 +143,8 @@ impl Compressor {
     ///
     /// # Errors
     /// [`ErrorKind::UnsupportedCompression`] for another codec, [`ErrorKind::Compression`].
-    #[cfg(feature = "python")]
-    pub(crate) fn compress_snappy(&mut self, data: &[u8], chunk: Option<usize>) -> Result<&[u8]> {
+    #[doc(hidden)]
+    pub fn compress_snappy(&mut self, data: &[u8], chunk: Option<usize>) -> Result<&[u8]> {
         let length = match (&mut self.encoder, chunk) {
             #[cfg(feature = "snappy")]
             (Encoder::Snappy(encoder), Some(size)) => encoder.chunks(data, size, &mut self.output)?,

@@ -12,14 +12,14 @@ pub(crate) mod gzip;
 pub(crate) mod lz4;
 pub(crate) mod output;
 pub(crate) mod plain;
-#[cfg(feature = "experimental-v3")]
+#[cfg(feature = "zstd")]
 pub(crate) mod prefix;
 #[cfg(feature = "snappy")]
 pub(crate) mod snappy;
 #[cfg(feature = "snappy")]
 pub(crate) mod snappy_block;
 #[cfg(feature = "zstd")]
-pub(crate) mod zstd;
+pub mod zstd;
 
 pub use codec::Compression;
 pub use compressor::Compressor;

@@ -14,13 +14,13 @@ const STEP: usize = 64 << 10;
 
 /// What prefixes reuse: a buffer, and the context of zstd.
 #[derive(Default)]
-pub(crate) struct PrefixContext {
+pub struct PrefixContext {
     data: Vec<u8>,
     zstd: Option<DCtx<'static>>,
 }
 
 /// The beginning of a decompressed payload.
-pub(crate) struct Prefix<'a> {
+pub struct Prefix<'a> {
     stream: Stream<'a>,
     data: &'a mut Vec<u8>,
     limit: usize,
@@ -38,7 +38,7 @@ impl PrefixContext {
     ///
     /// # Errors
     /// [`ErrorKind::Decompression`] if the context of zstd cannot be used.
-    pub(crate) fn begin<'a>(
+    pub fn begin<'a>(
         &'a mut self,
         codec: Compression,
         payload: &'a [u8],
@@ -60,17 +60,17 @@ impl PrefixContext {
 
 impl Prefix<'_> {
     /// What has been decompressed.
-    pub(crate) fn data(&self) -> &[u8] {
+    pub fn data(&self) -> &[u8] {
         self.data
     }
 
     /// Whether that is all.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 
     /// The largest size that is decompressed.
-    pub(crate) fn limit(&self) -> usize {
+    pub fn limit(&self) -> usize {
         self.limit
     }
 
@@ -78,7 +78,7 @@ impl Prefix<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::Decompression`], [`ErrorKind::LimitExceeded`].
-    pub(crate) fn reach(&mut self, size: usize) -> Result<()> {
+    pub fn reach(&mut self, size: usize) -> Result<()> {
         if size > self.limit {
             return Err(ErrorKind::LimitExceeded { limit: self.limit }.into());
         }

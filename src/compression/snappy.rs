@@ -123,7 +123,6 @@ impl Encoder {
     }
 
     /// One block without a frame.
-    #[cfg(feature = "python")]
     pub(super) fn raw(&mut self, data: &[u8], output: &mut Vec<u8>) -> Result<usize> {
         self.block(data, at_least(output, max_compress_len(data.len())))
     }

@@ -90,7 +90,8 @@ fn after_frame(data: &[u8]) -> Option<&[u8]> {
     }
 }
 
-pub(crate) const DEFAULT_LEVEL: i32 = 3;
+#[doc(hidden)]
+pub const DEFAULT_LEVEL: i32 = 3;
 /// The parameters of level 3 for input of unknown size, as in Kafka, which streams. Given the size of a
 /// batch, zstd would choose smaller tables, and the output could be 7 % larger.
 const AS_STREAMED: [CParameter; 5] = [
@@ -101,11 +102,12 @@ const AS_STREAMED: [CParameter; 5] = [
     CParameter::Strategy(Strategy::ZSTD_dfast),
 ];
 
-pub(crate) struct Encoder(CCtx<'static>);
+#[doc(hidden)]
+pub struct Encoder(CCtx<'static>);
 
 impl Encoder {
     /// `level` is a level of zstd's.
-    pub(crate) fn new(level: i32) -> Result<Self> {
+    pub fn new(level: i32) -> Result<Self> {
         let mut cctx = CCtx::create();
         cctx.set_parameter(CParameter::CompressionLevel(level)).map_err(zstd_error)?;
         if level == DEFAULT_LEVEL {
@@ -117,18 +119,19 @@ impl Encoder {
     }
 
     /// What is compressed from now on needs the dictionary to be read. Copies it.
-    pub(crate) fn load_dictionary(&mut self, dictionary: &[u8]) -> Result<()> {
+    pub fn load_dictionary(&mut self, dictionary: &[u8]) -> Result<()> {
         self.0.load_dictionary(dictionary).map(drop).map_err(zstd_error)
     }
 
-    pub(crate) fn compress(&mut self, data: &[u8], output: &mut Vec<u8>) -> Result<usize> {
+    #[doc(hidden)]
+    pub fn compress(&mut self, data: &[u8], output: &mut Vec<u8>) -> Result<usize> {
         let out = at_least(output, zstd_safe::compress_bound(data.len()));
         self.0.compress2(out, data).map_err(zstd_error)
     }
 }
 
 /// A dictionary of at most `size` bytes for content like these samples, which follow each other; `None` if zstd finds them too few.
-pub(crate) fn train(samples: &[u8], sizes: &[usize], size: usize) -> Option<Vec<u8>> {
+pub fn train(samples: &[u8], sizes: &[usize], size: usize) -> Option<Vec<u8>> {
     let mut dictionary = vec![0; size];
     let written = zstd_safe::train_from_buffer(&mut dictionary[..], samples, sizes).ok()?;
     dictionary.truncate(written);

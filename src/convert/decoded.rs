@@ -7,17 +7,19 @@ use crate::record::Record;
 
 /// A batch with its decompressed payload, in which every record decodes.
 #[derive(Clone, Debug)]
-pub(crate) struct Decoded<'b, 'a> {
-    pub(crate) batch: &'b Batch<'a>,
+pub struct Decoded<'b, 'a> {
+    #[doc(hidden)]
+    pub batch: &'b Batch<'a>,
     /// The record section, decompressed.
-    pub(super) payload: &'b [u8],
+    pub payload: &'b [u8],
     /// An iterator at the first record, which does not check inner CRCs again.
     records: Records<'b>,
-    pub(crate) count: u32,
+    #[doc(hidden)]
+    pub count: u32,
     /// Offset of the first record, if there is one.
-    pub(crate) first_offset: Option<i64>,
+    pub first_offset: Option<i64>,
     /// Offset of the last record, if there is one.
-    pub(crate) last_offset: Option<i64>,
+    pub last_offset: Option<i64>,
 }
 
 impl<'b, 'a> Decoded<'b, 'a> {
@@ -25,12 +27,12 @@ impl<'b, 'a> Decoded<'b, 'a> {
     ///
     /// # Errors
     /// Those of [`Batch::records`] and of its records.
-    pub(crate) fn of(batch: &'b Batch<'a>, decompressor: &'b mut Decompressor) -> Result<Self> {
+    pub fn of(batch: &'b Batch<'a>, decompressor: &'b mut Decompressor) -> Result<Self> {
         Self::visiting(batch, decompressor, |_| {})
     }
 
     /// As [`of`](Self::of), and calls `visit` with every record up to the first invalid one.
-    pub(crate) fn visiting(
+    pub fn visiting(
         batch: &'b Batch<'a>,
         decompressor: &'b mut Decompressor,
         mut visit: impl FnMut(Record<'b>),
@@ -48,12 +50,12 @@ impl<'b, 'a> Decoded<'b, 'a> {
     }
 
     /// The record section, decompressed.
-    pub(crate) fn payload(&self) -> &'b [u8] {
+    pub fn payload(&self) -> &'b [u8] {
         self.payload
     }
 
     /// The records, which are known to decode.
-    pub(crate) fn records(&self) -> Records<'b> {
+    pub fn records(&self) -> Records<'b> {
         self.records.clone()
     }
 }

@@ -62,7 +62,7 @@ impl Converter {
 
 impl Encoder {
     /// As [`Converter::down_convert`], to magic 0 or 1.
-    pub(crate) fn down_convert(
+    pub fn down_convert(
         &mut self,
         decoded: &Decoded<'_, '_>,
         magic: i8,

@@ -15,7 +15,7 @@ use crate::record::timestamp_type::TimestampType;
 
 /// What happens to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub enum Fate {
     /// Kept.
     Keep,
     /// Replaced by a tombstone: the key stays, value and headers go.
@@ -31,7 +31,7 @@ const CONTROL_KEY: usize = 4;
 
 /// Whether a control record has nothing but its type and, if the type is known, its value: no bytes after
 /// them, no headers.
-pub(crate) fn is_bare(record: &Record<'_>) -> bool {
+pub fn is_bare(record: &Record<'_>) -> bool {
     bare(*record) == *record
 }
 
@@ -52,7 +52,7 @@ impl Encoder {
     /// Appends the batch with the records that are kept, at least one. `fates` has one entry per record, in
     /// order. A magic 2 batch keeps its first and last offset, sequences, flags and epochs. Timestamps are
     /// relative to the delete horizon if there is one.
-    pub(crate) fn retain(
+    pub fn retain(
         &mut self,
         decoded: &Decoded<'_, '_>,
         fates: &[Fate],
@@ -99,7 +99,7 @@ impl Encoder {
 
 /// Appends the batch without any records: only its header (`DefaultRecordBatch.writeEmptyHeader`). A batch of
 /// magic 0 or 1, for which Kafka has no such form, becomes an empty magic 2 batch with the same offsets.
-pub(crate) fn empty_of(decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
+pub fn empty_of(decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
     let batch = decoded.batch;
     let mut header = match batch {
         Batch::V2(batch) => kept_of(batch),

@@ -82,14 +82,14 @@ impl Default for Converter {
 
 /// The writing half of a [`Converter`]: it takes decoded batches.
 #[derive(Debug)]
-pub(crate) struct Encoder {
+pub struct Encoder {
     codecs: Codecs,
     section: BatchBuilder,
 }
 
 impl Encoder {
     /// Writes every batch with this codec and level.
-    pub(crate) fn to_codec(codec: Compression, level: Option<i32>) -> Result<Self> {
+    pub fn to_codec(codec: Compression, level: Option<i32>) -> Result<Self> {
         let mut encoder = Self::default();
         encoder.codecs.target = Some(codec);
         encoder.codecs.compressors[codec as usize] = Some(Compressor::with_level(codec, level)?);

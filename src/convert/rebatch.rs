@@ -23,7 +23,7 @@ pub struct Rebatcher {
 
 /// The writing half of a [`Rebatcher`].
 #[derive(Debug)]
-pub(crate) struct Packer {
+pub struct Packer {
     encoder: Encoder,
     max_size: usize,
     pending: SharedFields,
@@ -78,7 +78,8 @@ impl Rebatcher {
 }
 
 impl Packer {
-    pub(crate) fn new(mut encoder: Encoder, max_size: usize) -> Self {
+    #[doc(hidden)]
+    pub fn new(mut encoder: Encoder, max_size: usize) -> Self {
         encoder.section.start(0, 0);
         let pending =
             SharedFields { codec: Compression::None, append_time: None, partition_leader_epoch: -1 };
@@ -86,7 +87,7 @@ impl Packer {
     }
 
     /// As [`Rebatcher::push`].
-    pub(crate) fn push(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
+    pub fn push(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
         match self.shared_fields_of(decoded.batch)? {
             Some(shared) => self.pack(decoded, shared, out),
             None => {
@@ -99,7 +100,7 @@ impl Packer {
     }
 
     /// As [`Rebatcher::flush`].
-    pub(crate) fn flush(&mut self, out: &mut Vec<u8>) -> Result<()> {
+    pub fn flush(&mut self, out: &mut Vec<u8>) -> Result<()> {
         let Encoder { codecs, section } = &mut self.encoder;
         if section.count() > 0 {
             let header = self.pending.header(section);

@@ -90,7 +90,7 @@ impl Converter {
 
 impl Encoder {
     /// As [`Converter::recompress`].
-    pub(crate) fn recompress(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
+    pub fn recompress(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
         let batch = decoded.batch;
         let written = match batch {
             Batch::V2(batch) if batch.record_count() == 0 => {

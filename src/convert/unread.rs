@@ -15,7 +15,7 @@ impl Decoded<'_, '_> {
     ///
     /// # Errors
     /// None in practice, since the batch has been decoded.
-    pub(crate) fn has_unread_bytes(&self) -> Result<bool> {
+    pub fn has_unread_bytes(&self) -> Result<bool> {
         match self.batch {
             Batch::V2(batch) if batch.record_count() == 0 => Ok(!batch.payload().is_empty()),
             Batch::V2(batch) => Ok(!is_plain(batch.compression()?, batch.payload(), self.payload)),

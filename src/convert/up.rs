@@ -37,7 +37,7 @@ impl Encoder {
     }
 
     /// As [`Converter::up_convert`].
-    pub(crate) fn up_convert(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
+    pub fn up_convert(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
         let batch = decoded.batch;
         match batch {
             _ if self.keeps(batch) => {

@@ -21,7 +21,7 @@ pub struct LegacyBatch<'a> {
 impl<'a> LegacyBatch<'a> {
     /// `data` is one whole frame; the caller has checked its size and magic.
     #[inline(always)]
-    pub(crate) fn from_frame(data: &'a [u8], position: u64) -> Self {
+    pub fn from_frame(data: &'a [u8], position: u64) -> Self {
         Self { data, position }
     }
 
@@ -184,8 +184,9 @@ impl<'a> LegacyBatch<'a> {
         Outer { position: self.position, offset: self.last_offset() }
     }
 
+    #[doc(hidden)]
     #[cold]
-    pub(crate) fn place(&self, error: Error) -> Error {
+    pub fn place(&self, error: Error) -> Error {
         error.in_batch(self.position, self.last_offset())
     }
 }

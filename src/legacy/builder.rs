@@ -13,20 +13,24 @@ const TIMESTAMP_SIZE: usize = 8;
 
 /// The fields of one message to be written.
 #[derive(Clone, Copy)]
-pub(crate) struct MessageFields<'a> {
-    pub(crate) offset: i64,
+pub struct MessageFields<'a> {
+    #[doc(hidden)]
+    pub offset: i64,
     /// 0 or 1.
-    pub(crate) magic: i8,
-    pub(crate) attributes: u8,
+    pub magic: i8,
+    #[doc(hidden)]
+    pub attributes: u8,
     /// Ignored in magic 0.
-    pub(crate) timestamp: i64,
-    pub(crate) key: Option<&'a [u8]>,
-    pub(crate) value: Option<&'a [u8]>,
+    pub timestamp: i64,
+    #[doc(hidden)]
+    pub key: Option<&'a [u8]>,
+    #[doc(hidden)]
+    pub value: Option<&'a [u8]>,
 }
 
 impl MessageFields<'_> {
     /// Size of the message in bytes, offset and size fields included.
-    pub(crate) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         LOG_OVERHEAD
             + overhead(self.magic)
             + self.key.map_or(0, <[u8]>::len)
@@ -34,7 +38,7 @@ impl MessageFields<'_> {
     }
 
     /// Appends the message to `out`.
-    pub(crate) fn append_to(&self, out: &mut Vec<u8>) -> Result<()> {
+    pub fn append_to(&self, out: &mut Vec<u8>) -> Result<()> {
         let (start, size) = (out.len(), self.size());
         if i32::try_from(size).is_err() {
             return Err(ErrorKind::RecordTooLarge { size, limit: i32::MAX as usize }.into());
@@ -70,13 +74,13 @@ fn overhead(magic: i8) -> usize {
 }
 
 /// Size of a message set without its messages: that of the wrapper, if compressed.
-pub(crate) fn set_overhead(magic: i8, codec: Compression) -> usize {
+pub fn set_overhead(magic: i8, codec: Compression) -> usize {
     if codec == Compression::None { 0 } else { LOG_OVERHEAD + overhead(magic) }
 }
 
 /// Collects messages. It checks nothing: the caller enforces Kafka's rules.
 #[derive(Debug)]
-pub(crate) struct MessageSetBuilder {
+pub struct MessageSetBuilder {
     magic: i8,
     codec: Compression,
     /// Replaces every timestamp, with `LogAppendTime` in the attributes.
@@ -89,7 +93,8 @@ pub(crate) struct MessageSetBuilder {
 }
 
 impl MessageSetBuilder {
-    pub(crate) fn new(magic: i8, codec: Compression) -> Self {
+    #[doc(hidden)]
+    pub fn new(magic: i8, codec: Compression) -> Self {
         Self {
             magic,
             codec,
@@ -103,13 +108,14 @@ impl MessageSetBuilder {
     }
 
     /// Drops all messages but keeps the buffer. A compressed magic 1 set stores offsets relative to the base.
-    pub(crate) fn start(&mut self, base_offset: i64, append_time: Option<i64>) {
+    pub fn start(&mut self, base_offset: i64, append_time: Option<i64>) {
         (self.base_offset, self.append_time) = (base_offset, append_time);
         (self.last_offset, self.max_timestamp, self.count) = (base_offset.wrapping_sub(1), -1, 0);
         self.messages.clear();
     }
 
-    pub(crate) fn count(&self) -> i32 {
+    #[doc(hidden)]
+    pub fn count(&self) -> i32 {
         self.count
     }
 
@@ -118,13 +124,12 @@ impl MessageSetBuilder {
     }
 
     /// The messages of an uncompressed set. A view.
-    #[cfg(feature = "python")]
-    pub(crate) fn messages(&self) -> &[u8] {
+    pub fn messages(&self) -> &[u8] {
         &self.messages
     }
 
     /// Size of the messages in bytes.
-    pub(crate) fn messages_size(&self) -> usize {
+    pub fn messages_size(&self) -> usize {
         self.messages.len()
     }
 
@@ -138,7 +143,7 @@ impl MessageSetBuilder {
     }
 
     /// The message of a record with this absolute offset.
-    pub(crate) fn fields<'a>(
+    pub fn fields<'a>(
         &self,
         (offset, timestamp): (i64, i64),
         (key, value): (Option<&'a [u8]>, Option<&'a [u8]>),
@@ -155,7 +160,7 @@ impl MessageSetBuilder {
     }
 
     /// Appends a message that [`fields`](Self::fields) returned for this offset.
-    pub(crate) fn append(&mut self, offset: i64, message: &MessageFields<'_>) -> Result<()> {
+    pub fn append(&mut self, offset: i64, message: &MessageFields<'_>) -> Result<()> {
         message.append_to(&mut self.messages)?;
         self.max_timestamp = self.max_timestamp.max(message.timestamp);
         self.last_offset = offset;
@@ -165,7 +170,7 @@ impl MessageSetBuilder {
 
     /// Appends the finished set to `out`: the messages, or a wrapper around them. Returns the size of the
     /// messages as written.
-    pub(crate) fn finish(&self, compressor: &mut Compressor, out: &mut Vec<u8>) -> Result<usize> {
+    pub fn finish(&self, compressor: &mut Compressor, out: &mut Vec<u8>) -> Result<usize> {
         if self.codec == Compression::None {
             out.extend_from_slice(&self.messages);
             return Ok(self.messages.len());

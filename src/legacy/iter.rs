@@ -130,7 +130,7 @@ impl<'r> MessageIter<'r> {
 
     /// The next message with its stored offset, unchecked.
     #[inline(always)]
-    pub(crate) fn read_message(&mut self) -> Result<Option<(i64, Message<'r>)>> {
+    pub fn read_message(&mut self) -> Result<Option<(i64, Message<'r>)>> {
         Ok(split_message(self.rest)?.map(|(stored_offset, message, after)| {
             self.rest = after;
             (stored_offset, message)
@@ -139,7 +139,7 @@ impl<'r> MessageIter<'r> {
 
     /// The record of a message that [`read_message`](Self::read_message) returned.
     #[inline(always)]
-    pub(crate) fn record_of(&self, stored_offset: i64, message: Message<'r>) -> Result<Record<'r>> {
+    pub fn record_of(&self, stored_offset: i64, message: Message<'r>) -> Result<Record<'r>> {
         if !matches!(message.magic(), 0 | 1) {
             return Err(Error::new(ErrorKind::UnsupportedMagic(message.magic())).in_field("magic"));
         }

@@ -9,23 +9,24 @@ use crate::record::timestamp_type::TimestampType;
 /// Size of the offset and size fields in front of every message.
 pub(crate) const LOG_OVERHEAD: usize = 12;
 /// Size of the smallest message: CRC, magic, attributes, key size and value size.
-pub(crate) const RECORD_OVERHEAD_V0: usize = 14;
+pub const RECORD_OVERHEAD_V0: usize = 14;
 
 /// Positions of the fields, from the start of the message.
-pub(crate) mod at {
+pub mod at {
     /// The CRC before it covers everything from the magic on.
-    pub(crate) const MAGIC: usize = 4;
+    pub const MAGIC: usize = 4;
     pub(crate) const ATTRIBUTES: usize = 5;
     /// In magic 0 the key is here.
-    pub(crate) const TIMESTAMP: usize = 6;
+    pub const TIMESTAMP: usize = 6;
 }
 
 pub(crate) const COMPRESSION: u8 = 0b111;
-pub(crate) const LOG_APPEND_TIME: u8 = 1 << 3;
+#[doc(hidden)]
+pub const LOG_APPEND_TIME: u8 = 1 << 3;
 
 /// A message without its offset and size fields; at least [`RECORD_OVERHEAD_V0`] bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Message<'a> {
+pub struct Message<'a> {
     data: &'a [u8],
 }
 
@@ -40,8 +41,9 @@ impl<'a> Message<'a> {
         be!(self.data, 0, u32)
     }
 
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn magic(&self) -> i8 {
+    pub fn magic(&self) -> i8 {
         self.data[at::MAGIC] as i8
     }
 
@@ -50,8 +52,9 @@ impl<'a> Message<'a> {
         self.data[at::ATTRIBUTES]
     }
 
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn compression(&self) -> Result<Compression> {
+    pub fn compression(&self) -> Result<Compression> {
         Compression::from_id(self.attributes() & COMPRESSION).map_err(|e| e.in_field("attributes"))
     }
 

@@ -4,7 +4,7 @@
 pub(crate) mod batch;
 pub(crate) mod builder;
 pub(crate) mod iter;
-pub(crate) mod message;
+pub mod message;
 
 pub use batch::LegacyBatch;
 pub(crate) use builder::write_crc;

@@ -25,7 +25,7 @@ pub struct RecordBatch<'a> {
 
 impl<'a> RecordBatch<'a> {
     /// `data` is one whole frame; the caller has checked its size and magic.
-    pub(crate) fn from_frame(data: &'a [u8], position: u64) -> Result<Self> {
+    pub fn from_frame(data: &'a [u8], position: u64) -> Result<Self> {
         if data.len() < RECORD_BATCH_OVERHEAD {
             let invalid = ErrorKind::InvalidSize {
                 found: data.len() as i64 - 12,
@@ -50,7 +50,7 @@ impl<'a> RecordBatch<'a> {
     }
 
     /// The header's fields by value.
-    pub(crate) fn header(&self) -> BatchHeader {
+    pub fn header(&self) -> BatchHeader {
         BatchHeader {
             base_offset: self.base_offset(),
             partition_leader_epoch: self.partition_leader_epoch(),
@@ -204,7 +204,8 @@ impl<'a> RecordBatch<'a> {
         be!(self.data, at::COUNT, i32)
     }
 
-    pub(crate) fn count(&self) -> Result<u32> {
+    #[doc(hidden)]
+    pub fn count(&self) -> Result<u32> {
         let count = self.record_count();
         u32::try_from(count).map_err(|_| {
             self.place(Error::new(ErrorKind::InvalidCount(count.into())).in_field("recordsCount"))
@@ -251,7 +252,7 @@ impl<'a> RecordBatch<'a> {
     }
 
     /// The records in `records`, which is this batch's decompressed record section.
-    pub(crate) fn records_in<'r>(&self, records: &'r [u8]) -> Result<RecordIter<'r>>
+    pub fn records_in<'r>(&self, records: &'r [u8]) -> Result<RecordIter<'r>>
     where
         'a: 'r,
     {

@@ -9,7 +9,7 @@ use crate::record::encode::{HeaderFields, RecordFields};
 /// Collects records relative to a base offset and timestamp. It checks nothing: the caller enforces Kafka's
 /// rules.
 #[derive(Debug)]
-pub(crate) struct BatchBuilder {
+pub struct BatchBuilder {
     base_offset: i64,
     base_timestamp: i64,
     last_offset: i64,
@@ -20,20 +20,22 @@ pub(crate) struct BatchBuilder {
 }
 
 impl BatchBuilder {
-    pub(crate) fn new() -> Self {
+    #[doc(hidden)]
+    pub fn new() -> Self {
         let mut data = OutputBuffer::default();
         data.restart(RECORD_BATCH_OVERHEAD);
         Self { base_offset: 0, base_timestamp: -1, last_offset: -1, max_timestamp: -1, count: 0, data }
     }
 
     /// Drops all records but keeps the buffer. The deltas of the next records are relative to this base.
-    pub(crate) fn start(&mut self, base_offset: i64, base_timestamp: i64) {
+    pub fn start(&mut self, base_offset: i64, base_timestamp: i64) {
         (self.base_offset, self.base_timestamp) = (base_offset, base_timestamp);
         (self.last_offset, self.max_timestamp, self.count) = (base_offset.wrapping_sub(1), -1, 0);
         self.data.restart(RECORD_BATCH_OVERHEAD);
     }
 
-    pub(crate) fn count(&self) -> i32 {
+    #[doc(hidden)]
+    pub fn count(&self) -> i32 {
         self.count
     }
 
@@ -46,20 +48,20 @@ impl BatchBuilder {
     }
 
     /// Size of the records in bytes.
-    pub(crate) fn records_size(&self) -> usize {
+    pub fn records_size(&self) -> usize {
         self.data.len() - RECORD_BATCH_OVERHEAD
     }
 
     /// Checks that a record with this offset can follow the last one: offsets increase, and their distance
     /// from the base is an int32.
     #[inline]
-    pub(crate) fn check_offset(&self, offset: i64) -> Result<()> {
+    pub fn check_offset(&self, offset: i64) -> Result<()> {
         offset_between(offset, self.base_offset, (self.count > 0).then_some(self.last_offset))
     }
 
     /// A record with these fields; its offset has been checked.
     #[inline(always)]
-    pub(crate) fn fields<'a>(
+    pub fn fields<'a>(
         &self,
         (offset, timestamp): (i64, i64),
         attributes: i8,
@@ -73,7 +75,7 @@ impl BatchBuilder {
 
     /// Appends a record that [`fields`](Self::fields) returned.
     #[inline(always)]
-    pub(crate) fn append(&mut self, record: &RecordFields<'_>) {
+    pub fn append(&mut self, record: &RecordFields<'_>) {
         record.append_to(&mut self.data);
         let timestamp = self.base_timestamp.wrapping_add(record.timestamp_delta);
         self.max_timestamp = self.max_timestamp.max(timestamp);
@@ -87,7 +89,7 @@ impl BatchBuilder {
     }
 
     /// The header of the records so far: no producer, no flags, no leader epoch.
-    pub(crate) fn header(&self) -> BatchHeader {
+    pub fn header(&self) -> BatchHeader {
         BatchHeader {
             base_offset: self.base_offset,
             partition_leader_epoch: -1,
@@ -104,7 +106,7 @@ impl BatchBuilder {
 
     /// Appends the finished batch to `out`; the codec bits in `header` are set to the compressor's. Returns
     /// the size of the record section as written.
-    pub(crate) fn finish(
+    pub fn finish(
         &self,
         mut header: BatchHeader,
         compressor: &mut Compressor,
@@ -124,7 +126,7 @@ impl BatchBuilder {
     }
 
     /// The finished uncompressed batch, in the buffer where its records were collected. A view.
-    pub(crate) fn finish_stored(&mut self, mut header: BatchHeader) -> Result<&[u8]> {
+    pub fn finish_stored(&mut self, mut header: BatchHeader) -> Result<&[u8]> {
         check_size(self.data.len())?;
         header.attributes &= !i16::from(COMPRESSION);
         header.write(self.data.written_mut());
@@ -140,7 +142,7 @@ fn check_size(size: usize) -> Result<()> {
 }
 
 /// Appends a batch with this header and record section to `out`.
-pub(crate) fn append_batch(header: &BatchHeader, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
+pub fn append_batch(header: &BatchHeader, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let size = RECORD_BATCH_OVERHEAD + payload.len();
     check_size(size)?;
     let start = out.len();
@@ -163,8 +165,7 @@ pub(crate) fn offset_between(offset: i64, base: i64, last: Option<i64>) -> Resul
 }
 
 /// Checks that a batch with base offset 0 can have this offset, and `size` bytes.
-#[cfg(feature = "python")]
-pub(crate) fn representable(offset: i64, size: usize) -> Result<()> {
+pub fn representable(offset: i64, size: usize) -> Result<()> {
     match i32::try_from(offset) {
         Ok(_) => check_size(size),
         Err(_) => Err(out_of_range(offset, i32::MIN.into(), i32::MAX.into())),

@@ -9,7 +9,7 @@ const NULL: i64 = -1;
 
 /// The fields of a record in encoded form, and their size, computed once.
 #[derive(Clone, Copy)]
-pub(crate) struct RecordFields<'a> {
+pub struct RecordFields<'a> {
     attributes: i8,
     pub(super) timestamp_delta: i64,
     timestamp: Varint,
@@ -25,8 +25,10 @@ pub(crate) struct RecordFields<'a> {
 
 /// Headers to be written: a list, or the encoded headers of another record.
 #[derive(Clone, Copy)]
-pub(crate) enum HeaderFields<'a> {
+pub enum HeaderFields<'a> {
+    /// In this order.
     List(&'a [Header<'a>]),
+    /// Encoded.
     Stored(Headers<'a>),
 }
 
@@ -74,8 +76,9 @@ impl HeaderFields<'_> {
 }
 
 impl<'a> RecordFields<'a> {
+    #[doc(hidden)]
     #[inline(always)]
-    pub(crate) fn new(
+    pub fn new(
         attributes: i8,
         (timestamp_delta, offset_delta): (i64, i32),
         (key, value): (Option<&'a [u8]>, Option<&'a [u8]>),
@@ -101,14 +104,13 @@ impl<'a> RecordFields<'a> {
     }
 
     /// Size of the record in bytes, without its length field.
-    #[cfg(feature = "python")]
-    pub(crate) fn body_size(&self) -> usize {
+    pub fn body_size(&self) -> usize {
         self.body_size
     }
 
     /// Size of the record in bytes, its length field included.
     #[inline]
-    pub(crate) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.length.size() + self.body_size
     }
 

@@ -23,7 +23,7 @@ pub struct Headers<'r> {
 impl<'r> Headers<'r> {
     /// Reads the count and the sizes in every header; the cursor is then after the last header.
     #[inline(always)]
-    pub(crate) fn check(cursor: &mut Cursor<'r>) -> Result<Self> {
+    pub fn check(cursor: &mut Cursor<'r>) -> Result<Self> {
         // Most records have none.
         if cursor.take_zero() {
             return Ok(Self::default());
@@ -51,13 +51,12 @@ impl<'r> Headers<'r> {
     }
 
     /// The bytes and the number of the headers.
-    pub(crate) fn parts(&self) -> (&'r [u8], u32) {
+    pub fn parts(&self) -> (&'r [u8], u32) {
         (self.data, self.count)
     }
 
     /// Headers from the result of [`parts`](Self::parts).
-    #[cfg(feature = "python")]
-    pub(crate) fn from_parts(data: &'r [u8], count: u32) -> Self {
+    pub fn from_parts(data: &'r [u8], count: u32) -> Self {
         Self { data, count }
     }
 

@@ -33,7 +33,7 @@ impl<'r> RecordIter<'r> {
     }
 
     /// The position after the last record read, in the record section.
-    pub(crate) fn position(&self) -> usize {
+    pub fn position(&self) -> usize {
         self.cursor.position()
     }
 

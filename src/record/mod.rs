@@ -2,7 +2,7 @@
 //! `DefaultRecord`).
 
 pub(crate) mod batch;
-pub(crate) mod batch_header;
+pub mod batch_header;
 pub(crate) mod builder;
 pub(crate) mod control;
 pub(crate) mod encode;
@@ -20,21 +20,28 @@ pub use timestamp_type::TimestampType;
 
 /// Size of the smallest record of any magic: length, attributes, timestamp and offset deltas, key and value
 /// lengths, header count.
-#[cfg(feature = "arrow")]
-pub(crate) const SMALLEST_RECORD: usize = 7;
+pub const SMALLEST_RECORD: usize = 7;
 
 /// One record of any magic, borrowed from its batch or from the decompression buffer. Copying it copies no
 /// payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'r> {
-    pub(crate) offset: i64,
-    pub(crate) timestamp: i64,
-    pub(crate) timestamp_type: TimestampType,
-    pub(crate) sequence: i32,
-    pub(crate) attributes: i8,
-    pub(crate) key: Option<&'r [u8]>,
-    pub(crate) value: Option<&'r [u8]>,
-    pub(crate) headers: Headers<'r>,
+    #[doc(hidden)]
+    pub offset: i64,
+    #[doc(hidden)]
+    pub timestamp: i64,
+    #[doc(hidden)]
+    pub timestamp_type: TimestampType,
+    #[doc(hidden)]
+    pub sequence: i32,
+    #[doc(hidden)]
+    pub attributes: i8,
+    #[doc(hidden)]
+    pub key: Option<&'r [u8]>,
+    #[doc(hidden)]
+    pub value: Option<&'r [u8]>,
+    #[doc(hidden)]
+    pub headers: Headers<'r>,
 }
 
 impl<'r> Record<'r> {

@@ -14,8 +14,7 @@ pub enum TimestampType {
 
 impl TimestampType {
     /// The type with this number, Kafka's `id`: -1 to 1.
-    #[cfg(feature = "arrow")]
-    pub(crate) fn from_id(id: i32) -> Option<Self> {
+    pub fn from_id(id: i32) -> Option<Self> {
         [Self::NoTimestampType, Self::CreateTime, Self::LogAppendTime]
             .into_iter()
             .find(|one| *one as i32 == id)

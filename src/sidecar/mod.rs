@@ -7,7 +7,7 @@ pub(crate) mod partition_metadata;
 pub(crate) mod producer_snapshot;
 pub(crate) mod producer_state_manager;
 pub(crate) mod time_index;
-pub(crate) mod transaction_index;
+pub mod transaction_index;
 
 pub use leader_epoch_checkpoint::{parse_leader_epoch_checkpoint, write_leader_epoch_checkpoint};
 pub use offset_index::{OffsetIndexEntry, offset_index_entries, parse_offset_index, write_offset_index};

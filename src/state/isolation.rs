@@ -78,11 +78,11 @@ impl From<(i64, i64, i64)> for AbortedTransaction {
 
 /// The aborted transactions of a log by producer, in offset order. Those of one producer do not overlap.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct AbortedByProducer(HashMap<i64, Vec<AbortedTransaction>>);
+pub struct AbortedByProducer(HashMap<i64, Vec<AbortedTransaction>>);
 
 impl AbortedByProducer {
     /// From transactions in any order.
-    pub(crate) fn new(aborted: &[AbortedTransaction]) -> Self {
+    pub fn new(aborted: &[AbortedTransaction]) -> Self {
         let mut by_producer: HashMap<i64, Vec<AbortedTransaction>> = HashMap::new();
         for one in aborted {
             by_producer.entry(one.producer_id).or_default().push(*one);
@@ -94,7 +94,7 @@ impl AbortedByProducer {
     }
 
     /// Whether a transactional batch with this base offset was aborted, as `CompletedFetch` decides it.
-    pub(crate) fn contains(&self, producer_id: i64, base_offset: i64) -> bool {
+    pub fn contains(&self, producer_id: i64, base_offset: i64) -> bool {
         self.0.get(&producer_id).is_some_and(|transactions| {
             // Only the last transaction that begins at or before the offset can contain it.
             let begun = transactions.partition_point(|one| one.first_offset <= base_offset);
@@ -106,7 +106,7 @@ impl AbortedByProducer {
     /// producers with transactional data in `bytes`. This keeps thousands of long transactions out of
     /// thousands of chunks. `transactional` has the position and producer of each piece of transactional
     /// data, in order of position.
-    pub(crate) fn within(
+    pub fn within(
         &self,
         transactional: &[(u64, i64)],
         bytes: Range<u64>,

@@ -23,6 +23,14 @@ pub enum AppendOrigin {
     RaftLeader,
 }
 
+impl AppendOrigin {
+    /// True if the leader assigns offsets, timestamps and the epoch.
+    #[must_use]
+    pub fn assigns_offsets(self) -> bool {
+        matches!(self, Self::Client | Self::Coordinator)
+    }
+}
+
 /// The circumstances of an append that are not in the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppendTerms {

@@ -217,14 +217,15 @@ impl TryFrom<Vec<i64>> for ProducerEvent {
 /// Collects the events of a segment, and joins those that a snapshot does not distinguish. Their number grows
 /// with producers and transactions, not with batches.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ProducerEvents {
+pub struct ProducerEvents {
     events: Vec<ProducerEvent>,
     /// Index of each producer's last event.
     last: HashMap<i64, usize>,
 }
 
 impl ProducerEvents {
-    pub(crate) fn add(&mut self, event: ProducerEvent) {
+    #[doc(hidden)]
+    pub fn add(&mut self, event: ProducerEvent) {
         let id = event.producer_id();
         if let Some(&at) = self.last.get(&id)
             && let ProducerEvent::Data { transactional: before, first_offset: start, .. } = self.events[at]
@@ -241,7 +242,8 @@ impl ProducerEvents {
         }
     }
 
-    pub(crate) fn into_events(self) -> Vec<ProducerEvent> {
+    #[doc(hidden)]
+    pub fn into_events(self) -> Vec<ProducerEvent> {
         self.events
     }
 }

@@ -251,7 +251,7 @@ impl Producers {
     }
 
     /// As [`snapshot`](Self::snapshot), borrowed.
-    pub(crate) fn in_order(&self) -> Vec<&ProducerStateEntry> {
+    pub fn in_order(&self) -> Vec<&ProducerStateEntry> {
         let capacity = hash_map_capacity(self.max_count);
         let mut entries: Vec<_> = self.entries.iter().collect();
         entries.sort_by_key(|entry| hash_map_bucket(entry.producer_id, capacity));

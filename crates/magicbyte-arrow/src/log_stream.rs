@@ -1,0 +1,139 @@
+//! Decoding a partition's log to a stream of Arrow batches.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ::bytes::Bytes;
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+
+use crate::batch_decoder::{BatchDecoder, Checks, Framed};
+use crate::record_columns::RecordColumns;
+use crate::schema::records_schema;
+use crate::selection::Selection;
+use crate::source::{Failure, Source};
+use crate::stream::{Stream, StreamOptions};
+use magicbyte::Decompressor;
+use magicbyte::Error;
+use magicbyte_log::Disposition;
+use magicbyte_log::LogError;
+use magicbyte_log::{DamageMode, ReadOptions};
+use magicbyte_log::{LogBatches, PartitionLog};
+use magicbyte_log::{Problem, Problems};
+
+/// The findings of a stream over a log besides records; reset when the stream starts to read.
+#[non_exhaustive]
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// The damage skipped so far ([`DamageMode::Permissive`]), including torn tails.
+    pub problems: Problems,
+    /// The end (exclusive) of what is read: the requested end offset, or the last stable offset. `None` until
+    /// the stream has started.
+    pub end_offset: Option<i64>,
+}
+
+/// A stream of the data records of a log, as a consumer sees them. Nothing is read before the first Arrow
+/// batch is requested. Memory is that of one Arrow batch, or as described at [`StreamOptions::threads`].
+#[derive(Debug)]
+pub struct LogStream(Stream<LogSource>);
+
+impl LogStream {
+    /// A stream over `log`. `options` selects records and columns; `read` has the other settings, its ranges
+    /// are ignored. Damage is reported in `findings`.
+    #[must_use]
+    pub fn new(
+        log: PartitionLog,
+        read: ReadOptions,
+        options: StreamOptions,
+        findings: Arc<Mutex<Findings>>,
+    ) -> Self {
+        let Selection { start_offset, end_offset, start_timestamp, .. } = options.selection;
+        // No record before the start timestamp is selected, so the log is read from there.
+        let read = ReadOptions { start_offset, end_offset, start_timestamp, ..read };
+        let (schema, threads) = (records_schema(&options.columns, options.flavour), options.threads);
+        let (topic, partition) = (log.listing().topic.clone(), log.listing().partition);
+        let selection = options.selection;
+        let source = LogSource { partition: log, read, selection, batches: None, findings, segment: None };
+        let decoder = move || {
+            let columns = RecordColumns::new(&options.columns, options.flavour, &topic, partition);
+            // The log's reader has already checked the CRCs of batches.
+            let checks = Checks { batches: false, messages: read.check_crcs };
+            BatchDecoder::new(columns, Decompressor::with_limit(read.max_decompressed_bytes), checks)
+        };
+        Self(Stream::new(source, schema, threads, decoder))
+    }
+}
+
+#[derive(Debug)]
+struct LogSource {
+    partition: PartitionLog,
+    read: ReadOptions,
+    selection: Selection,
+    /// Opened when the first batch is read.
+    batches: Option<LogBatches>,
+    findings: Arc<Mutex<Findings>>,
+    /// The name of the last batch's segment, to be shared with the next batch.
+    segment: Option<Arc<str>>,
+}
+
+impl LogSource {
+    fn findings(&self) -> MutexGuard<'_, Findings> {
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Source for LogSource {
+    fn next(&mut self) -> Result<Option<Framed>, Failure> {
+        if self.batches.is_none() {
+            let batches = self.partition.batches(self.read)?;
+            *self.findings() =
+                Findings { problems: Problems::default(), end_offset: Some(batches.end_offset()) };
+            self.batches = Some(batches);
+        }
+        let Some(batches) = &mut self.batches else { return Ok(None) };
+        let next =
+            batches.find(|batch| !matches!(batch, Ok(batch) if batch.disposition != Disposition::Rows));
+        let new = batches.take_problems();
+        self.findings().problems.join(new);
+        let Some(batch) = next.transpose()? else { return Ok(None) };
+        let selection = Selection {
+            start_offset: Some(batch.start_offset),
+            end_offset: (batch.end_offset < i64::MAX).then_some(batch.end_offset),
+            ..self.selection
+        };
+        let segment = match self.segment.take().filter(|segment| **segment == *batch.segment) {
+            Some(segment) => segment,
+            None => batch.segment.as_str().into(),
+        };
+        self.segment = Some(Arc::clone(&segment));
+        let (data, position) = (batch.data.data().clone(), batch.data.position());
+        Ok(Some(Framed { data, following: Bytes::new(), position, selection, segment: Some(segment) }))
+    }
+
+    fn bad(&mut self, framed: &Framed, error: Error) -> Result<(), Failure> {
+        let segment = framed.segment.as_deref().unwrap_or_default();
+        if self.read.mode == DamageMode::FailFast {
+            return Err(LogError::Format { path: segment.into(), error }.into());
+        }
+        // The whole batch is damaged: none of its records are delivered.
+        let listing = self.partition.listing();
+        let end = framed.position + framed.data.len() as u64;
+        let range = framed.position..end;
+        let problem = Problem::of_bytes(&listing.topic, listing.partition, segment, range, &error);
+        self.findings().problems.note(problem);
+        Ok(())
+    }
+}
+
+impl Iterator for LogStream {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
+}
+
+impl RecordBatchReader for LogStream {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
+}

@@ -1,0 +1,3 @@
+//! Parts of this crate that `magicbyte-serve` uses. Any version may change them.
+
+pub use crate::consumed_log::{self, Bounds, Consumed, ConsumedLog, FetchAt, Lookup, Slice, Wanted};

@@ -1,0 +1,27 @@
+//! A broker's side of produce and fetch: the checks and changes of an append (`LogValidator`, `UnifiedLog`),
+//! and an in-memory partition for testing producers and consumers.
+#![forbid(unsafe_code)]
+
+pub(crate) mod analysis;
+pub(crate) mod append;
+pub(crate) mod append_config;
+pub(crate) mod append_error;
+pub(crate) mod append_validator;
+pub(crate) mod assignment;
+pub mod consumed_log;
+#[doc(hidden)]
+pub mod internals;
+pub(crate) mod partition_fetch;
+pub(crate) mod partition_simulator;
+pub(crate) mod record_checks;
+pub(crate) mod rewriting;
+pub(crate) mod simulated_log;
+
+pub use analysis::check_produce_request;
+pub use append::{Append, AppendInfo, ConversionStats};
+pub use append_config::{AppendConfig, TargetCompression};
+pub use append_error::{AppendError, ErrorCode, MAX_RECORD_ERRORS, RecordError, RecordErrorKind};
+pub use append_validator::AppendValidator;
+pub use consumed_log::{ListedOffset, OffsetSpec};
+pub use partition_fetch::Fetched;
+pub use partition_simulator::{Appended, PartitionSimulator, TransactionEnd};

@@ -1,0 +1,12 @@
+//! Parts of this crate that the other crates of this workspace use. Any version may change them.
+
+pub use crate::process::Process;
+pub use crate::read::chunk_reader::Step;
+pub use crate::read::header_scan::{Content, HeaderVisitor, survey_with};
+pub use crate::read::seek::{FoundRecord, record_for_timestamp};
+pub use crate::storage::file_info::{Found, Other};
+pub use crate::storage::local::{open_pinned, open_regular, read_at};
+pub use crate::storage::open_file::OpenFile;
+pub use crate::storage::pin::{is_pin, is_same_file};
+pub use crate::storage::store::cause;
+pub use crate::storage::{self, entries_as_they_are, examine, is_directory, is_stored, open};

@@ -1,0 +1,361 @@
+//! What Kafka's names of directories and files mean.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use crate::storage;
+use crate::storage::remote_names::{partition_below_topic, without_id};
+
+/// What a file beside the segments holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub enum SidecarKind {
+    /// A `.index`: positions by offset.
+    #[serde(rename = "index")]
+    OffsetIndex,
+    /// A `.timeindex`: offsets by timestamp.
+    #[serde(rename = "timeindex")]
+    TimeIndex,
+    /// A `.txnindex`: aborted transactions.
+    #[serde(rename = "txnindex")]
+    TransactionIndex,
+    /// A `.snapshot`: the state of producers.
+    #[serde(rename = "snapshot")]
+    ProducerSnapshot,
+    /// The `leader-epoch-checkpoint`; in tiered storage one of each segment, `.leader_epoch_checkpoint`.
+    #[serde(rename = "leader-epoch-checkpoint")]
+    LeaderEpochCheckpoint,
+    /// The `partition.metadata`: the topic's ID.
+    #[serde(rename = "partition.metadata")]
+    PartitionMetadata,
+}
+
+impl SidecarKind {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::OffsetIndex,
+        Self::TimeIndex,
+        Self::TransactionIndex,
+        Self::ProducerSnapshot,
+        Self::LeaderEpochCheckpoint,
+        Self::PartitionMetadata,
+    ];
+
+    /// The extension, or the whole name of a file with a fixed name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OffsetIndex => "index",
+            Self::TimeIndex => "timeindex",
+            Self::TransactionIndex => "txnindex",
+            Self::ProducerSnapshot => "snapshot",
+            Self::LeaderEpochCheckpoint => "leader-epoch-checkpoint",
+            Self::PartitionMetadata => "partition.metadata",
+        }
+    }
+
+    /// Whether it is an index of a segment, which a broker deletes together with the segment.
+    pub(crate) fn is_index(self) -> bool {
+        matches!(self, Self::OffsetIndex | Self::TimeIndex | Self::TransactionIndex)
+    }
+
+    /// Whether each partition has one such file, with a fixed name.
+    pub(crate) fn has_fixed_name(self) -> bool {
+        matches!(self, Self::LeaderEpochCheckpoint | Self::PartitionMetadata)
+    }
+}
+
+/// Why a file is not read as part of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum IgnoreReason {
+    /// A broker is about to delete it (`.deleted`).
+    Deleted,
+    /// A broker's cleaner is writing it (`.cleaned`).
+    Cleaned,
+    /// A broker is putting it in the place of others (`.swap`).
+    Swap,
+    /// A broker has not finished copying it to tiered storage, according to `__remote_log_metadata`, or since its manifest
+    /// is missing.
+    Unfinished,
+    /// A KRaft snapshot, and the caller did not ask for these.
+    Checkpoint,
+    /// A segment that somebody compressed, and that is not read: as `.log.lz4`, or beside the segment itself.
+    Compressed,
+    /// Its name is not one of Kafka's.
+    Foreign,
+    /// All its offsets are in earlier segments.
+    Overlapping,
+    /// A leader copied it to tiered storage whose log other leaders did not continue (an unclean election).
+    Diverged,
+    /// A directory.
+    Directory,
+    /// A FIFO, a socket or a device.
+    Special,
+    /// It is named like a file of the log but is not a regular file, or its type is unknown.
+    Unreadable,
+}
+
+impl IgnoreReason {
+    /// The reason in lower case, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Deleted => "deleted",
+            Self::Cleaned => "cleaned",
+            Self::Swap => "swap",
+            Self::Unfinished => "unfinished",
+            Self::Checkpoint => "checkpoint",
+            Self::Compressed => "compressed",
+            Self::Foreign => "foreign",
+            Self::Overlapping => "overlapping",
+            Self::Diverged => "diverged",
+            Self::Directory => "directory",
+            Self::Special => "special",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// What a partition's directory is to a broker, judging by its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum DirectoryState {
+    /// The log of a partition: `topic-N`.
+    #[default]
+    Current,
+    /// A copy that will replace the log in another directory of the broker: `topic-N.ID-future`.
+    Future,
+    /// A log that the cluster did not assign to the broker when it started: `topic-N.ID-stray`.
+    Stray,
+    /// A log that a broker is about to delete: `topic-N.ID-delete`.
+    Deleted,
+    /// The segments of a log that a broker copied to tiered storage: `topic-N-TOPICID`, with files such as
+    /// `00000000000000000042-SEGMENTID.log` (`LocalTieredStorage`), or `topic-TOPICID/N` (Aiven's plugin).
+    Remote,
+}
+
+impl DirectoryState {
+    /// The state in lower case, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Current => "current",
+            Self::Future => "future",
+            Self::Stray => "stray",
+            Self::Deleted => "deleted",
+            Self::Remote => "remote",
+        }
+    }
+}
+
+/// The topic, the partition and the state in the name of a directory: `topic-N`, `topic-N.ID-delete` and the like
+/// (`UnifiedLog`), `topic-N-TOPICID`, or `topic-TOPICID/N`. A directory with another name is partition 0 of a topic of that name.
+pub(crate) fn partition_of(directory: &Path) -> (String, i32, DirectoryState) {
+    let absolute = storage::absolute(directory);
+    if let Some((topic, partition)) = partition_below_topic(&absolute) {
+        return (topic.to_owned(), partition, DirectoryState::Remote);
+    }
+    let name = display_name(absolute.file_name().unwrap_or_default());
+    let name = storage::without_archive_ending(&name).to_owned();
+    match parse_directory(&name) {
+        Some((topic, partition, state)) => (topic.to_owned(), partition, state),
+        None => (name, 0, DirectoryState::Current),
+    }
+}
+
+/// Whether a directory of this name, with these entries, is a partition: it has a segment; or its name is
+/// `topic-N`, and it has a compressed segment or a file that a broker keeps beside segments.
+#[must_use]
+pub fn is_partition<'a>(directory: &str, names: impl Iterator<Item = &'a str>) -> bool {
+    let is_named = parse_directory(storage::without_archive_ending(directory)).is_some();
+    names.map(classify).any(|kind| match kind {
+        FileKind::Segment(_) | FileKind::Packed(_) => true,
+        FileKind::Sidecar(_) | FileKind::Ignored(IgnoreReason::Compressed) => is_named,
+        FileKind::Checkpoint(_) | FileKind::Ignored(_) => false,
+    })
+}
+
+/// Whether a name is that of a segment: twenty digits and `.log`, `.log.zst` or `.log.gz`; in tiered storage, with
+/// an ID after the digits.
+#[must_use]
+pub fn is_segment_file(name: &str) -> bool {
+    matches!(classify(name), FileKind::Segment(_) | FileKind::Packed(_))
+}
+
+fn parse_directory(name: &str) -> Option<(&str, i32, DirectoryState)> {
+    if let Some(stem) = without_id(name) {
+        let (topic, number) = stem.rsplit_once('-')?;
+        return (!topic.is_empty()).then_some((topic, parse_partition(number)?, DirectoryState::Remote));
+    }
+    let (stem, state) = match name.rsplit_once('.') {
+        Some((stem, rest)) => match rest.rsplit_once('-') {
+            Some((_, "future")) => (stem, DirectoryState::Future),
+            Some((_, "stray")) => (stem, DirectoryState::Stray),
+            Some((_, "delete")) => (stem, DirectoryState::Deleted),
+            _ => (name, DirectoryState::Current),
+        },
+        None => (name, DirectoryState::Current),
+    };
+    let (topic, number) = stem.rsplit_once('-')?;
+    (!topic.is_empty()).then_some((topic, parse_partition(number)?, state))
+}
+
+/// A file name as text; if it is not UTF-8, its bytes are escaped, so that no two names look the same.
+pub(crate) fn display_name(name: &OsStr) -> String {
+    name.to_str().map_or_else(|| name.as_encoded_bytes().escape_ascii().to_string(), str::to_owned)
+}
+
+fn parse_partition(digits: &str) -> Option<i32> {
+    digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+}
+
+/// The ending of the leader epochs of one segment in tiered storage.
+const REMOTE_LEADER_EPOCHS: &str = "leader_epoch_checkpoint";
+
+/// What a name in a partition's directory says about the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// A `.log` with its base offset.
+    Segment(i64),
+    /// A segment compressed with zstd or gzip (`.log.zst`, `.log.gz`).
+    Packed(i64),
+    /// A KRaft snapshot with its end offset.
+    Checkpoint(i64),
+    Sidecar(SidecarKind),
+    Ignored(IgnoreReason),
+}
+
+/// The endings that compression tools add to a segment's name, and that are read.
+const PACKED: [&str; 2] = ["zst", "gz"];
+/// Those that are not.
+const COMPRESSED: [&str; 4] = ["lz4", "sz", "bz2", "xz"];
+
+pub(crate) fn classify(file: &str) -> FileKind {
+    for reason in [IgnoreReason::Deleted, IgnoreReason::Cleaned, IgnoreReason::Swap] {
+        if file.strip_suffix(reason.name()).is_some_and(|rest| rest.ends_with('.')) {
+            return FileKind::Ignored(reason);
+        }
+    }
+    let foreign = FileKind::Ignored(IgnoreReason::Foreign);
+    let mut kinds = SidecarKind::ALL.into_iter();
+    if let Some(kind) = kinds.clone().find(|kind| kind.has_fixed_name() && kind.name() == file) {
+        return FileKind::Sidecar(kind);
+    }
+    let Some((stem, extension)) = file.split_once('.') else { return foreign };
+    if extension == "checkpoint" {
+        let parts = stem.split_once('-').filter(|(_, epoch)| epoch.parse::<u32>().is_ok());
+        return parts.and_then(|(offset, _)| base_offset(offset)).map_or(foreign, FileKind::Checkpoint);
+    }
+    let remote = without_id(stem);
+    let Some(offset) = base_offset(remote.unwrap_or(stem)) else { return foreign };
+    if remote.is_some() && extension == REMOTE_LEADER_EPOCHS {
+        return FileKind::Sidecar(SidecarKind::LeaderEpochCheckpoint);
+    }
+    if extension == "log" {
+        return FileKind::Segment(offset);
+    }
+    match extension.strip_prefix("log.") {
+        Some(ending) if PACKED.contains(&ending) => return FileKind::Packed(offset),
+        Some(ending) if COMPRESSED.contains(&ending) => return FileKind::Ignored(IgnoreReason::Compressed),
+        _ => {}
+    }
+    kinds.find(|kind| !kind.has_fixed_name() && kind.name() == extension).map_or(foreign, FileKind::Sidecar)
+}
+
+/// The base offset in the name of a segment, or of a file beside it (`LogFileUtils`): `00000000000000000042.index`,
+/// or in tiered storage `00000000000000000042-ID.index`.
+pub(crate) fn base_offset_of(file: &str) -> Option<i64> {
+    let (stem, _) = file.split_once('.')?;
+    base_offset(without_id(stem).unwrap_or(stem))
+}
+
+/// Kafka writes offsets in names with 20 digits.
+fn base_offset(stem: &str) -> Option<i64> {
+    (stem.len() == 20 && stem.bytes().all(|b| b.is_ascii_digit())).then(|| stem.parse().ok()).flatten()
+}
+
+/// The name of the segment that a file is beside.
+pub(crate) fn segment_of(file: &str) -> String {
+    format!("{}.log", file.split_once('.').map_or(file, |(stem, _)| stem))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        assert_eq!(partition_of(Path::new("/x/orders-12")), ("orders".into(), 12, DirectoryState::Current));
+        assert_eq!(partition_of(Path::new("/x/my-topic-0")), ("my-topic".into(), 0, DirectoryState::Current));
+        assert_eq!(partition_of(Path::new("/x/t-3.0f3e-delete")), ("t".into(), 3, DirectoryState::Deleted));
+        assert_eq!(partition_of(Path::new("/x/v2_txn")), ("v2_txn".into(), 0, DirectoryState::Current));
+        let future = (String::from("a.b-delete"), 7, DirectoryState::Future);
+        assert_eq!(partition_of(Path::new("/x/a.b-delete-7.0f3e-future")), future);
+        assert_eq!(partition_of(Path::new("/x/t-3.0f3e-stray")), ("t".into(), 3, DirectoryState::Stray));
+        assert_eq!(
+            partition_of(Path::new("/x/t.old-delete")),
+            ("t.old-delete".into(), 0, DirectoryState::Current)
+        );
+        assert_eq!(classify("00000000000000000042.log"), FileKind::Segment(42));
+        assert_eq!(classify("42.log"), FileKind::Ignored(IgnoreReason::Foreign));
+        assert_eq!(classify("00000000000000000042.log.swap"), FileKind::Ignored(IgnoreReason::Swap));
+        assert_eq!(classify("00000000000000000042-0000000005.checkpoint"), FileKind::Checkpoint(42));
+        assert_eq!(classify("99999999999999999999.log"), FileKind::Ignored(IgnoreReason::Foreign));
+        assert!(matches!(
+            classify("00000000000000000042.index.deleted"),
+            FileKind::Ignored(IgnoreReason::Deleted)
+        ));
+        let compressed = FileKind::Ignored(IgnoreReason::Compressed);
+        assert_eq!(classify("00000000000000000042.log.zst"), FileKind::Packed(42));
+        assert_eq!(classify("00000000000000000042.log.lz4"), compressed);
+        assert_eq!(classify("00000000000000000042.log.txt"), FileKind::Ignored(IgnoreReason::Foreign));
+        assert_eq!(classify("swap"), FileKind::Ignored(IgnoreReason::Foreign));
+        assert_eq!(classify("42-5.checkpoint"), FileKind::Ignored(IgnoreReason::Foreign));
+        for (name, kind) in [
+            ("00000000000000000042.index", SidecarKind::OffsetIndex),
+            ("00000000000000000042.timeindex", SidecarKind::TimeIndex),
+            ("00000000000000000042.txnindex", SidecarKind::TransactionIndex),
+            ("00000000000000000042.snapshot", SidecarKind::ProducerSnapshot),
+            ("leader-epoch-checkpoint", SidecarKind::LeaderEpochCheckpoint),
+            ("partition.metadata", SidecarKind::PartitionMetadata),
+        ] {
+            assert!(matches!(classify(name), FileKind::Sidecar(found) if found == kind), "{name}");
+        }
+        let fixed = "00000000000000000042.leader-epoch-checkpoint";
+        assert!(matches!(classify(fixed), FileKind::Ignored(IgnoreReason::Foreign)));
+    }
+
+    #[test]
+    fn names_in_tiered_storage() {
+        let name = |path| partition_of(Path::new(path));
+        assert_eq!(
+            name("/x/my-topic-3-R5ONT1_KRNm0plmgy-N-1A"),
+            ("my-topic".into(), 3, DirectoryState::Remote)
+        );
+        let local = ("my-topic-3-R5ONT1_KRNm0plmgy-N".into(), 12, DirectoryState::Current);
+        assert_eq!(name("/x/my-topic-3-R5ONT1_KRNm0plmgy-N-12"), local);
+        let other = ("topic-R5ONT1_KRNm0plmgy-N-1A".into(), 0, DirectoryState::Current);
+        assert_eq!(name("/x/topic-R5ONT1_KRNm0plmgy-N-1A"), other);
+        let id = "9ReE-tebSsmSlbyz2x-Ljg";
+        for (ending, kind) in [
+            ("log", FileKind::Segment(42)),
+            ("log.zst", FileKind::Packed(42)),
+            ("index", FileKind::Sidecar(SidecarKind::OffsetIndex)),
+            ("snapshot", FileKind::Sidecar(SidecarKind::ProducerSnapshot)),
+            ("leader_epoch_checkpoint", FileKind::Sidecar(SidecarKind::LeaderEpochCheckpoint)),
+            ("leader-epoch-checkpoint", FileKind::Ignored(IgnoreReason::Foreign)),
+        ] {
+            let file = format!("00000000000000000042-{id}.{ending}");
+            assert_eq!(classify(&file), kind, "{file}");
+            assert_eq!(base_offset_of(&file), Some(42));
+            assert_eq!(is_segment_file(&file), ending.starts_with("log"));
+        }
+        for file in
+            ["00000000000000000042-short.log", &format!("42-{id}.log"), &format!("-{id}.log"), "é-.log"]
+        {
+            assert_eq!(classify(file), FileKind::Ignored(IgnoreReason::Foreign), "{file}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Whether the names of segments say where their offsets are. A broker's do; after a restore, a file may have the name of
+//! another one. The first batches tell, of which only the headers are read.
+
+use std::path::Path;
+
+use crate::error::LogResult;
+use crate::listing::Segment;
+use crate::read::seek::first_stored_offset;
+use crate::storage::store::is_url;
+
+/// Whether each segment begins within its name and that of the next one, so that the order of names is that of offsets.
+/// `segments` are in the order of their names.
+///
+/// Cost: reads the first header of each segment, except of those in a store that were written in the order of their names:
+/// there a request costs more, and a file cannot be renamed without being written.
+///
+/// # Errors
+/// [`LogError::Io`](crate::LogError::Io) if no file can be opened or memory is exhausted.
+pub fn is_in_name_order(segments: &[Segment]) -> LogResult<bool> {
+    for (index, segment) in segments.iter().enumerate() {
+        let next = segments.get(index + 1);
+        if segment.is_checkpoint || next.is_some_and(|next| next.is_checkpoint) {
+            continue;
+        }
+        let end = next.map_or(i64::MAX, |next| next.base_offset);
+        if let Some(first) = first_offset(segment, next)?
+            && !(segment.base_offset..end).contains(&first)
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The segments that may hold this offset or later ones, by their names or by their first batches. `segments` are in the
+/// order of their names.
+///
+/// Cost: that of [`is_in_name_order`] for the segments before the one whose name leads to the offset.
+///
+/// # Errors
+/// Those of [`is_in_name_order`].
+pub fn segments_from(segments: &[Segment], offset: i64) -> LogResult<Vec<Segment>> {
+    let named = segments.partition_point(|segment| segment.base_offset <= offset).saturating_sub(1);
+    let Some(last) = segments.get(named) else { return Ok(Vec::new()) };
+    let mut begins = Vec::with_capacity(named + 1);
+    for segment in &segments[..=named] {
+        begins.push(first_offset(segment, Some(last))?.unwrap_or(segment.base_offset));
+    }
+    let holder = begins.iter().copied().filter(|&begin| begin <= offset).max().unwrap_or(i64::MIN);
+    let kept = segments.iter().enumerate().filter(|&(index, _)| index >= named || begins[index] >= holder);
+    Ok(kept.map(|(_, segment)| segment.clone()).collect())
+}
+
+/// The offset in the segment's first header; None if it has none, or if its name is trusted since it was written before
+/// the `later` one.
+fn first_offset(segment: &Segment, later: Option<&Segment>) -> LogResult<Option<i64>> {
+    let is_trusted = is_url(Path::new(&segment.path))
+        && later.is_none_or(|later| segment.modified_ms <= later.modified_ms);
+    if is_trusted || segment.is_checkpoint { Ok(None) } else { first_stored_offset(segment) }
+}

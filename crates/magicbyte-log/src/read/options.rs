@@ -1,0 +1,102 @@
+//! Options of reading a log.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::chunk::DEFAULT_CHUNK_BYTES;
+use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
+use magicbyte::state::IsolationLevel;
+
+/// What a reader does with damage; the names are those of Spark's sources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum DamageMode {
+    /// Damage is skipped and reported as a problem.
+    #[serde(rename = "PERMISSIVE")]
+    Permissive,
+    /// The first damage is an error and ends reading.
+    #[default]
+    #[serde(rename = "FAILFAST")]
+    FailFast,
+}
+
+/// A name that is not a damage mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownDamageMode(String);
+
+impl fmt::Display for UnknownDamageMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "mode {:?}: expected \"PERMISSIVE\" or \"FAILFAST\"", self.0)
+    }
+}
+
+impl std::error::Error for UnknownDamageMode {}
+
+impl FromStr for DamageMode {
+    type Err = UnknownDamageMode;
+
+    /// Case-insensitive, as in Spark.
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name.to_ascii_uppercase().as_str() {
+            "PERMISSIVE" => Ok(Self::Permissive),
+            "FAILFAST" => Ok(Self::FailFast),
+            _ => Err(UnknownDamageMode(name.to_owned())),
+        }
+    }
+}
+
+/// Options of [`PartitionLog::batches`](crate::PartitionLog::batches).
+#[derive(Clone, Copy, Debug)]
+pub struct ReadOptions {
+    /// The first offset to read.
+    pub start_offset: Option<i64>,
+    /// The offset to stop before.
+    pub end_offset: Option<i64>,
+    /// Reading starts at the first record with this timestamp (ms) or a later one.
+    pub start_timestamp: Option<i64>,
+    /// Which records are delivered.
+    pub isolation_level: IsolationLevel,
+    /// Whether CRCs are checked.
+    pub check_crcs: bool,
+    /// The limit for one batch, stored or decompressed, in bytes.
+    pub max_decompressed_bytes: usize,
+    /// What to do with damage.
+    pub mode: DamageMode,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            start_offset: None,
+            end_offset: None,
+            start_timestamp: None,
+            isolation_level: IsolationLevel::ReadUncommitted,
+            check_crcs: true,
+            max_decompressed_bytes: DEFAULT_MAX_DECOMPRESSED_BYTES,
+            mode: DamageMode::FailFast,
+        }
+    }
+}
+
+/// Options of a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanOptions {
+    /// Which records to deliver.
+    pub isolation_level: IsolationLevel,
+    /// The first offset to read.
+    pub start_offset: Option<i64>,
+    /// The offset to stop before.
+    pub end_offset: Option<i64>,
+    /// The approximate size of a chunk, in bytes of the file.
+    pub chunk_bytes: u64,
+}
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        Self {
+            isolation_level: IsolationLevel::default(),
+            start_offset: None,
+            end_offset: None,
+            chunk_bytes: DEFAULT_CHUNK_BYTES,
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The walk over a segment's bytes: every byte ends up in a batch, a quarantined range or the tail. Where
+//! Kafka's `FileLogInputStream` stops at an error, this reader continues after the damage.
+
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use ::bytes::Bytes;
+
+use crate::segment::blocks::Blocks;
+use crate::segment::limits::Limits;
+use crate::segment::salvage::Salvage;
+use magicbyte::Batch;
+use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
+use magicbyte::internals::be;
+use magicbyte::internals::{Frame, HEADER_SIZE_UP_TO_MAGIC};
+use magicbyte::{Error, ErrorKind};
+
+const BLOCK: usize = 1 << 20;
+
+/// A piece of a segment. Pieces come in file order and cover every byte.
+#[derive(Debug)]
+pub enum Piece {
+    /// A whole batch, in offset order, whose CRC holds.
+    Batch(SegmentBatch),
+    /// Bytes that cannot be read, and why.
+    Quarantined {
+        /// The byte range.
+        range: Range<u64>,
+        /// What is wrong with them.
+        error: Error,
+    },
+    /// The end of the file after the last batch.
+    Tail {
+        /// The byte range.
+        range: Range<u64>,
+        /// What the bytes are.
+        kind: TailKind,
+    },
+}
+
+/// What follows the last batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TailKind {
+    /// Zeros to the end: a preallocated file.
+    Zeros,
+    /// The start of a batch whose rest was never written.
+    PartialBatch,
+}
+
+impl TailKind {
+    /// `zeros` or `partial_batch`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Zeros => "zeros",
+            Self::PartialBatch => "partial_batch",
+        }
+    }
+}
+
+/// A batch that owns (a share of) its bytes.
+#[derive(Clone, Debug)]
+pub struct SegmentBatch {
+    data: Bytes,
+    position: u64,
+}
+
+impl SegmentBatch {
+    /// The batch's bytes, refcounted.
+    #[must_use]
+    pub fn data(&self) -> &Bytes {
+        &self.data
+    }
+
+    /// Position in the segment, in bytes.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The batch as a view.
+    #[must_use]
+    pub fn batch(&self) -> Batch<'_> {
+        Batch::of_frame(&self.data, self.position)
+    }
+}
+
+/// Reads a byte range of a segment in pieces. Memory: one block (1 MiB) or the largest batch.
+///
+/// A bad batch costs only itself: reading resumes where its declared length, its own checksum or a scan finds
+/// the next batch (`salvage.rs`). Batches inside values are never mistaken for the log's.
+#[derive(Debug)]
+pub struct SegmentReader {
+    blocks: Blocks,
+    position: u64,
+    end: u64,
+    limits: Limits,
+    check_crcs: bool,
+    salvage: Salvage,
+}
+
+impl SegmentReader {
+    /// Opens `range` of a segment file that has `size` bytes. The range starts at a batch. `expected_offset`
+    /// is the smallest offset that batch can have; `max_offset` is the largest the segment can hold,
+    /// inclusive.
+    ///
+    /// # Errors
+    /// If no file can be opened or memory is exhausted. The bytes of a file that is missing or unreadable are
+    /// quarantined instead.
+    pub fn open(
+        path: &Path,
+        size: u64,
+        range: Range<u64>,
+        expected_offset: i64,
+        max_offset: i64,
+    ) -> io::Result<Self> {
+        Self::open_version(path, size, None, range, expected_offset, max_offset)
+    }
+
+    /// Like [`open`](Self::open), if the file still has the version that was listed: bytes of another one are
+    /// quarantined, too.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), or if a store fails.
+    pub fn open_version(
+        path: &Path,
+        size: u64,
+        version: Option<&str>,
+        range: Range<u64>,
+        expected_offset: i64,
+        max_offset: i64,
+    ) -> io::Result<Self> {
+        let mut blocks = Blocks::open(path, size, version, BLOCK)?;
+        blocks.read_through(&range);
+        Ok(Self {
+            blocks,
+            position: range.start,
+            end: range.end.min(size),
+            limits: Limits {
+                expected: expected_offset,
+                max_offset,
+                max_batch_size: DEFAULT_MAX_DECOMPRESSED_BYTES,
+            },
+            check_crcs: true,
+            salvage: Salvage::new(range.start, range.end.min(size)),
+        })
+    }
+
+    /// Whether CRCs are checked; they are by default.
+    #[must_use]
+    pub fn check_crcs(mut self, check: bool) -> Self {
+        self.check_crcs = check;
+        self
+    }
+
+    /// Quarantines batches of more than this many bytes without loading them.
+    #[must_use]
+    pub fn max_batch_size(mut self, bytes: usize) -> Self {
+        self.limits.max_batch_size = bytes;
+        self
+    }
+
+    /// See [`Blocks::is_replaced`].
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.blocks.is_replaced()
+    }
+
+    /// Position of the next piece.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Bytes of the segment, regardless of the reader's position.
+    pub(crate) fn bytes_at(&mut self, position: u64, length: usize) -> io::Result<Bytes> {
+        self.blocks.at(position, length)
+    }
+
+    /// The batch at `position`, if it is whole and its CRC holds; the reader does not move.
+    pub(crate) fn peek_batch(&mut self, position: u64) -> io::Result<Option<SegmentBatch>> {
+        let header = self.blocks.peek(position, HEADER_SIZE_UP_TO_MAGIC)?;
+        let size = match Frame::read(&header) {
+            Ok(Frame::Whole { size }) => size,
+            Ok(Frame::Cut { needed }) => header.len() + needed as usize,
+            Err(_) => return Ok(None),
+        };
+        if size > self.limits.max_batch_size || size as u64 > self.blocks.size().saturating_sub(position) {
+            return Ok(None);
+        }
+        let batch = SegmentBatch { data: self.blocks.peek(position, size)?, position };
+        let crc_holds = batch.batch().verify().is_ok();
+        Ok(crc_holds.then_some(batch))
+    }
+
+    fn read(&mut self) -> io::Result<Piece> {
+        let header = self.blocks.at(self.position, HEADER_SIZE_UP_TO_MAGIC)?;
+        let rest = self.blocks.size() - self.position;
+        if (header.len() as u64) < rest.min(HEADER_SIZE_UP_TO_MAGIC as u64) {
+            return Ok(self.quarantine_to(self.end, self.blocks.missing().into()));
+        }
+        // Zeros are not a batch of length 0: they are the tail of a preallocated file, or damage.
+        if header.iter().all(|&byte| byte == 0) {
+            let range = self.position..self.position + self.blocks.zeros_from(self.position)?;
+            if range.end == self.blocks.size() && self.blocks.damage(&range).is_none() {
+                return Ok(Piece::Tail { range, kind: TailKind::Zeros });
+            }
+            return self.quarantine(Some(range.end), ErrorKind::Zeros.into());
+        }
+        match Frame::read(&header) {
+            Ok(Frame::Whole { size }) => self.read_batch(size),
+            Ok(Frame::Cut { needed }) => {
+                let size = header.len() as u64 + needed;
+                if size <= rest { self.read_batch(size as usize) } else { self.read_tail(&header, size) }
+            }
+            Err(error) => self.quarantine(None, error),
+        }
+    }
+
+    fn read_batch(&mut self, size: usize) -> io::Result<Piece> {
+        let end = self.position + size as u64;
+        if size > self.limits.max_batch_size {
+            let error = ErrorKind::LimitExceeded { limit: self.limits.max_batch_size };
+            return self.quarantine(Some(end), error.into());
+        }
+        if self.check_crcs
+            && let Some(error) = self.salvage.refuses(&mut self.blocks, self.position, size)?
+        {
+            return self.quarantine(Some(end), error);
+        }
+        let data = self.blocks.at(self.position, size)?;
+        if data.len() < size {
+            return Ok(self.quarantine_to(self.end, self.blocks.missing().into()));
+        }
+        if let Some(kind) = self.blocks.damage(&(self.position..end)) {
+            return self.quarantine(Some(end), kind.into());
+        }
+        let batch = match Batch::from_frame(&data, self.position) {
+            // A magic 2 batch smaller than its header has a wrong length, so its declared end means nothing.
+            Err(error) => return self.quarantine(None, error),
+            Ok(batch) => batch,
+        };
+        if self.check_crcs
+            && let Err(error) = batch.verify()
+        {
+            self.salvage.spend(size);
+            return self.quarantine(Some(end), error);
+        }
+        let (first, last) = (batch.stored_offset(), batch.last_offset());
+        let misfit =
+            self.salvage.misfit(&mut self.blocks, &self.limits, (first, last), self.position..end)?;
+        if let Some(found) = misfit {
+            let expected = self.limits.expected;
+            // Its CRC holds, so its length is right.
+            let error = batch.place(ErrorKind::OffsetOutOfOrder { found, expected }.into());
+            return Ok(self.quarantine_to(end, error));
+        }
+        self.limits.expected = last.saturating_add(1);
+        Ok(Piece::Batch(SegmentBatch { data, position: self.position }))
+    }
+
+    /// The file ends inside what may be a batch: this is the tail, unless the header cannot be the next
+    /// batch's.
+    fn read_tail(&mut self, header: &[u8], size: u64) -> io::Result<Piece> {
+        if header.len() >= 8 {
+            let found = be!(header, 0, i64);
+            if found < self.limits.expected || found > self.limits.near() {
+                return self.quarantine(None, Error::new(ErrorKind::Garbage).in_field("baseOffset"));
+            }
+        }
+        let range = self.position..self.blocks.size();
+        let next = self.resume(None)?;
+        if size > self.limits.max_batch_size as u64 || next.is_some() {
+            let max = (range.end - range.start) as i64 - 12;
+            let wrong = Error::new(ErrorKind::InvalidSize { found: size as i64 - 12, min: 14, max });
+            return Ok(self.quarantine_to(next.unwrap_or(self.end), wrong.in_field("length")));
+        }
+        match self.blocks.damage(&range) {
+            Some(kind) => Ok(self.quarantine_to(range.end, kind.into())),
+            None => Ok(Piece::Tail { range, kind: TailKind::PartialBatch }),
+        }
+    }
+
+    /// Quarantines the bytes at the current position; `declared_end` is where the next batch should begin.
+    fn quarantine(&mut self, declared_end: Option<u64>, error: Error) -> io::Result<Piece> {
+        let next = self.resume(declared_end)?;
+        Ok(self.quarantine_to(next.unwrap_or(self.end), error))
+    }
+
+    fn resume(&mut self, declared_end: Option<u64>) -> io::Result<Option<u64>> {
+        self.salvage.resume(&mut self.blocks, self.position, declared_end, &self.limits)
+    }
+
+    fn quarantine_to(&self, end: u64, error: Error) -> Piece {
+        let range = self.position..end.min(self.end);
+        // What could not be read explains what is wrong with the bytes.
+        let error = self.blocks.damage(&range).map_or(error, Error::from);
+        Piece::Quarantined { range, error: error.at_position(self.position) }
+    }
+}
+
+impl Iterator for SegmentReader {
+    type Item = io::Result<Piece>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.position >= self.end {
+            return None;
+        }
+        let piece = self.read();
+        self.position = match &piece {
+            Ok(Piece::Batch(batch)) => batch.position + batch.data.len() as u64,
+            Ok(Piece::Quarantined { range, .. } | Piece::Tail { range, .. }) => range.end,
+            Err(_) => self.end,
+        };
+        Some(piece)
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// Nothing is mapped at address 0: reading there is an error of the system, as on a bad disk.
+    const UNREADABLE: &str = "/proc/self/mem";
+
+    #[test]
+    fn bytes_the_system_cannot_read_are_quarantined() {
+        let pieces = SegmentReader::open(Path::new(UNREADABLE), 100, 0..100, 0, i64::MAX).expect("opened");
+        let pieces: Vec<_> = pieces.map(|piece| piece.expect("no error of the run")).collect();
+        let [Piece::Quarantined { range, error }] = &pieces[..] else { panic!("{pieces:?}") };
+        assert_eq!(*range, 0..100);
+        assert_eq!(error.kind().name(), "file_unreadable");
+        assert!(error.to_string().contains("Input/output error"), "{error}");
+    }
+}

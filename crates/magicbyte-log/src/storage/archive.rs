@@ -1,0 +1,378 @@
+//! Archives (`.tar`, `.tar.gz`, `.tar.zst`), read as directories: `backup.tar/orders-0/00000000000000000000.log`. The members of
+//! an uncompressed one are ranges of it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::storage::file_info::{FileInfo, Found, Other, changed};
+use crate::storage::files;
+use crate::storage::open_file::{OpenFile, Sequential};
+use crate::storage::sparse::{PaxSparse, SparseMap, SparseMember};
+use crate::storage::unpacked::{MAX_ARCHIVE, Packing, unpack};
+
+/// The largest long name or extended header.
+const MAX_EXTENSION: u64 = 1 << 20;
+/// The most members, and the most bytes of long names and extended headers: names are kept in memory.
+const MAX_MEMBERS: usize = 1 << 20;
+const MAX_EXTENSIONS: u64 = 256 << 20;
+/// The size of a header; members are padded to a multiple.
+const BLOCK: u64 = 512;
+/// The most extents of all sparse files: their maps are kept in memory, with 24 bytes each.
+const MAX_EXTENTS: usize = 1 << 22;
+/// How many archives' lists of members are kept.
+const KEPT: usize = 16;
+
+/// An archive's members.
+#[derive(Debug)]
+pub(super) struct Archive {
+    path: String,
+    info: FileInfo,
+    /// What changes with the archive: the version of its members.
+    version: String,
+    members: BTreeMap<String, Member>,
+}
+
+#[derive(Clone, Debug)]
+struct Member {
+    start: u64,
+    size: u64,
+    modified_ms: i64,
+    /// Of a sparse file.
+    map: Option<SparseMap>,
+    /// Why it cannot be read, of anything but a regular file.
+    other: Option<&'static str>,
+}
+
+/// The endings of archives that are read.
+const ENDINGS: [&str; 5] = [".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst"];
+
+/// The name of an archive without its ending; None for any other name.
+pub(super) fn stem(name: &str) -> Option<&str> {
+    ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).filter(|stem| !stem.is_empty())
+}
+
+static OPENED: Mutex<Vec<Arc<Archive>>> = Mutex::new(Vec::new());
+
+/// The archive in a path, and the path inside it. None if the path leads into none; whether the archive exists is not
+/// examined, except that a local directory of such a name is a directory.
+pub(super) fn split(path: &Path) -> Option<(&str, &str)> {
+    let text = path.to_str()?;
+    if !text.contains(".t") {
+        return None;
+    }
+    let mut start = 0;
+    loop {
+        let end = text[start..].find('/').map_or(text.len(), |at| start + at);
+        if stem(&text[start..end]).is_some() && !Path::new(&text[..end]).is_dir() {
+            return Some((&text[..end], text[end..].trim_matches('/')));
+        }
+        if end == text.len() {
+            return None;
+        }
+        start = end + 1;
+    }
+}
+
+impl Archive {
+    /// The archive as it is now.
+    pub(super) fn open(path: &str) -> io::Result<Arc<Self>> {
+        let info = files::info_of(files::examine(Path::new(path))?)?;
+        if let Some(known) = Self::known(path, |known| known.info == info) {
+            return Ok(known);
+        }
+        let content = open_content(path, &info)?;
+        let size = match &content {
+            OpenFile::Unpacked(content) => content.size,
+            _ => info.size,
+        };
+        let members = list_members(content, size)?;
+        let archive = Arc::new(Self { path: path.to_owned(), version: info.identity(), info, members });
+        let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.retain(|one| one.path != path);
+        if opened.len() >= KEPT {
+            opened.remove(0);
+        }
+        opened.push(Arc::clone(&archive));
+        Ok(archive)
+    }
+
+    /// The archive as it was last listed in this process: for the files beside a segment, and for members with a pinned
+    /// version, without a look at the archive for each.
+    pub(super) fn last_opened(path: &str, version: Option<&str>) -> io::Result<Arc<Self>> {
+        let is_wanted = |known: &Self| version.is_none() || version == Some(&known.version);
+        if let Some(known) = Self::known(path, is_wanted) {
+            return Ok(known);
+        }
+        let archive = Self::open(path)?;
+        if is_wanted(&archive) { Ok(archive) } else { Err(changed()) }
+    }
+
+    fn known(path: &str, is_wanted: impl Fn(&Self) -> bool) -> Option<Arc<Self>> {
+        let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.iter().find(|one| one.path == path && is_wanted(one)).cloned()
+    }
+
+    /// The names directly below a directory.
+    pub(super) fn list(&self, directory: &str) -> io::Result<BTreeSet<&str>> {
+        let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
+        let below = self.members.range(prefix.clone()..).map_while(|(name, _)| name.strip_prefix(&prefix));
+        let names: BTreeSet<&str> =
+            below.map(|rest| rest.split_once('/').map_or(rest, |(name, _)| name)).collect();
+        if names.is_empty() && !directory.is_empty() {
+            return Err(missing());
+        }
+        Ok(names)
+    }
+
+    /// What is at a path inside the archive.
+    pub(super) fn examine(&self, name: &str) -> io::Result<Found> {
+        let Some(member) = self.members.get(name) else {
+            self.list(name)?;
+            return Ok(Found::Other(Other::Directory, "it is a directory, not a regular file".into()));
+        };
+        Ok(match member.other {
+            Some(what) => Found::Other(Other::Special, format!("it is {what}, not a regular file")),
+            None => Found::File(FileInfo {
+                size: member.size,
+                modified_ms: member.modified_ms,
+                version: Some(self.version.clone()),
+                inode: None,
+            }),
+        })
+    }
+
+    pub(super) fn open_member(&self, name: &str) -> io::Result<OpenFile> {
+        let member = self.members.get(name).ok_or_else(missing)?;
+        if let Some(what) = member.other {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("it is {what}, not a regular file"),
+            ));
+        }
+        let archive = open_content(&self.path, &self.info)?;
+        Ok(match &member.map {
+            Some(map) => OpenFile::Composed(Box::new(SparseMember { archive, map: map.clone() })),
+            None => OpenFile::Member { archive: Box::new(archive), start: member.start, size: member.size },
+        })
+    }
+}
+
+fn missing() -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, "the archive has no such member")
+}
+
+/// The archive without its compression.
+fn open_content(path: &str, info: &FileInfo) -> io::Result<OpenFile> {
+    let open = || files::open(Path::new(path), info.size, info.version.as_deref());
+    match Packing::of(path) {
+        None => open(),
+        Some(packing) => {
+            unpack((path.to_owned(), info.identity()), packing, MAX_ARCHIVE, open).map(OpenFile::Unpacked)
+        }
+    }
+}
+
+/// Lists the members; of two with one name the later one counts, as for tar itself.
+fn list_members(file: OpenFile, size: u64) -> io::Result<BTreeMap<String, Member>> {
+    let mut reader = Seeking { size, file: Sequential { file, position: 0 } };
+    let mut sparse = check_headers(&mut reader, MAX_MEMBERS)?;
+    reader.rewind()?;
+    let mut members = BTreeMap::new();
+    let (mut sparse_bytes, mut extents): (u64, usize) = (0, 0);
+    let mut archive = tar::Archive::new(reader);
+    for entry in archive.entries_with_seek()? {
+        let mut entry = entry?;
+        let kind = entry.header().entry_type();
+        let mut pax = PaxSparse::default();
+        for record in entry.pax_extensions()?.into_iter().flatten() {
+            let record = record?;
+            pax.add(record.key_bytes(), record.value_bytes());
+        }
+        let path = pax.name.take().unwrap_or_else(|| entry.path_bytes().into_owned());
+        let name = match std::str::from_utf8(&path) {
+            Ok(name) => name.to_owned(),
+            Err(_) => path.escape_ascii().to_string(),
+        };
+        let stored = entry.raw_file_position()..entry.raw_file_position().saturating_add(entry.size());
+        let map = match kind.is_gnu_sparse() {
+            true => sparse.remove(&entry.raw_header_position()),
+            false => pax.map(stored, &mut entry)?,
+        };
+        let parts: Vec<&str> = name.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect();
+        let other = match kind {
+            tar::EntryType::Regular | tar::EntryType::Continuous | tar::EntryType::GNUSparse => None,
+            tar::EntryType::Directory => continue,
+            tar::EntryType::Symlink | tar::EntryType::Link => Some("a link inside an archive"),
+            _ => Some("a special file inside an archive"),
+        };
+        let (map, not_read) = match map {
+            Some(Ok(map)) => (Some(map), None),
+            Some(Err(what)) => (None, Some(what)),
+            None => (None, None),
+        };
+        // Holes cost nothing in an archive, but are read as zeros.
+        sparse_bytes = sparse_bytes.saturating_add(map.as_ref().map_or(0, |map| map.size));
+        extents += map.as_ref().map_or(0, |map| map.extents.len());
+        if extents > MAX_EXTENTS {
+            let why = format!("tar: the maps of its sparse files have more than {MAX_EXTENTS} extents");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        if sparse_bytes > MAX_ARCHIVE {
+            let why = format!("tar: its sparse files have more than {MAX_ARCHIVE} bytes, which is the limit");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+        }
+        let member = Member {
+            start: entry.raw_file_position(),
+            size: map.as_ref().map_or(entry.size(), |map| map.size),
+            modified_ms: entry.header().mtime().unwrap_or(0).saturating_mul(1000) as i64,
+            map,
+            other: other.or(not_read),
+        };
+        members.insert(parts.join("/"), member);
+    }
+    Ok(members)
+}
+
+/// The maps of sparse members in the old format, by the position of the member's header.
+type SparseMaps = HashMap<u64, Result<SparseMap, &'static str>>;
+
+/// Walks over all headers before the library does, which reads long names, extended headers and the maps of sparse files as a
+/// whole, and keeps all names. Returns those maps, which it does not show.
+///
+/// # Errors
+/// If they would take too much memory ([`io::ErrorKind::InvalidData`]), or cannot be read.
+fn check_headers(reader: &mut Seeking, max_members: usize) -> io::Result<SparseMaps> {
+    let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+    let mut maps = SparseMaps::new();
+    let (mut position, mut members, mut extensions) = (0, 0, 0);
+    loop {
+        reader.seek(SeekFrom::Start(position))?;
+        let mut header = tar::Header::new_old();
+        // The library reports where an archive is cut, and wrong checksums.
+        if !fill(reader, header.as_mut_bytes())? || header.as_bytes().iter().all(|&byte| byte == 0) {
+            return Ok(maps);
+        }
+        if members == max_members {
+            return Err(invalid(format!("tar: the archive has more than {max_members} members")));
+        }
+        members += 1;
+        let kind = header.entry_type();
+        let size = header.entry_size()?;
+        let mut start = position + BLOCK;
+        let mut extension = match kind {
+            _ if kind.is_gnu_longname() || kind.is_gnu_longlink() => size,
+            _ if kind.is_pax_global_extensions() || kind.is_pax_local_extensions() => size,
+            _ => 0,
+        };
+        if let (true, Some(gnu)) = (kind.is_gnu_sparse(), header.as_gnu()) {
+            let mut ranges = ranges_of(&gnu.sparse);
+            let mut is_extended = gnu.is_extended();
+            while is_extended && extension <= MAX_EXTENSION {
+                let mut more = tar::GnuExtSparseHeader::new();
+                if !fill(reader, more.as_mut_bytes())? {
+                    break;
+                }
+                match (&mut ranges, ranges_of(more.sparse())) {
+                    (Some(ranges), Some(more)) => ranges.extend(more),
+                    _ => ranges = None,
+                }
+                is_extended = more.is_extended();
+                (start, extension) = (start + BLOCK, extension + BLOCK);
+            }
+            let stored = start..start.saturating_add(size);
+            let map = match (ranges, gnu.real_size()) {
+                (Some(ranges), Ok(size)) => SparseMap::new(size, &ranges, &stored),
+                _ => Err("a sparse file whose map is damaged, inside an archive"),
+            };
+            maps.insert(position, map);
+        }
+        extensions += extension.min(MAX_EXTENSION);
+        if extensions > MAX_EXTENSIONS {
+            return Err(invalid(format!("tar: the extended headers have more than {MAX_EXTENSIONS} bytes")));
+        }
+        if extension > MAX_EXTENSION {
+            return Err(invalid(format!(
+                "tar: the extended header at byte {position} has {extension} bytes, more than {MAX_EXTENSION}"
+            )));
+        }
+        let blocks = size.div_ceil(BLOCK).checked_mul(BLOCK);
+        let Some(next) = blocks.and_then(|bytes| start.checked_add(bytes)) else {
+            return Err(invalid(format!("tar: the member at byte {position} has {size} bytes")));
+        };
+        position = next;
+    }
+}
+
+/// The start and length of each extent; None if one is not a number.
+fn ranges_of(headers: &[tar::GnuSparseHeader]) -> Option<Vec<(u64, u64)>> {
+    let known = headers.iter().filter(|header| !header.is_empty());
+    known.map(|header| Some((header.offset().ok()?, header.length().ok()?))).collect()
+}
+
+/// Fills the buffer; false if the archive ends before.
+fn fill(reader: &mut Seeking, buffer: &mut [u8]) -> io::Result<bool> {
+    match reader.read_exact(buffer) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// A file with a position.
+struct Seeking {
+    file: Sequential,
+    size: u64,
+}
+
+impl Read for Seeking {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read(buffer)
+    }
+}
+
+impl Seek for Seeking {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(distance) => self.size.checked_add_signed(distance),
+            SeekFrom::Current(distance) => self.file.position.checked_add_signed(distance),
+        };
+        // A member cannot end after the archive.
+        let position = position.filter(|&position| position <= self.size.saturating_add(512));
+        self.file.position = position.ok_or_else(|| {
+            io::Error::new(io::ErrorKind::UnexpectedEof, "tar: the archive ends within a member")
+        })?;
+        Ok(self.file.position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archive(names: &[&str]) -> Seeking {
+        let mut archive = tar::Builder::new(tempfile::tempfile().expect("created"));
+        for name in names {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(0);
+            archive.append_data(&mut header, name, io::empty()).expect("written");
+        }
+        let file = archive.into_inner().expect("written");
+        let size = file.metadata().expect("examined").len();
+        Seeking { size, file: Sequential { file: OpenFile::Local(file), position: 0 } }
+    }
+
+    #[test]
+    fn what_would_take_memory_is_refused() {
+        let refused =
+            |names: &[&str]| check_headers(&mut archive(names), 3).map(drop).map_err(|e| e.to_string());
+        assert_eq!(refused(&["a", "b", "c"]), Ok(()));
+        assert_eq!(refused(&["a", "b", "c", "d"]), Err("tar: the archive has more than 3 members".into()));
+        let long = |length: usize| format!("{}.log", "x/".repeat(length / 2));
+        assert_eq!(refused(&[&long(1000)]), Ok(()));
+        let why = refused(&[&long(MAX_EXTENSION as usize)]).expect_err("too long");
+        assert!(why.starts_with("tar: the extended header at byte 0 has 10485"), "{why}");
+    }
+}

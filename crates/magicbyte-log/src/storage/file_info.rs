@@ -1,0 +1,94 @@
+//! What is known of a file before it is opened, and the errors of reading it.
+
+use std::io;
+
+use crate::storage::store::{StoredFile, is_fatal};
+use magicbyte::ErrorKind;
+
+/// The maximum size of a sidecar, in bytes. Kafka limits an index to 10 MiB by default.
+pub(crate) const MAX_SIDECAR_BYTES: u64 = 64 << 20;
+
+/// What is known of a file before it is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileInfo {
+    /// In bytes; of a compressed segment, those of its content.
+    pub size: u64,
+    /// Last modification, in milliseconds since the Unix epoch; 0 if unknown.
+    pub(crate) modified_ms: i64,
+    /// What changes with the content. None for local files, which may grow while they are read.
+    pub version: Option<String>,
+    /// The number of a local file in its file system, where it has one: it stays while the file grows.
+    pub(crate) inode: Option<u64>,
+}
+
+impl FileInfo {
+    /// The version, or what comes closest to one.
+    pub(super) fn identity(&self) -> String {
+        self.version.clone().unwrap_or_else(|| format!("{}-{}", self.modified_ms, self.size))
+    }
+}
+
+/// An entry of a directory.
+pub enum Found {
+    #[doc(hidden)]
+    File(FileInfo),
+    /// Anything but a regular file, and why it is not read.
+    Other(Other, String),
+}
+
+/// Anything but a regular file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Other {
+    #[doc(hidden)]
+    Directory,
+    /// A FIFO, a socket or a device.
+    Special,
+    /// A segment that was not copied to tiered storage to its end.
+    #[cfg_attr(not(feature = "tiered"), expect(dead_code, reason = "manifests tell"))]
+    Unfinished,
+    #[doc(hidden)]
+    Unknown,
+}
+
+impl From<StoredFile> for Found {
+    fn from(file: StoredFile) -> Self {
+        if file.is_directory {
+            return Self::Other(Other::Directory, "it is a directory, not a regular file".into());
+        }
+        Self::File(FileInfo {
+            size: file.size,
+            modified_ms: file.modified_ms,
+            version: file.version,
+            inode: None,
+        })
+    }
+}
+
+/// The error of a file that no longer has the version that was listed.
+pub(super) fn changed() -> io::Error {
+    let why = "it has changed since it was listed";
+    io::Error::new(io::ErrorKind::StaleNetworkFileHandle, why)
+}
+
+/// The error of a file beside a segment that is too large.
+pub(super) fn too_large(size: u64) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::FileTooLarge,
+        format!("{size} bytes exceed the limit of {MAX_SIDECAR_BYTES}"),
+    )
+}
+
+/// The error kind of a file that cannot be read.
+pub(crate) fn unreadable(why: impl std::fmt::Display) -> ErrorKind {
+    ErrorKind::FileUnreadable(format!("cannot be read: {why}"))
+}
+
+/// Whether an error concerns the process or the store, not the file: no file can be opened now, memory or room for temporary
+/// files is exhausted, or a store fails.
+pub(crate) fn ends_the_run(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {
+        return true;
+    }
+    matches!(error.kind(), io::ErrorKind::OutOfMemory | io::ErrorKind::StorageFull) || is_fatal(error)
+}

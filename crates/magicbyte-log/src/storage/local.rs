@@ -1,0 +1,147 @@
+//! The local file system. Only regular files are opened, so that no FIFO or device can block.
+
+use std::fs::{self, File, FileType, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::storage::file_info::{FileInfo, Found, Other, changed};
+use crate::storage::pin::holds;
+
+/// The paths of the entries of a directory, in no order.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub(crate) fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect()
+}
+
+/// The size of a file, in bytes.
+///
+/// # Errors
+/// If there is no such file, or it cannot be examined.
+pub(crate) fn size(path: &Path) -> io::Result<u64> {
+    Ok(fs::metadata(path)?.len())
+}
+
+/// When a file was last modified; none if it is gone, or the file system does not record it.
+pub(crate) fn modified(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|file| file.modified()).ok()
+}
+
+/// Reads once at a position; returns the number of bytes read, 0 at the end of the file.
+///
+/// # Errors
+/// Those of the system.
+pub fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_at(file, buffer, position);
+    #[cfg(windows)]
+    return std::os::windows::fs::FileExt::seek_read(file, buffer, position);
+}
+
+/// Writes once at a position; returns the number of bytes written.
+///
+/// # Errors
+/// Those of the system.
+pub(super) fn write_at(file: &File, bytes: &[u8], position: u64) -> io::Result<usize> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::write_at(file, bytes, position);
+    #[cfg(windows)]
+    return std::os::windows::fs::FileExt::seek_write(file, bytes, position);
+}
+
+/// Opens a regular file.
+///
+/// # Errors
+/// If it cannot be opened; [`io::ErrorKind::InvalidInput`] for anything but a regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    // Opening a device can have side effects.
+    check_regular(fs::metadata(path)?.file_type())?;
+    let mut options = File::options();
+    options.read(true);
+    // By now the name may belong to a FIFO, which would block until it has a writer.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    let file = options.open(path)?;
+    check_regular(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
+/// Opens a regular file that has this pin, if one is given.
+///
+/// # Errors
+/// As [`open_regular`]; [`io::ErrorKind::StaleNetworkFileHandle`] for another file of the same name.
+pub fn open_pinned(path: &Path, pin: Option<&str>) -> io::Result<File> {
+    let file = open_regular(path)?;
+    if let Some(pin) = pin
+        && !holds(pin, &info_of(&file.metadata()?))
+    {
+        return Err(changed());
+    }
+    Ok(file)
+}
+
+fn check_regular(found: FileType) -> io::Result<()> {
+    if found.is_file() {
+        return Ok(());
+    }
+    let why = format!("it is {}, not a regular file", describe(found));
+    Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+}
+
+/// The file type, for messages.
+fn describe(found: FileType) -> &'static str {
+    if found.is_dir() {
+        return "a directory";
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if found.is_fifo() {
+            return "a FIFO";
+        }
+        if found.is_socket() {
+            return "a socket";
+        }
+    }
+    "a device"
+}
+
+/// Examines a directory entry; symbolic links are followed.
+///
+/// # Errors
+/// [`io::ErrorKind::NotFound`] if the entry does not exist (any more).
+pub(super) fn examine(path: &Path) -> io::Result<Found> {
+    match fs::metadata(path) {
+        Ok(found) => Ok(match check_regular(found.file_type()) {
+            Ok(()) => Found::File(info_of(&found)),
+            Err(_) if found.is_dir() => {
+                Found::Other(Other::Directory, "it is a directory, not a regular file".into())
+            }
+            Err(error) => Found::Other(Other::Special, error.to_string()),
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::symlink_metadata(path)?;
+            Ok(Found::Other(Other::Unknown, "it is a symbolic link that leads nowhere".into()))
+        }
+        Err(error) => Ok(Found::Other(Other::Unknown, error.to_string())),
+    }
+}
+
+fn info_of(found: &Metadata) -> FileInfo {
+    let modified = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    FileInfo {
+        size: found.len(),
+        modified_ms: modified.map_or(0, |since| since.as_millis() as i64),
+        version: None,
+        inode: Some(inode_of(found)),
+    }
+}
+
+fn inode_of(found: &Metadata) -> u64 {
+    #[cfg(unix)]
+    return std::os::unix::fs::MetadataExt::ino(found);
+    #[cfg(windows)]
+    return std::os::windows::fs::MetadataExt::creation_time(found);
+}

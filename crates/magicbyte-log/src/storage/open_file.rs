@@ -1,0 +1,143 @@
+//! Files that are open for reading.
+
+use std::fmt::Debug;
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::storage::local;
+use crate::storage::ranges::Ranges;
+
+/// A file that is open for reading.
+#[derive(Debug)]
+pub enum OpenFile {
+    #[doc(hidden)]
+    Local(File),
+    #[doc(hidden)]
+    Ranges(Ranges),
+    /// A range of an archive.
+    Member {
+        #[doc(hidden)]
+        archive: Box<OpenFile>,
+        #[doc(hidden)]
+        start: u64,
+        #[doc(hidden)]
+        size: u64,
+    },
+    #[doc(hidden)]
+    Unpacked(Arc<Unpacked>),
+    #[doc(hidden)]
+    Composed(Box<dyn Composed>),
+}
+
+/// A file that is made from another one while it is read.
+pub(crate) trait Composed: Debug + Send + Sync {
+    /// See [`OpenFile::read_at`].
+    fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<usize>;
+    /// See [`OpenFile::read_through`].
+    fn read_through(&self, range: &Range<u64>);
+    /// See [`OpenFile::is_remote`].
+    fn is_remote(&self) -> bool;
+    /// See [`OpenFile::damage`].
+    fn damage(&self, range: &Range<u64>) -> Option<String>;
+}
+
+impl OpenFile {
+    /// Reads once at a position; returns the number of bytes read, 0 at the end of the file.
+    ///
+    /// # Errors
+    /// Those of the system, or of the store.
+    #[inline]
+    pub fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+        match self {
+            Self::Local(file) => local::read_at(file, buffer, position),
+            Self::Ranges(ranges) => ranges.read_at(buffer, position),
+            Self::Member { archive, start, size } => {
+                let length = size.saturating_sub(position).min(buffer.len() as u64) as usize;
+                archive.read_at(&mut buffer[..length], start.saturating_add(position))
+            }
+            Self::Unpacked(content) => local::read_at(&content.file, buffer, position),
+            Self::Composed(file) => file.read_at(buffer, position),
+        }
+    }
+
+    /// All bytes of the range will be read, and few others. Only of use for a file that is far away.
+    pub(crate) fn read_through(&self, range: &Range<u64>) {
+        match self {
+            Self::Ranges(ranges) => ranges.read_through(range),
+            Self::Member { archive, start, .. } => {
+                archive.read_through(&(start + range.start..start + range.end));
+            }
+            Self::Composed(file) => file.read_through(range),
+            Self::Local(_) | Self::Unpacked(_) => {}
+        }
+    }
+
+    /// All of the file is fetched ahead of use, and kept for readers that read through it next. Returns false where that is
+    /// not possible, or of no use.
+    pub(crate) fn fetch_for_the_next(&self) -> bool {
+        match self {
+            Self::Ranges(ranges) => ranges.fetch_for_the_next(),
+            Self::Local(_) | Self::Member { .. } | Self::Unpacked(_) | Self::Composed(_) => false,
+        }
+    }
+
+    /// Whether bytes come from far away, so that few are better than many.
+    pub(crate) fn is_remote(&self) -> bool {
+        match self {
+            Self::Ranges(_) => true,
+            Self::Member { archive, .. } => archive.is_remote(),
+            Self::Composed(file) => file.is_remote(),
+            Self::Local(_) | Self::Unpacked(_) => false,
+        }
+    }
+
+    /// Why bytes of the range, which have been read, are zeros in place of those of the file. None if they are its own.
+    pub(crate) fn damage(&self, range: &Range<u64>) -> Option<String> {
+        match self {
+            Self::Composed(file) => file.damage(range),
+            Self::Local(_) | Self::Ranges(_) | Self::Member { .. } | Self::Unpacked(_) => None,
+        }
+    }
+}
+
+/// The bytes of a range, or why they are not all there.
+///
+/// # Errors
+/// Those of [`OpenFile::read_at`].
+#[cfg(feature = "tiered")]
+pub(super) fn read_range(file: &OpenFile, range: &Range<u64>) -> io::Result<Result<Vec<u8>, String>> {
+    let mut bytes = vec![0; (range.end - range.start) as usize];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], range.start + filled as u64) {
+            Ok(0) => return Ok(Err(format!("the object ends at byte {}", range.start + filled as u64))),
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Ok(bytes))
+}
+
+/// What a compressed file holds, in a temporary file.
+#[derive(Debug)]
+pub(crate) struct Unpacked {
+    pub(super) file: File,
+    pub(super) size: u64,
+}
+
+/// An open file, read from its start.
+pub(super) struct Sequential {
+    pub(super) file: OpenFile,
+    pub(super) position: u64,
+}
+
+impl Read for Sequential {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, self.position)?;
+        self.position += read as u64;
+        Ok(read)
+    }
+}

@@ -1,0 +1,56 @@
+//! The version of a local segment: what a broker or a copying tool changes when it replaces the file, though not when it
+//! appends to it.
+
+use crate::storage::file_info::FileInfo;
+
+const PIN: &str = "inode";
+
+/// The pin of a file with an inode.
+pub(super) fn pin(file: &FileInfo) -> Option<String> {
+    Some(format!("{PIN} {} {} {}", file.inode?, file.modified_ms, file.size))
+}
+
+/// Whether a version is the pin of a local file.
+pub fn is_pin(version: &str) -> bool {
+    version.starts_with(PIN)
+}
+
+/// Whether two versions are of the same file, which may have grown in between.
+pub fn is_same_file(one: Option<&str>, other: Option<&str>) -> bool {
+    fn inode(version: &str) -> Option<&str> {
+        is_pin(version).then(|| version.split(' ').nth(1)).flatten()
+    }
+    one == other || one.and_then(inode).zip(other.and_then(inode)).is_some_and(|(one, other)| one == other)
+}
+
+/// Whether a file is the pinned one. Some mounted file systems make up inodes, differently on every machine of a
+/// cluster: there, a file with the same size and time is taken as the same.
+pub(super) fn holds(pin: &str, file: &FileInfo) -> bool {
+    let mut fields = pin.split(' ').skip(1);
+    let inode: Option<u64> = fields.next().and_then(|field| field.parse().ok());
+    inode.is_some() && inode == file.inode || fields.eq([file.modified_ms.to_string(), file.size.to_string()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pin_holds_while_the_file_grows() {
+        let file =
+            |inode, modified_ms, size| FileInfo { size, modified_ms, version: None, inode: Some(inode) };
+        let pinned = pin(&file(7, 1000, 50)).expect("has an inode");
+        assert!(holds(&pinned, &file(7, 1000, 50)));
+        assert!(holds(&pinned, &file(7, 2000, 90)));
+        // On another machine.
+        assert!(holds(&pinned, &file(8, 1000, 50)));
+        assert!(!holds(&pinned, &file(8, 1000, 51)));
+        assert!(!holds(&pinned, &file(8, 1001, 50)));
+        assert!(!holds("", &file(7, 1000, 50)));
+        let grown = pin(&file(7, 2000, 90));
+        assert!(is_same_file(Some(&pinned), grown.as_deref()));
+        assert!(!is_same_file(Some(&pinned), pin(&file(8, 1000, 50)).as_deref()));
+        assert!(is_same_file(None, None) && is_same_file(Some("etag"), Some("etag")));
+        assert!(!is_same_file(Some("etag 1"), Some("etag 2")) && !is_same_file(None, Some(&pinned)));
+    }
+}

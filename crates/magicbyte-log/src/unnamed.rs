@@ -1,0 +1,54 @@
+//! A segment whose file has any name: somebody sent it, or saved it from `lost+found`. Its first batch tells where it begins.
+
+use std::io;
+
+use crate::storage::open_file::OpenFile;
+use magicbyte::Batch;
+use magicbyte::Compression;
+use magicbyte::RECORD_BATCH_OVERHEAD;
+use magicbyte::internals::{Frame, LOG_OVERHEAD};
+
+/// The base offset of a segment of `size` bytes, by its first batch: 0 if that is a wrapper, whose header has its last
+/// offset only. None if the file does not begin with a batch that another batch, zeros or the file's end follow.
+///
+/// # Errors
+/// Those of the system, or of the store.
+pub(crate) fn base_offset_of_content(file: &OpenFile, size: u64) -> io::Result<Option<i64>> {
+    let header = read(file, 0)?;
+    let Ok(batch) = Batch::from_header(&header, 0) else { return Ok(None) };
+    let Some(length) = size_of(&header) else { return Ok(None) };
+    let first = batch.stored_offset();
+    if first < 0 || length > size {
+        return Ok(None);
+    }
+    let next = read(file, length)?;
+    let follows = Batch::from_header(&next, length).is_ok_and(|next| next.stored_offset() > first);
+    if !follows && next.iter().any(|&byte| byte != 0) {
+        return Ok(None);
+    }
+    let is_wrapper = batch.magic() < 2 && batch.compression() != Ok(Compression::None);
+    Ok(Some(if is_wrapper { 0 } else { first }))
+}
+
+fn size_of(header: &[u8]) -> Option<u64> {
+    match Frame::read(header).ok()? {
+        Frame::Whole { size } => Some(size as u64),
+        Frame::Cut { needed } => (header.len() > LOG_OVERHEAD).then_some(header.len() as u64 + needed),
+    }
+}
+
+/// As many bytes of a header as the file has at this position.
+fn read(file: &OpenFile, position: u64) -> io::Result<Vec<u8>> {
+    let mut header = vec![0; RECORD_BATCH_OVERHEAD];
+    let mut filled = 0;
+    while filled < header.len() {
+        match file.read_at(&mut header[filled..], position + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    header.truncate(filled);
+    Ok(header)
+}

@@ -1,0 +1,81 @@
+//! The docstrings of `_stubs/builder.pyi`. Written by `make docstrings`.
+
+macro_rules! builder {
+    (RecordsBuilder) => {
+        r#"Builds one batch after another, reusing contexts and buffers.
+
+Uncompressed and snappy batches are byte for byte what Kafka writes for the same records; with other
+codecs they hold frames that Kafka reads. Keys, values and header values are any object with the
+buffer protocol over bytes (`bytes` is fastest), a str, which is written as UTF-8, or None for null.
+Times are milliseconds since 1970 (an int is fastest), or `datetime` with a time zone.
+
+Args:
+    magic: 2, or 1 or 0: then one message for each record, or one wrapper if compressed.
+    compression: the codec or its name, such as "zstd", which needs magic 2.
+    level: gzip -1 or 1 to 9, zstd -131072 to 22, lz4 1 to 17, where 9 is Kafka's fast compressor and
+        all others are high compression; None for Kafka's default.
+    producer_id: an idempotent producer's id, -1 for none; with `producer_epoch` and
+        `base_sequence`, which advances with each batch built (-1 in control batches).
+    is_transactional: the batch is part of a transaction of its producer.
+    is_control: the batch holds control records, whose keys are checked.
+    partition_leader_epoch: epoch of the leader that appends the batch, -1 for none.
+    delete_horizon_ms: the time (ms) from which tombstones or the marker may be removed.
+    timestamp_type: follows from `magic` and `log_append_time`; an error if it contradicts them.
+    log_append_time: the broker's time (ms), which replaces the records' own timestamps.
+    base_offset: offset of the first batch, if that is before its first record.
+    max_size_in_bytes: the largest batch; the size of a compressed batch is estimated.
+
+Raises:
+    Error: for a combination of options that Kafka does not allow (`kind` is "invalid_options"), or its
+        subclasses UnsupportedMagicError and UnsupportedCompressionError."#
+    };
+    (RecordsBuilder.append) => {
+        r"Appends one record with its absolute offset and its timestamp (-1 for none).
+
+Offsets must increase, within 2**31 - 1 of the base; gaps are preserved. Headers are a mapping, or
+pairs of key and value. A header key that is a str is written as UTF-8, with surrogate escapes as the
+bytes they stand for.
+
+Raises InvalidRecordError or LimitExceededError with `record_index` and `field`, and leaves the
+batch as it was."
+    };
+    (RecordsBuilder.append_many) => {
+        r"Appends records, or tuples (offset, timestamp, key, value) with or without headers.
+
+Raises as `append` for the first one that is refused; those before it stay in the batch."
+    };
+    (RecordsBuilder.append_arrow) => {
+        r"Appends the rows of Arrow data in one call, without intermediate copies; returns their number.
+
+Args:
+    data: Anything with `__arrow_c_array__` or `__arrow_c_stream__`: a record batch, a table, a
+        polars frame. Columns by name: `value` and optionally `key` (binary or text), `offset`
+        (int64), `timestamp` (int64 ms or a timestamp; null for none), `headers` (list of key and
+        value).
+    offset: Of the first row, if there is no such column; it increases by one for each row.
+    timestamp: In milliseconds, of all rows if there is no such column.
+
+Raises:
+    Error: As `append`; the rows before the refused one stay in the batch."
+    };
+    (RecordsBuilder.has_room_for) => {
+        r"Whether one more record fits into `max_size_in_bytes`; as in Kafka, the first always does."
+    };
+    (RecordsBuilder.estimated_size_in_bytes) => {
+        r"Size of the batch if built now: exact if uncompressed, else estimated from the ratio so far."
+    };
+    (RecordsBuilder.record_count) => {
+        r"The number of records in the batch so far."
+    };
+    (RecordsBuilder.build) => {
+        r"The finished batch, empty if there are no records; the builder then starts the next one.
+
+Releases the GIL."
+    };
+    (RecordsBuilder.empty_batch) => {
+        r"What compaction keeps of a batch that has lost all its records: 61 bytes, magic 2 only.
+
+It begins at the given `base_offset` and ends at `last_offset` (inclusive)."
+    };
+}
+pub(crate) use builder;

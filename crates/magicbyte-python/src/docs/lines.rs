@@ -1,0 +1,57 @@
+//! The docstrings of `_stubs/lines.pyi`. Written by `make docstrings`.
+
+macro_rules! lines {
+    (LineWriter) => {
+        r#"Writes rows of the table `records` as lines of text.
+
+Args:
+    format: `jsonl`, or `csv` by RFC 4180: headers as their JSON text, an empty field for null and
+        `""` for an empty text.
+    template: a format string of kcat instead: `%t` topic, `%p` partition, `%o` offset, `%T`
+        timestamp (ms), `%k` key, `%K` its length, `%s` value, `%S` its length, `%R` that as four
+        bytes, `%h` headers, `%%`; the escapes are `\n`, `\r`, `\t` and `\xNN`.
+    key_format: `utf-8` (invalid bytes show as U+FFFD, but in a template they are written as they
+        are), `hex`, `base64`, or `json`: documents are embedded. A key that is not JSON is null, and
+        shown as text in the additional field `invalidKey`. Not for a template.
+    value_format: the same for values, with `invalidValue`. Values of headers are written as values
+        are, for `json` as text.
+    visible: escape the invisible characters of a record, for a terminal. In JSON they always are.
+    null: what a template shows for a key or value that is null.
+
+Raises:
+    ValueError: an option is unknown, or the template is malformed."#
+    };
+    (LineWriter.header) => {
+        r"What precedes the lines of rows with these columns: for CSV the line with their names."
+    };
+    (LineWriter.lines) => {
+        r"The lines of an Arrow batch, in UTF-8 unless a template writes bytes.
+
+A line has a field for each column. `timestamp` is in milliseconds, -1 for none: the column
+`timestampMillis`, or `timestamp` without that.
+
+Raises:
+    ValueError: names a column that the table does not have, that has another type there, or that a
+        template needs."
+    };
+    (RowFilter) => {
+        r"Selects rows of the table `records` by key, and by a regular expression.
+
+A row has one of the keys, and a key or value that the pattern matches.
+
+Args:
+    keys: None for any; a record without a key has none of them.
+    pattern: a regular expression of Rust's crate `regex`; `(?-u)` turns to bytes. It takes linear
+        time. None for any key and value.
+
+Raises:
+    ValueError: the pattern is malformed, or too large."
+    };
+    (RowFilter.mask) => {
+        r"Which rows of an Arrow batch are selected: the bits of an Arrow array of booleans.
+
+Raises:
+    ValueError: there is no column `key` or `value`, or it is neither binary nor text."
+    };
+}
+pub(crate) use lines;

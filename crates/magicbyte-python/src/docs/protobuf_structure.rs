@@ -1,0 +1,17 @@
+//! The docstrings of `_stubs/protobuf_structure.pyi`. Written by `make docstrings`.
+
+macro_rules! protobuf_structure {
+    (protobuf_structure) => {
+        r"The messages of a schema and of the files that it imports, as JSON text.
+
+`package`, `messages` (the full names of the outermost ones) and `types`: of each message by full name its
+`package`, whether it is `local` (not imported), the `messages` in it and its `fields`.
+
+Args:
+    schema: a `.proto`, or an encoded file descriptor in base64.
+    references: the files that it imports, directly or not: their names and texts. Google's are known.
+
+Raises ValueError if the schema does not compile."
+    };
+}
+pub(crate) use protobuf_structure;

@@ -1,0 +1,48 @@
+//! Creates records from what `pickle` has stored of them; `record.rs` has the other direction.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::to_py;
+use crate::indexed_batch::IndexedBatch;
+use crate::objects::record_object::{RECORD, record_at};
+use crate::{docs, panics};
+use magicbyte::Headers;
+use magicbyte::Record;
+use magicbyte::TimestampType;
+use magicbyte::internals::Cursor;
+use magicbyte::internals::varint;
+
+type Numbers = (i64, i64, i8, i32, u8);
+type Content<'py> = (Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>, Bound<'py, PyBytes>, u32);
+
+#[doc = docs::records!(unpickle_record)]
+#[pyfunction]
+pub(super) fn unpickle_record(
+    py: Python<'_>,
+    numbers: Numbers,
+    content: Content<'_>,
+    kind: (bool, bool),
+) -> PyResult<Py<PyAny>> {
+    panics::here();
+    let (offset, timestamp, timestamp_type, sequence, attributes) = numbers;
+    let (key, value, headers, header_count) = content;
+    let (is_control, is_legacy) = kind;
+    let malformed = || PyValueError::new_err("not a pickled record");
+    let mut count = [0; 10];
+    let size = varint::write(header_count.into(), &mut count);
+    let headers = [&count[..size], headers.as_bytes()].concat();
+    let record = Record {
+        offset,
+        timestamp,
+        timestamp_type: TimestampType::from_id(timestamp_type.into()).ok_or_else(malformed)?,
+        sequence,
+        attributes: attributes as i8,
+        key: key.as_ref().map(|key| key.as_bytes()),
+        value: value.as_ref().map(|value| value.as_bytes()),
+        headers: Headers::check(&mut Cursor::new(&headers)).map_err(|e| to_py(py, &e))?,
+    };
+    let batch = IndexedBatch::of_one(&record, is_control, is_legacy).ok_or_else(malformed)?;
+    record_at(&Bound::new(py, batch)?, 0, &RECORD)?.ok_or_else(malformed)
+}

@@ -1,0 +1,533 @@
+//! Avro schemas: their JSON, with references, as a table of types that refer to each other by index.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{Result, SchemaError};
+
+/// No schema that people write has more types, each counted as often as it is used.
+const MAX_TYPES: usize = 10_000;
+/// As deep as types may be nested: written out, that is below the 128 levels that serde_json reads.
+const MAX_DEPTH: usize = 40;
+
+pub(super) type TypeId = usize;
+
+/// A type, and what its values mean.
+#[derive(Clone, Debug)]
+pub(super) struct Type {
+    pub(super) kind: Kind,
+    pub(super) logical: Logical,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    Null,
+    Boolean,
+    Int,
+    Long,
+    Float,
+    Double,
+    Bytes,
+    String,
+    Fixed { name: Name, size: usize },
+    Enum { name: Name, symbols: Vec<String>, default: Option<String> },
+    Array(TypeId),
+    Map(TypeId),
+    Union(Vec<TypeId>),
+    Record { name: Name, fields: Vec<Field> },
+}
+
+/// Logical types with a type of their own in Spark's `from_avro`; others are read as what they are stored as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Logical {
+    None,
+    Date,
+    TimestampMillis,
+    TimestampMicros,
+    LocalTimestampMillis,
+    LocalTimestampMicros,
+    Decimal { precision: u32, scale: u32 },
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Name {
+    /// With the namespace, if there is one.
+    pub(super) full: String,
+    aliases: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Field {
+    pub name: String,
+    pub(super) of: TypeId,
+    pub(super) aliases: Vec<String>,
+    pub(super) default: Option<Value>,
+}
+
+/// A schema with all types that it uses.
+#[derive(Clone, Debug)]
+pub(super) struct Types {
+    types: Vec<Type>,
+    pub(super) root: TypeId,
+    /// Whether a type contains itself.
+    pub(super) is_recursive: bool,
+}
+
+impl Types {
+    /// Parses a schema; `references` are the texts of the schemas it uses, each after those that it uses itself.
+    pub(super) fn parse(text: &str, references: &[&str]) -> Result<Self> {
+        let mut parser = Parser { types: Vec::new(), named: HashMap::new() };
+        for (number, reference) in references.iter().enumerate() {
+            if !references[..number].contains(reference) {
+                parser.document(reference)?;
+            }
+        }
+        let root = parser.document(text)?;
+        let mut types = Self { types: parser.types, root, is_recursive: false };
+        let mut open = vec![false; types.types.len()];
+        let mut count = 0;
+        types.is_recursive = types.measure(root, &mut open, 0, &mut count)?;
+        Ok(types)
+    }
+
+    pub(super) fn get(&self, id: TypeId) -> &Type {
+        &self.types[id]
+    }
+
+    pub(super) fn get_mut(&mut self, id: TypeId) -> &mut Type {
+        &mut self.types[id]
+    }
+
+    /// How many types there are; ids are below that.
+    pub(super) fn len(&self) -> usize {
+        self.types.len()
+    }
+
+    /// Whether a type below `id` contains itself. Fails for a schema that is too large once it is written out.
+    fn measure(&self, id: TypeId, open: &mut [bool], depth: usize, count: &mut usize) -> Result<bool> {
+        if open[id] {
+            return Ok(true);
+        }
+        *count += 1;
+        if *count > MAX_TYPES || depth > MAX_DEPTH {
+            return Err(SchemaError::new(format!(
+                "the schema uses more than {MAX_TYPES} types, or nests them deeper than {MAX_DEPTH}"
+            )));
+        }
+        open[id] = true;
+        let mut recursive = false;
+        for inner in self.inner(id) {
+            recursive |= self.measure(inner, open, depth + 1, count)?;
+        }
+        open[id] = false;
+        Ok(recursive)
+    }
+
+    fn inner(&self, id: TypeId) -> Vec<TypeId> {
+        match &self.types[id].kind {
+            Kind::Array(of) | Kind::Map(of) => vec![*of],
+            Kind::Union(branches) => branches.clone(),
+            Kind::Record { fields, .. } => fields.iter().map(|field| field.of).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether any type has this property. Only for a schema that is not recursive.
+    pub(super) fn any(&self, id: TypeId, is: &dyn Fn(&Type) -> bool) -> bool {
+        is(&self.types[id]) || self.inner(id).into_iter().any(|inner| self.any(inner, is))
+    }
+
+    /// The schema as arrow-avro understands it: every name written out where it is used, and only the logical types
+    /// that get an Arrow type of their own. It is the type of the only field of a record, so that it may be of any kind.
+    /// Not for a recursive schema.
+    pub(super) fn wrapped(&self) -> String {
+        let field = json!({"name": VALUE, "type": self.written(self.root)});
+        json!({"type": "record", "name": "Payload", "namespace": "magicbyte", "fields": [field]}).to_string()
+    }
+
+    fn written(&self, id: TypeId) -> Value {
+        let Type { kind, logical } = &self.types[id];
+        let named = |kind: &str, name: &Name| {
+            let (namespace, short) = name.full.rsplit_once('.').unwrap_or(("", &name.full));
+            let aliases = &name.aliases;
+            let Value::Object(mut object) =
+                json!({"type": kind, "name": short, "namespace": namespace, "aliases": aliases})
+            else {
+                return Map::new();
+            };
+            if aliases.is_empty() {
+                object.remove("aliases");
+            }
+            object
+        };
+        let mut object = match kind {
+            Kind::Array(of) => {
+                Map::from_iter([("type".to_owned(), "array".into()), ("items".to_owned(), self.written(*of))])
+            }
+            Kind::Map(of) => {
+                Map::from_iter([("type".to_owned(), "map".into()), ("values".to_owned(), self.written(*of))])
+            }
+            Kind::Union(branches) => {
+                let written = |&of: &TypeId| match self.types[of].kind {
+                    Kind::Null => "null".into(),
+                    _ => self.written(of),
+                };
+                return branches.iter().map(written).collect();
+            }
+            // arrow-avro's arrays of either are not valid: a record without fields takes as many bytes.
+            Kind::Null => {
+                return json!({"type": "record", "name": "Null", "namespace": "magicbyte", "fields": []});
+            }
+            Kind::Fixed { name, size: 0 } => {
+                let mut object = named("record", name);
+                object.insert("fields".to_owned(), json!([]));
+                object
+            }
+            Kind::Fixed { name, size } => {
+                let mut object = named("fixed", name);
+                object.insert("size".to_owned(), (*size).into());
+                object
+            }
+            Kind::Enum { name, symbols, default } => {
+                let mut object = named("enum", name);
+                object.insert("symbols".to_owned(), symbols.clone().into());
+                if let Some(default) = default {
+                    object.insert("default".to_owned(), default.clone().into());
+                }
+                object
+            }
+            Kind::Record { name, fields } => {
+                let mut object = named("record", name);
+                let fields: Value = fields.iter().map(|field| self.written_field(field)).collect();
+                object.insert("fields".to_owned(), fields);
+                object
+            }
+            simple => match logical {
+                Logical::None => return simple.word().into(),
+                _ => Map::from_iter([("type".to_owned(), simple.word().into())]),
+            },
+        };
+        if let Some(word) = logical.word() {
+            object.insert("logicalType".to_owned(), word.into());
+        }
+        if let Logical::Decimal { precision, scale } = logical {
+            object.insert("precision".to_owned(), (*precision).into());
+            object.insert("scale".to_owned(), (*scale).into());
+        }
+        object.into()
+    }
+
+    fn written_field(&self, field: &Field) -> Value {
+        let mut object = Map::from_iter([
+            ("name".to_owned(), field.name.clone().into()),
+            ("type".to_owned(), self.written(field.of)),
+        ]);
+        if !field.aliases.is_empty() {
+            object.insert("aliases".to_owned(), field.aliases.clone().into());
+        }
+        if let Some(default) = &field.default {
+            let is_empty_record =
+                matches!(self.types[field.of].kind, Kind::Null | Kind::Fixed { size: 0, .. });
+            object.insert("default".to_owned(), if is_empty_record { json!({}) } else { default.clone() });
+        }
+        object.into()
+    }
+}
+
+impl Name {
+    /// Whether a reader may take it for the other name.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.short() == other.short()
+            || self.aliases.contains(&other.full)
+            || other.aliases.contains(&self.full)
+    }
+
+    fn short(&self) -> &str {
+        self.full.rsplit_once('.').map_or(&self.full, |(_, short)| short)
+    }
+}
+
+impl Field {
+    /// Whether a reader may take it for the other field.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.name == other.name || self.aliases.contains(&other.name) || other.aliases.contains(&self.name)
+    }
+}
+
+/// The field of the record that a schema is wrapped in.
+pub(super) const VALUE: &str = "value";
+
+impl Kind {
+    /// A kind without parameters, by its word.
+    fn simple(word: &str) -> Option<Self> {
+        Some(match word {
+            "null" => Self::Null,
+            "boolean" => Self::Boolean,
+            "int" => Self::Int,
+            "long" => Self::Long,
+            "float" => Self::Float,
+            "double" => Self::Double,
+            "bytes" => Self::Bytes,
+            "string" => Self::String,
+            _ => return None,
+        })
+    }
+
+    /// What a schema calls it.
+    pub(super) fn word(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Boolean => "boolean",
+            Self::Int => "int",
+            Self::Long => "long",
+            Self::Float => "float",
+            Self::Double => "double",
+            Self::Bytes => "bytes",
+            Self::String => "string",
+            Self::Fixed { .. } => "fixed",
+            Self::Enum { .. } => "enum",
+            Self::Array(_) => "array",
+            Self::Map(_) => "map",
+            Self::Union(_) => "union",
+            Self::Record { .. } => "record",
+        }
+    }
+}
+
+impl Logical {
+    fn word(self) -> Option<&'static str> {
+        Some(match self {
+            Self::None => return None,
+            Self::Date => "date",
+            Self::TimestampMillis => "timestamp-millis",
+            Self::TimestampMicros => "timestamp-micros",
+            Self::LocalTimestampMillis => "local-timestamp-millis",
+            Self::LocalTimestampMicros => "local-timestamp-micros",
+            Self::Decimal { .. } => "decimal",
+        })
+    }
+
+    /// By Avro's rules, a logical type that is unknown or invalid is ignored.
+    fn parse(kind: &Kind, object: &Map<String, Value>) -> Self {
+        match (object.get("logicalType").and_then(Value::as_str), kind) {
+            (Some("date"), Kind::Int) => Self::Date,
+            (Some("timestamp-millis"), Kind::Long) => Self::TimestampMillis,
+            (Some("timestamp-micros"), Kind::Long) => Self::TimestampMicros,
+            (Some("local-timestamp-millis"), Kind::Long) => Self::LocalTimestampMillis,
+            (Some("local-timestamp-micros"), Kind::Long) => Self::LocalTimestampMicros,
+            (Some("decimal"), Kind::Bytes | Kind::Fixed { .. }) => Self::decimal(kind, object),
+            _ => Self::None,
+        }
+    }
+
+    fn decimal(kind: &Kind, object: &Map<String, Value>) -> Self {
+        let number =
+            |name: &str| object.get(name).and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
+        let scale = if object.contains_key("scale") { number("scale") } else { Some(0) };
+        let (Some(precision @ 1..), Some(scale)) = (number("precision"), scale) else { return Self::None };
+        let fits = match kind {
+            // The digits that any number of so many bytes has.
+            Kind::Fixed { size, .. } => {
+                *size > 0 && f64::from(precision) <= ((*size as f64 * 8.0 - 1.0) * 2f64.log10()).floor()
+            }
+            _ => true,
+        };
+        if fits && scale <= precision { Self::Decimal { precision, scale } } else { Self::None }
+    }
+}
+
+struct Parser {
+    types: Vec<Type>,
+    /// By full name.
+    named: HashMap<String, TypeId>,
+}
+
+impl Parser {
+    fn document(&mut self, text: &str) -> Result<TypeId> {
+        // What is not JSON may be the name of a type: registries accept `string` for `"string"`.
+        let document = serde_json::from_str(text).or_else(|error| match Kind::simple(text.trim()) {
+            Some(_) => Ok(Value::from(text.trim())),
+            None => Err(SchemaError::new(format!("the schema is not JSON: {error}"))),
+        })?;
+        self.parse(&document, "")
+    }
+
+    fn add(&mut self, kind: Kind, logical: Logical) -> TypeId {
+        self.types.push(Type { kind, logical });
+        self.types.len() - 1
+    }
+
+    /// Recursion ends where serde_json's does, at 128 levels.
+    fn parse(&mut self, schema: &Value, namespace: &str) -> Result<TypeId> {
+        if self.types.len() > MAX_TYPES {
+            return Err(SchemaError::new(format!("the schema has more than {MAX_TYPES} types")));
+        }
+        match schema {
+            Value::String(word) => self.word(word, namespace),
+            Value::Array(branches) => self.union(branches, namespace),
+            Value::Object(object) => self.object(object, namespace),
+            other => Err(SchemaError::new(format!(
+                "{}: expected a type: text, an array or an object",
+                shown(other)
+            ))),
+        }
+    }
+
+    fn word(&mut self, word: &str, namespace: &str) -> Result<TypeId> {
+        if let Some(kind) = Kind::simple(word) {
+            return Ok(self.add(kind, Logical::None));
+        }
+        let found = self.named.get(&qualified(word, namespace)).or_else(|| self.named.get(word));
+        found.copied().ok_or_else(|| {
+            SchemaError::new(format!(
+                "no type is named {}, neither here nor in a reference",
+                shown(&word.into())
+            ))
+        })
+    }
+
+    fn union(&mut self, branches: &[Value], namespace: &str) -> Result<TypeId> {
+        let mut ids = Vec::with_capacity(branches.len());
+        let mut seen = Vec::with_capacity(branches.len());
+        for branch in branches {
+            let id = self.parse(branch, namespace)?;
+            let known = match &self.types[id].kind {
+                Kind::Union(_) => return Err(SchemaError::new("a union has a union in it")),
+                Kind::Fixed { name, .. } | Kind::Enum { name, .. } | Kind::Record { name, .. } => {
+                    name.full.clone()
+                }
+                other => other.word().to_owned(),
+            };
+            if seen.contains(&known) {
+                return Err(SchemaError::new(format!("a union has the type {known} twice")));
+            }
+            seen.push(known);
+            ids.push(id);
+        }
+        if ids.is_empty() {
+            return Err(SchemaError::new("a union has no types"));
+        }
+        Ok(self.add(Kind::Union(ids), Logical::None))
+    }
+
+    fn object(&mut self, object: &Map<String, Value>, namespace: &str) -> Result<TypeId> {
+        let word = match object.get("type") {
+            Some(Value::String(word)) => word.as_str(),
+            // A type in braces of its own.
+            Some(inner) => return self.parse(inner, namespace),
+            None => return Err(SchemaError::new("a type has no \"type\"")),
+        };
+        let kind = match word {
+            "array" => Kind::Array(self.parse(member(object, "items")?, namespace)?),
+            "map" => Kind::Map(self.parse(member(object, "values")?, namespace)?),
+            "record" | "error" => return self.record(object, namespace),
+            "enum" => {
+                let symbols = texts(object, "symbols")?;
+                let default = object.get("default").and_then(Value::as_str).map(str::to_owned);
+                Kind::Enum { name: name_of(object, namespace)?, symbols, default }
+            }
+            "fixed" => {
+                let size = member(object, "size")?.as_u64().and_then(|size| i32::try_from(size).ok());
+                let Some(size) = size else {
+                    return Err(SchemaError::new("the size of a fixed is not a number from 0 to 2147483647"));
+                };
+                Kind::Fixed { name: name_of(object, namespace)?, size: size as usize }
+            }
+            word => match Kind::simple(word) {
+                Some(kind) => kind,
+                None => return self.word(word, namespace),
+            },
+        };
+        let logical = Logical::parse(&kind, object);
+        let name = match &kind {
+            Kind::Enum { name, .. } | Kind::Fixed { name, .. } => Some(name.full.clone()),
+            _ => None,
+        };
+        let id = self.add(kind, logical);
+        name.map_or(Ok(()), |name| self.register(name, id))?;
+        Ok(id)
+    }
+
+    fn record(&mut self, object: &Map<String, Value>, namespace: &str) -> Result<TypeId> {
+        let name = name_of(object, namespace)?;
+        let full = name.full.clone();
+        let own_namespace = full.rsplit_once('.').map_or("", |(namespace, _)| namespace);
+        let id = self.add(Kind::Record { name: name.clone(), fields: Vec::new() }, Logical::None);
+        // Before its fields, which may refer to it.
+        self.register(full.clone(), id)?;
+        let Value::Array(list) = member(object, "fields")? else {
+            return Err(SchemaError::new(format!("the fields of {full} are not a list")));
+        };
+        let mut fields: Vec<Field> = Vec::with_capacity(list.len());
+        for one in list {
+            let Value::Object(one) = one else {
+                return Err(SchemaError::new(format!("a field of {full} is not an object")));
+            };
+            let Some(field) = member(one, "name")?.as_str() else {
+                return Err(SchemaError::new(format!("a field of {full} has a name that is not text")));
+            };
+            if fields.iter().any(|other| other.name == field) {
+                return Err(SchemaError::new(format!("{full} has two fields {}", shown(&field.into()))));
+            }
+            let of = self.parse(member(one, "type")?, own_namespace)?;
+            let aliases = if one.contains_key("aliases") { texts(one, "aliases")? } else { Vec::new() };
+            fields.push(Field { name: field.to_owned(), of, aliases, default: one.get("default").cloned() });
+        }
+        self.types[id].kind = Kind::Record { name, fields };
+        Ok(id)
+    }
+
+    fn register(&mut self, name: String, id: TypeId) -> Result<()> {
+        match self.named.insert(name.clone(), id) {
+            None => Ok(()),
+            Some(_) => Err(SchemaError::new(format!("the type {} is defined twice", shown(&name.into())))),
+        }
+    }
+}
+
+fn member<'a>(object: &'a Map<String, Value>, name: &str) -> Result<&'a Value> {
+    object.get(name).ok_or_else(|| {
+        SchemaError::new(format!("{}: expected {name:?}", shown(&Value::Object(object.clone()))))
+    })
+}
+
+fn texts(object: &Map<String, Value>, name: &str) -> Result<Vec<String>> {
+    let texts = member(object, name)?
+        .as_array()
+        .and_then(|list| list.iter().map(|one| one.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>());
+    texts.ok_or_else(|| SchemaError::new(format!("{name} is not a list of texts")))
+}
+
+fn name_of(object: &Map<String, Value>, namespace: &str) -> Result<Name> {
+    let Some(name) = member(object, "name")?.as_str().filter(|name| !name.is_empty()) else {
+        return Err(SchemaError::new("the name of a type is not text"));
+    };
+    let own = object.get("namespace").and_then(Value::as_str).unwrap_or(namespace);
+    let full = qualified(name, own);
+    let space = full.rsplit_once('.').map_or("", |(namespace, _)| namespace);
+    let aliases = if object.contains_key("aliases") { texts(object, "aliases")? } else { Vec::new() };
+    let aliases = aliases.iter().map(|alias| qualified(alias, space)).collect();
+    Ok(Name { full, aliases })
+}
+
+/// The full name: one with a dot is that already.
+fn qualified(name: &str, namespace: &str) -> String {
+    if name.contains('.') {
+        // An empty namespace before the dot means that there is none.
+        name.trim_start_matches('.').to_owned()
+    } else if namespace.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{namespace}.{name}")
+    }
+}
+
+/// A part of a schema for a message.
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(100) {
+        None => text,
+        Some((end, _)) => format!("{}...", &text[..end]),
+    }
+}

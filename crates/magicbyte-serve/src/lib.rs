@@ -1,0 +1,51 @@
+//! Partition directories as a read-only broker: every Kafka client can read them. Nothing is ever written.
+//!
+//! [`ReadOnlyBroker`] answers requests, [`Server`] listens for them. A thread for each connection; batches go from the
+//! files to the clients without a copy. What is damaged is left out, as if it had been compacted away, and listed in
+//! the topic [`PROBLEMS_TOPIC`].
+//!
+//! ```no_run
+//! use magicbyte_log::PartitionLog;
+//! use magicbyte_serve::{ReadOnlyBroker, ServeOptions, Server};
+//!
+//! let log = PartitionLog::open("backup/orders-0".as_ref())?;
+//! let broker = ReadOnlyBroker::new(vec![log.listing().clone()], ServeOptions::default());
+//! let server = Server::start(broker, "127.0.0.1:9092")?;
+//! println!("{}", server.address());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub(crate) mod archive;
+mod batch_map;
+pub(crate) mod broker;
+mod cluster;
+pub(crate) mod committed;
+mod connection;
+mod coordinator;
+mod fetch;
+mod fetch_sessions;
+mod fields;
+mod group;
+mod groups;
+mod limits;
+mod lock;
+mod memory;
+mod offsets;
+pub(crate) mod options;
+mod outgoing;
+mod partition;
+pub(crate) mod problem_log;
+mod recipient;
+mod requested;
+pub(crate) mod server;
+mod span;
+mod stopping;
+mod view;
+
+pub use archive::ServedTopic;
+pub use broker::ReadOnlyBroker;
+pub use committed::CommittedOffset;
+pub use options::{ServeLimits, ServeOptions};
+pub use problem_log::PROBLEMS_TOPIC;
+pub use server::Server;

@@ -1,0 +1,47 @@
+//! Options of serving.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::archive::ServedTopic;
+use crate::committed::CommittedOffset;
+
+/// What is served, and how.
+#[derive(Clone, Debug, Default)]
+pub struct ServeOptions {
+    /// The host and port that clients are told to connect to; by default those that they have connected to.
+    pub advertised_listener: Option<(String, u16)>,
+    /// Whether batches of magic 0 and 1 are converted to magic 2, which some clients need.
+    pub to_magic_2: bool,
+    /// The logs as they were at this time (ms): they end before the first batch with a later timestamp.
+    pub as_of: Option<i64>,
+    /// Whether logs end at their last stable offset and have no records of aborted transactions, whatever a client
+    /// asks for.
+    pub read_committed_only: bool,
+    /// Whether the logs grow: their directories are listed again when a client reads at the end.
+    pub follow: bool,
+    /// What is known of the topics, by name.
+    pub topics: BTreeMap<String, ServedTopic>,
+    /// What groups had committed: group, topic, partition, offset.
+    pub committed: Vec<(String, String, i32, CommittedOffset)>,
+    /// The limits.
+    pub limits: ServeLimits,
+}
+
+/// The limits of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServeLimits {
+    /// The most connections; more are closed at once.
+    pub connections: usize,
+    /// The size of the largest request in bytes; a connection with a larger one is closed.
+    pub request_bytes: usize,
+    /// How long a client may take for its next request, or to receive a response, before its connection is closed.
+    pub idle: Duration,
+}
+
+impl Default for ServeLimits {
+    /// 256 connections, requests of 2 MiB, 10 minutes (`connections.max.idle.ms`).
+    fn default() -> Self {
+        Self { connections: 256, request_bytes: 2 << 20, idle: Duration::from_mins(10) }
+    }
+}
