@@ -89,11 +89,10 @@ enum Step {
 }
 
 /// The bytes of a record after its length, which the length counts.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Body {
-    #[doc(hidden)]
     pub start: usize,
-    #[doc(hidden)]
     pub length: usize,
 }
 
@@ -333,16 +332,14 @@ pub fn next_field(layout: &mut impl Steps) -> Option<Result<Field>> {
 }
 
 /// Takes fields from a section, one after the other.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct Walk {
     stored: Bytes,
     decompressed: Bytes,
     section: Section,
-    #[doc(hidden)]
     pub position: usize,
-    #[doc(hidden)]
     pub record: Option<u32>,
-    #[doc(hidden)]
     pub header: Option<u32>,
     /// Those taken and not handed out yet.
     fields: VecDeque<Field>,
@@ -350,8 +347,8 @@ pub struct Walk {
     error: Option<Error>,
 }
 
+#[doc(hidden)]
 impl Walk {
-    #[doc(hidden)]
     pub fn new(stored: Bytes) -> Self {
         Self {
             stored,
@@ -366,7 +363,6 @@ impl Walk {
         }
     }
 
-    #[doc(hidden)]
     pub fn bytes(&self, section: Section) -> &Bytes {
         match section {
             Section::Stored => &self.stored,
@@ -384,12 +380,10 @@ impl Walk {
         (self.decompressed, self.section, self.position) = (decompressed, Section::Decompressed, 0);
     }
 
-    #[doc(hidden)]
     pub fn remaining(&self) -> usize {
         self.data().len() - self.position
     }
 
-    #[doc(hidden)]
     pub fn read<T>(
         &mut self,
         name: &'static str,
@@ -412,32 +406,26 @@ impl Walk {
         Ok(value)
     }
 
-    #[doc(hidden)]
     pub fn i8(&mut self, name: &'static str) -> Result<i8> {
         self.read(name, |c| c.i8(), |&n| Some(n.into()))
     }
 
-    #[doc(hidden)]
     pub fn i16(&mut self, name: &'static str) -> Result<i16> {
         self.read(name, |c| c.i16(), |&n| Some(n.into()))
     }
 
-    #[doc(hidden)]
     pub fn i32(&mut self, name: &'static str) -> Result<i32> {
         self.read(name, |c| c.i32(), |&n| Some(n.into()))
     }
 
-    #[doc(hidden)]
     pub fn i64(&mut self, name: &'static str) -> Result<i64> {
         self.read(name, |c| c.i64(), |&n| Some(n))
     }
 
-    #[doc(hidden)]
     pub fn varint(&mut self, name: &'static str) -> Result<i32> {
         self.read(name, |c| c.varint(), |&n| Some(n.into()))
     }
 
-    #[doc(hidden)]
     pub fn varlong(&mut self, name: &'static str) -> Result<i64> {
         self.read(name, |c| c.varlong(), |&n| Some(n))
     }
@@ -448,7 +436,6 @@ impl Walk {
         u32::try_from(count).map_err(|_| Error::new(ErrorKind::InvalidCount(count.into())).in_field(name))
     }
 
-    #[doc(hidden)]
     pub fn crc(&mut self, computed: u32) -> Result<()> {
         self.read("crc", |c| c.u32(), |&n| Some(n.into()))?;
         if let Some(field) = self.fields.back_mut() {
@@ -457,7 +444,6 @@ impl Walk {
         Ok(())
     }
 
-    #[doc(hidden)]
     pub fn take(&mut self, name: &'static str, size: usize) -> Result<Bytes> {
         let start = self.position;
         self.read(name, |cursor| cursor.take(size).map(|_| ()), |()| None)?;

@@ -1,11 +1,11 @@
 //! Appends: three bytes choose the topic's configuration and the origin, the rest are batches that get valid
 //! checksums.
 
-use magicbyte::broker::{
-    Append, AppendConfig, AppendInfo, AppendValidator, PartitionSimulator, TargetCompression,
-};
 use magicbyte::state::{AppendOrigin, IsolationLevel};
 use magicbyte::{Batch, Batches, Compression, Decompressor, TimestampType};
+use magicbyte_broker::{
+    Append, AppendConfig, AppendInfo, AppendValidator, PartitionSimulator, TargetCompression,
+};
 
 use super::made::seal;
 use super::walk::LIMIT;

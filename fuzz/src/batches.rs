@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use magicbyte::log::{Piece, SegmentReader, TailKind};
 use magicbyte::{Batch, Batches, ErrorKind};
+use magicbyte_log::{Piece, SegmentReader, TailKind};
 
 use super::made::{message, seal, snappy};
 use super::scratch::Scratch;

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use magicbyte::log::{
+use magicbyte::state::IsolationLevel;
+use magicbyte::{Batch, Batches, Decompressor};
+use magicbyte_log::{
     CompactOptions, CompactRun, DamageMode, Disposition, PartitionLog, PlanOptions, ReadOptions,
     compact_partition,
 };
-use magicbyte::state::IsolationLevel;
-use magicbyte::{Batch, Batches, Decompressor};
 
 use super::made::seal;
 use super::scratch::Scratch;

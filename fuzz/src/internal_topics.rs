@@ -1,6 +1,6 @@
 //! Any bytes as a record of an internal topic.
 
-use magicbyte::internal_topics::{CommittedOffsets, TopicRecord, read_data, read_record};
+use magicbyte_protocol::internal_topics::{CommittedOffsets, TopicRecord, read_data, read_record};
 
 const OFFSETS: &str = "__consumer_offsets";
 const TOPICS: [&str; 5] =

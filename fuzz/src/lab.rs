@@ -1,7 +1,7 @@
 //! The laboratory: what batches cost, and the experimental magic 3.
 
-use magicbyte::lab::cost::{Cost, Format, Tally};
 use magicbyte::{Batch, Batches, Compression, Decompressor};
+use magicbyte_lab::cost::{Cost, Format, Tally};
 
 use super::made::seal;
 use super::walk::{LIMIT, read};
@@ -46,7 +46,7 @@ fn count(batch: &Batch<'_>) {
 /// batch to encode.
 #[cfg(feature = "experimental-v3")]
 pub fn magic3(data: &[u8]) {
-    use magicbyte::lab::magic3::{Encoder, Ideas, frames};
+    use magicbyte_lab::magic3::{Encoder, Ideas, frames};
 
     let Some((&[first, second, kind], content)) = data.split_first_chunk::<3>() else { return };
     let bits = i16::from_be_bytes([first, second]);
@@ -86,7 +86,7 @@ pub fn magic3(data: &[u8]) {
 /// Reads an experimental batch in all ways; returns it as magic 2.
 #[cfg(feature = "experimental-v3")]
 fn experimental(batch: &[u8]) -> Option<Vec<u8>> {
-    use magicbyte::lab::magic3::{Layout3, Validator, frames, to_magic_2};
+    use magicbyte_lab::magic3::{Layout3, Validator, frames, to_magic_2};
 
     assert_eq!(frames(batch).map(Result::unwrap).collect::<Vec<_>>(), [batch]);
     assert!(Batches::new(batch).next().unwrap().is_err(), "no other reader takes it");

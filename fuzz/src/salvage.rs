@@ -6,8 +6,8 @@ use std::fmt;
 use std::ops::Range;
 
 use magicbyte::Decompressor;
-use magicbyte::log::steps::{partition_history, segment_history, survey_segment};
-use magicbyte::log::{DamageMode, HistoryOptions, PartitionLog, PlanOptions, ReadOptions};
+use magicbyte_log::steps::{partition_history, segment_history, survey_segment};
+use magicbyte_log::{DamageMode, HistoryOptions, PartitionLog, PlanOptions, ReadOptions};
 
 use super::made::{batch, message, noise, record, snappy};
 use super::scratch::Scratch;

@@ -1,9 +1,9 @@
 //! What a client sends to a read-only broker.
 
-use magicbyte::log::{Listing, PartitionLog};
-use magicbyte::message::read_response;
-use magicbyte::serve::{ReadOnlyBroker, ServeOptions};
-use magicbyte::wire::FrameDecoder;
+use magicbyte_log::{Listing, PartitionLog};
+use magicbyte_protocol::message::read_response;
+use magicbyte_protocol::wire::FrameDecoder;
+use magicbyte_serve::{ReadOnlyBroker, ServeOptions};
 
 use super::made::{batch, message, record};
 use super::scratch::Scratch;

@@ -5,12 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use magicbyte::Decompressor;
-use magicbyte::log::{DamageMode, IgnoreReason, PartitionLog, PlanOptions, ReadOptions, list_partition};
 use magicbyte::sidecar::{
     parse_leader_epoch_checkpoint, parse_offset_index, parse_partition_metadata, parse_producer_snapshot,
     parse_time_index, parse_transaction_index,
 };
 use magicbyte::state::IsolationLevel;
+use magicbyte_log::{DamageMode, IgnoreReason, PartitionLog, PlanOptions, ReadOptions, list_partition};
 
 use super::made::{batch, noise, record};
 use super::scratch::Scratch;

@@ -2,8 +2,8 @@
 
 use std::io::Cursor;
 
-use magicbyte::message::{MessageKind, read_request, read_response, write_message};
-use magicbyte::wire::{Exchange, Exchanges, record_sets};
+use magicbyte_protocol::message::{MessageKind, read_request, read_response, write_message};
+use magicbyte_protocol::wire::{Exchange, Exchanges, record_sets};
 
 /// The bytes as a capture file; then each of its packets twice, which changes nothing unless bytes are lost.
 pub fn wire_stream(data: &[u8]) {

@@ -11,26 +11,23 @@ pub struct Cursor<'a> {
     size: usize,
 }
 
+#[doc(hidden)]
 impl<'a> Cursor<'a> {
-    #[doc(hidden)]
     #[inline]
     pub fn new(data: &'a [u8]) -> Self {
         Self { rest: data, size: data.len() }
     }
 
-    #[doc(hidden)]
     #[inline]
     pub fn position(&self) -> usize {
         self.size - self.rest.len()
     }
 
-    #[doc(hidden)]
     #[inline]
     pub fn remaining(&self) -> usize {
         self.rest.len()
     }
 
-    #[doc(hidden)]
     #[inline(always)]
     pub fn take(&mut self, length: usize) -> Result<&'a [u8]> {
         let Some((taken, rest)) = self.rest.split_at_checked(length) else {
@@ -58,49 +55,41 @@ impl<'a> Cursor<'a> {
         Ok(std::array::from_fn(|i| taken[i]))
     }
 
-    #[doc(hidden)]
     #[inline]
     pub fn i8(&mut self) -> Result<i8> {
         Ok(i8::from_be_bytes(self.array()?))
     }
 
-    #[doc(hidden)]
     #[inline]
     pub fn i16(&mut self) -> Result<i16> {
         Ok(i16::from_be_bytes(self.array()?))
     }
 
-    #[doc(hidden)]
     #[inline]
     pub fn u16(&mut self) -> Result<u16> {
         Ok(u16::from_be_bytes(self.array()?))
     }
 
-    #[doc(hidden)]
     #[inline]
     pub fn i32(&mut self) -> Result<i32> {
         Ok(i32::from_be_bytes(self.array()?))
     }
 
-    #[doc(hidden)]
     #[inline]
     pub fn u32(&mut self) -> Result<u32> {
         Ok(u32::from_be_bytes(self.array()?))
     }
 
-    #[doc(hidden)]
     #[inline]
     pub fn i64(&mut self) -> Result<i64> {
         Ok(i64::from_be_bytes(self.array()?))
     }
 
-    #[doc(hidden)]
     #[inline]
     pub fn uuid(&mut self) -> Result<[u8; 16]> {
         self.array()
     }
 
-    #[doc(hidden)]
     #[inline(always)]
     pub fn varint(&mut self) -> Result<i32> {
         varint::read_i32(&mut self.rest)
@@ -114,13 +103,11 @@ impl<'a> Cursor<'a> {
         Ok((raw & 1 == 0).then_some((raw >> 1) as usize))
     }
 
-    #[doc(hidden)]
     #[inline(always)]
     pub fn varlong(&mut self) -> Result<i64> {
         varint::read_i64(&mut self.rest)
     }
 
-    #[doc(hidden)]
     #[inline]
     pub fn unsigned_varint(&mut self) -> Result<u32> {
         varint::read_unsigned(&mut self.rest)

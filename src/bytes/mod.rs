@@ -5,5 +5,6 @@ pub(crate) mod cursor;
 pub(crate) mod output_buffer;
 pub(crate) mod prefetch;
 pub(crate) mod range_checksum;
+#[doc(hidden)]
 pub mod varint;
 pub(crate) mod writer;

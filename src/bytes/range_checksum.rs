@@ -20,6 +20,7 @@ pub enum Algorithm {
     Ieee,
 }
 
+#[doc(hidden)]
 impl Algorithm {
     /// The polynomial, bits reflected.
     fn polynomial(self) -> u32 {
@@ -29,7 +30,6 @@ impl Algorithm {
         }
     }
 
-    #[doc(hidden)]
     pub fn checksum(self, data: &[u8]) -> u32 {
         match self {
             Self::Castagnoli => crc32c(data, 0),
@@ -158,8 +158,8 @@ pub struct RangeChecksum<'a> {
     prefixes: Vec<u32>,
 }
 
+#[doc(hidden)]
 impl<'a> RangeChecksum<'a> {
-    #[doc(hidden)]
     pub fn new(algorithm: Algorithm, data: &'a [u8]) -> Self {
         Self { algorithm, data, prefixes: vec![0] }
     }

@@ -121,7 +121,6 @@ impl Varint {
     /// The bytes are in the low bits, their number in the highest byte.
     const SIZE_AT: u32 = 56;
 
-    #[doc(hidden)]
     #[inline(always)]
     pub fn of(value: i64) -> Self {
         // Each group of seven bits moves up by one more than the group before, to make room for the

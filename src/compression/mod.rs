@@ -19,6 +19,7 @@ pub(crate) mod snappy;
 #[cfg(feature = "snappy")]
 pub(crate) mod snappy_block;
 #[cfg(feature = "zstd")]
+#[doc(hidden)]
 pub mod zstd;
 
 pub use codec::Compression;

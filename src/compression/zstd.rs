@@ -90,7 +90,6 @@ fn after_frame(data: &[u8]) -> Option<&[u8]> {
     }
 }
 
-#[doc(hidden)]
 pub const DEFAULT_LEVEL: i32 = 3;
 /// The parameters of level 3 for input of unknown size, as in Kafka, which streams. Given the size of a
 /// batch, zstd would choose smaller tables, and the output could be 7 % larger.
@@ -102,7 +101,6 @@ const AS_STREAMED: [CParameter; 5] = [
     CParameter::Strategy(Strategy::ZSTD_dfast),
 ];
 
-#[doc(hidden)]
 pub struct Encoder(CCtx<'static>);
 
 impl Encoder {
@@ -123,7 +121,6 @@ impl Encoder {
         self.0.load_dictionary(dictionary).map(drop).map_err(zstd_error)
     }
 
-    #[doc(hidden)]
     pub fn compress(&mut self, data: &[u8], output: &mut Vec<u8>) -> Result<usize> {
         let out = at_least(output, zstd_safe::compress_bound(data.len()));
         self.0.compress2(out, data).map_err(zstd_error)

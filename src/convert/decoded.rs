@@ -6,15 +6,14 @@ use crate::error::Result;
 use crate::record::Record;
 
 /// A batch with its decompressed payload, in which every record decodes.
+#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Decoded<'b, 'a> {
-    #[doc(hidden)]
     pub batch: &'b Batch<'a>,
     /// The record section, decompressed.
     pub payload: &'b [u8],
     /// An iterator at the first record, which does not check inner CRCs again.
     records: Records<'b>,
-    #[doc(hidden)]
     pub count: u32,
     /// Offset of the first record, if there is one.
     pub first_offset: Option<i64>,

@@ -77,8 +77,8 @@ impl Rebatcher {
     }
 }
 
+#[doc(hidden)]
 impl Packer {
-    #[doc(hidden)]
     pub fn new(mut encoder: Encoder, max_size: usize) -> Self {
         encoder.section.start(0, 0);
         let pending =

@@ -12,19 +12,16 @@ use crate::record::builder::offset_between;
 const TIMESTAMP_SIZE: usize = 8;
 
 /// The fields of one message to be written.
+#[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct MessageFields<'a> {
-    #[doc(hidden)]
     pub offset: i64,
     /// 0 or 1.
     pub magic: i8,
-    #[doc(hidden)]
     pub attributes: u8,
     /// Ignored in magic 0.
     pub timestamp: i64,
-    #[doc(hidden)]
     pub key: Option<&'a [u8]>,
-    #[doc(hidden)]
     pub value: Option<&'a [u8]>,
 }
 
@@ -92,8 +89,8 @@ pub struct MessageSetBuilder {
     messages: Vec<u8>,
 }
 
+#[doc(hidden)]
 impl MessageSetBuilder {
-    #[doc(hidden)]
     pub fn new(magic: i8, codec: Compression) -> Self {
         Self {
             magic,
@@ -114,7 +111,6 @@ impl MessageSetBuilder {
         self.messages.clear();
     }
 
-    #[doc(hidden)]
     pub fn count(&self) -> i32 {
         self.count
     }

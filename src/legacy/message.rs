@@ -21,7 +21,6 @@ pub mod at {
 }
 
 pub(crate) const COMPRESSION: u8 = 0b111;
-#[doc(hidden)]
 pub const LOG_APPEND_TIME: u8 = 1 << 3;
 
 /// A message without its offset and size fields; at least [`RECORD_OVERHEAD_V0`] bytes.
@@ -41,7 +40,6 @@ impl<'a> Message<'a> {
         be!(self.data, 0, u32)
     }
 
-    #[doc(hidden)]
     #[inline]
     pub fn magic(&self) -> i8 {
         self.data[at::MAGIC] as i8
@@ -52,7 +50,6 @@ impl<'a> Message<'a> {
         self.data[at::ATTRIBUTES]
     }
 
-    #[doc(hidden)]
     #[inline]
     pub fn compression(&self) -> Result<Compression> {
         Compression::from_id(self.attributes() & COMPRESSION).map_err(|e| e.in_field("attributes"))

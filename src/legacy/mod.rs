@@ -4,6 +4,7 @@
 pub(crate) mod batch;
 pub(crate) mod builder;
 pub(crate) mod iter;
+#[doc(hidden)]
 pub mod message;
 
 pub use batch::LegacyBatch;

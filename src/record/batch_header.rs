@@ -28,38 +28,25 @@ pub(crate) mod at {
     pub(crate) const COUNT: usize = 57;
 }
 
-#[doc(hidden)]
 pub const COMPRESSION: u8 = 0b111;
-#[doc(hidden)]
 pub const LOG_APPEND_TIME: u8 = 1 << 3;
-#[doc(hidden)]
 pub const TRANSACTIONAL: u8 = 1 << 4;
-#[doc(hidden)]
 pub const CONTROL: u8 = 1 << 5;
 pub(crate) const DELETE_HORIZON: u8 = 1 << 6;
 
 /// The header's fields by value; length and CRC are computed from the batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchHeader {
-    #[doc(hidden)]
     pub base_offset: i64,
-    #[doc(hidden)]
     pub partition_leader_epoch: i32,
     /// All 16 bits, reserved ones included.
     pub attributes: i16,
-    #[doc(hidden)]
     pub last_offset_delta: i32,
-    #[doc(hidden)]
     pub base_timestamp: i64,
-    #[doc(hidden)]
     pub max_timestamp: i64,
-    #[doc(hidden)]
     pub producer_id: i64,
-    #[doc(hidden)]
     pub producer_epoch: i16,
-    #[doc(hidden)]
     pub base_sequence: i32,
-    #[doc(hidden)]
     pub record_count: i32,
 }
 

@@ -19,8 +19,8 @@ pub struct BatchBuilder {
     data: OutputBuffer,
 }
 
+#[doc(hidden)]
 impl BatchBuilder {
-    #[doc(hidden)]
     pub fn new() -> Self {
         let mut data = OutputBuffer::default();
         data.restart(RECORD_BATCH_OVERHEAD);
@@ -34,7 +34,6 @@ impl BatchBuilder {
         self.data.restart(RECORD_BATCH_OVERHEAD);
     }
 
-    #[doc(hidden)]
     pub fn count(&self) -> i32 {
         self.count
     }

@@ -75,8 +75,8 @@ impl HeaderFields<'_> {
     }
 }
 
+#[doc(hidden)]
 impl<'a> RecordFields<'a> {
-    #[doc(hidden)]
     #[inline(always)]
     pub fn new(
         attributes: i8,

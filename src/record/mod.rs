@@ -2,6 +2,7 @@
 //! `DefaultRecord`).
 
 pub(crate) mod batch;
+#[doc(hidden)]
 pub mod batch_header;
 pub(crate) mod builder;
 pub(crate) mod control;
@@ -26,25 +27,39 @@ pub const SMALLEST_RECORD: usize = 7;
 /// payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'r> {
-    #[doc(hidden)]
-    pub offset: i64,
-    #[doc(hidden)]
-    pub timestamp: i64,
-    #[doc(hidden)]
-    pub timestamp_type: TimestampType,
-    #[doc(hidden)]
-    pub sequence: i32,
-    #[doc(hidden)]
-    pub attributes: i8,
-    #[doc(hidden)]
-    pub key: Option<&'r [u8]>,
-    #[doc(hidden)]
-    pub value: Option<&'r [u8]>,
-    #[doc(hidden)]
-    pub headers: Headers<'r>,
+    pub(crate) offset: i64,
+    pub(crate) timestamp: i64,
+    pub(crate) timestamp_type: TimestampType,
+    pub(crate) sequence: i32,
+    pub(crate) attributes: i8,
+    pub(crate) key: Option<&'r [u8]>,
+    pub(crate) value: Option<&'r [u8]>,
+    pub(crate) headers: Headers<'r>,
 }
 
 impl<'r> Record<'r> {
+    /// A record of these parts, which are not checked.
+    #[doc(hidden)]
+    #[inline]
+    #[must_use]
+    pub fn of_parts(
+        offset: i64,
+        (timestamp, timestamp_type): (i64, TimestampType),
+        sequence: i32,
+        attributes: i8,
+        (key, value): (Option<&'r [u8]>, Option<&'r [u8]>),
+        headers: Headers<'r>,
+    ) -> Self {
+        Self { offset, timestamp, timestamp_type, sequence, attributes, key, value, headers }
+    }
+
+    /// The record with other headers.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_headers(self, headers: Headers<'r>) -> Self {
+        Self { headers, ..self }
+    }
+
     /// The absolute offset in the partition.
     #[must_use]
     #[inline]

@@ -223,8 +223,8 @@ pub struct ProducerEvents {
     last: HashMap<i64, usize>,
 }
 
+#[doc(hidden)]
 impl ProducerEvents {
-    #[doc(hidden)]
     pub fn add(&mut self, event: ProducerEvent) {
         let id = event.producer_id();
         if let Some(&at) = self.last.get(&id)
@@ -242,7 +242,6 @@ impl ProducerEvents {
         }
     }
 
-    #[doc(hidden)]
     pub fn into_events(self) -> Vec<ProducerEvent> {
         self.events
     }

@@ -6,15 +6,12 @@ use std::sync::Arc;
 use ::bytes::Bytes;
 use arrow_array::RecordBatch;
 
+use magicbyte::internals::SMALLEST_RECORD;
+use magicbyte::{Batch, Compression, Decompressor, ErrorKind, Record, Records, Result};
+
 use crate::record_columns::RecordColumns;
 use crate::selection::Selection;
 use crate::view_column::VIEW_FROM;
-use magicbyte::Compression;
-use magicbyte::Decompressor;
-use magicbyte::Record;
-use magicbyte::internals::SMALLEST_RECORD;
-use magicbyte::{Batch, Records};
-use magicbyte::{ErrorKind, Result};
 
 /// An Arrow batch is full once it has this many bytes, so that it is still in the cache when it is read.
 const MAX_BYTES: usize = 1 << 20;

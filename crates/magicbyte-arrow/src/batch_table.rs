@@ -5,12 +5,10 @@ use std::sync::Arc;
 use arrow_array::builder::{BooleanBuilder, Int32Builder, Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 
-use crate::schema::batches_schema;
-use magicbyte::Batch;
-use magicbyte::Compression;
-use magicbyte::ControlType;
-use magicbyte::RecordBatch as V2Batch;
+use magicbyte::{Batch, Compression, ControlType, RecordBatch as V2Batch};
 use magicbyte_log::steps::Chunk;
+
+use crate::schema::batches_schema;
 
 /// Rows of the table, column by column, in the order of its schema.
 #[derive(Debug)]

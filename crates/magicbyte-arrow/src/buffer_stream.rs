@@ -6,16 +6,15 @@ use ::bytes::Bytes;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
+use magicbyte::internals::following;
+use magicbyte::{Batches, Decompressor, Error, Result};
+
 use crate::batch_decoder::{BatchDecoder, Checks, Framed};
 use crate::record_columns::RecordColumns;
 use crate::schema::records_schema;
 use crate::selection::Selection;
 use crate::source::{Failure, Source};
 use crate::stream::{Stream, StreamOptions};
-use magicbyte::Batches;
-use magicbyte::Decompressor;
-use magicbyte::internals::following;
-use magicbyte::{Error, Result};
 
 fn decoder<D: BorrowMut<Decompressor>>(
     options: &StreamOptions,

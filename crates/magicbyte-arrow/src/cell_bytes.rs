@@ -13,8 +13,9 @@ use arrow_buffer::{BooleanBuffer, NullBuffer, i256};
 use arrow_schema::{DataType, TimeUnit};
 use twox_hash::XxHash3_128;
 
-use crate::cells::{Blobs, wrong};
 use magicbyte::Result;
+
+use crate::cells::{Blobs, wrong};
 
 /// What is written of a cell that is not null.
 type Write<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + Send + 'a>;

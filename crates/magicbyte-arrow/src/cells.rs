@@ -14,9 +14,9 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
 
+use magicbyte::{Error, ErrorKind, Header, Result};
+
 use crate::schema::NO_TIMESTAMP;
-use magicbyte::Header;
-use magicbyte::{Error, ErrorKind, Result};
 
 #[cold]
 pub(super) fn wrong(why: &'static str, column: &'static str) -> Error {

@@ -6,6 +6,11 @@ use std::io;
 
 use arrow_array::RecordBatch;
 
+use magicbyte::{Batch, ControlType, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Error, Result};
+use magicbyte_log::internals::Step;
+use magicbyte_log::steps::{BatchCounts, Chunk, ChunkReader};
+use magicbyte_log::{ChunkResult, Disposition, LISTED, SegmentBatch};
+
 use crate::batch_decoder::MAX_PAYLOAD;
 use crate::batch_table::{BatchTable, DecodedFields};
 use crate::problem_table::problems_to_arrow;
@@ -13,17 +18,6 @@ use crate::record_columns::RecordColumns;
 use crate::schema::{Flavour, RecordColumn};
 use crate::selection::Selection;
 use crate::text_columns::Payloads;
-use magicbyte::Batch;
-use magicbyte::ControlType;
-use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
-use magicbyte::{Error, Result};
-use magicbyte_log::ChunkResult;
-use magicbyte_log::Disposition;
-use magicbyte_log::LISTED;
-use magicbyte_log::SegmentBatch;
-use magicbyte_log::internals::Step;
-use magicbyte_log::steps::Chunk;
-use magicbyte_log::steps::{BatchCounts, ChunkReader};
 
 /// Options for decoding a chunk.
 #[derive(Clone, Debug)]

@@ -5,9 +5,10 @@ use arrow_array::types::{ArrowPrimitiveType, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, PrimitiveArray, RecordBatch};
 use twox_hash::XxHash3_128;
 
+use magicbyte::{Error, ErrorKind, Result};
+
 use crate::cell_bytes::Fields;
 use crate::cells::{Blobs, HeaderLists, Times, wrong};
-use magicbyte::{Error, ErrorKind, Result};
 
 /// The rows of one partition in a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,9 +6,10 @@ use arrow_array::{ListArray, StructArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
 
+use magicbyte::Headers;
+
 use crate::binary_column::{BinaryColumn, Offsets, renew};
 use crate::schema::header_fields;
-use magicbyte::Headers;
 
 /// Collects the column `headers`, which is null for a record without headers, as in Spark's Kafka source.
 /// Rows without headers, which is most of them, are filled in later.

@@ -6,19 +6,17 @@ use ::bytes::Bytes;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
+use magicbyte::{Decompressor, Error};
+use magicbyte_log::{
+    DamageMode, Disposition, LogBatches, LogError, PartitionLog, Problem, Problems, ReadOptions,
+};
+
 use crate::batch_decoder::{BatchDecoder, Checks, Framed};
 use crate::record_columns::RecordColumns;
 use crate::schema::records_schema;
 use crate::selection::Selection;
 use crate::source::{Failure, Source};
 use crate::stream::{Stream, StreamOptions};
-use magicbyte::Decompressor;
-use magicbyte::Error;
-use magicbyte_log::Disposition;
-use magicbyte_log::LogError;
-use magicbyte_log::{DamageMode, ReadOptions};
-use magicbyte_log::{LogBatches, PartitionLog};
-use magicbyte_log::{Problem, Problems};
 
 /// The findings of a stream over a log besides records; reset when the stream starts to read.
 #[non_exhaustive]

@@ -1,6 +1,7 @@
 //! The decoders of all formats, with the same calls.
 
 use arrow_schema::DataType;
+
 use magicbyte_schema::avro::AvroDecoder;
 use magicbyte_schema::json::JsonDecoder;
 use magicbyte_schema::protobuf::ProtobufDecoder;

@@ -2,11 +2,11 @@
 
 use arrow_array::{ArrayRef, BinaryArray};
 use arrow_schema::DataType;
+
+use magicbyte::schema_framing::{IdSize, SchemaId, write_schema_framing};
 use magicbyte_schema::avro::AvroEncoder;
 use magicbyte_schema::json::JsonEncoder;
 use magicbyte_schema::protobuf::ProtobufEncoder;
-
-use magicbyte::schema_framing::{IdSize, SchemaId, write_schema_framing};
 
 /// The encoder of one format.
 pub enum PayloadEncoder {

@@ -9,10 +9,11 @@ use std::vec;
 
 use arrow_array::RecordBatch;
 
-use crate::batch_decoder::{BatchDecoder, Framed};
-use crate::source::{Failure, Source};
 use magicbyte::Error;
 use magicbyte_log::internals::Process;
+
+use crate::batch_decoder::{BatchDecoder, Framed};
+use crate::source::{Failure, Source};
 
 /// The stored size of a job's batches. The fastest from 128 KiB to 1 MiB over all codecs with two threads:
 /// smaller jobs make too many Arrow batches, larger ones need too much fresh memory.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 
-use crate::schema::problems_schema;
 use magicbyte_log::Problem;
+
+use crate::schema::problems_schema;
 
 /// The problems as an Arrow batch; `None` if there are none.
 pub(super) fn problems_to_arrow(problems: &[Problem]) -> Option<RecordBatch> {

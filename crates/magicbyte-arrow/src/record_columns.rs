@@ -12,14 +12,13 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::SchemaRef;
 
+use magicbyte::{Batch, Compression, Record};
+
 use crate::binary_column::{BinaryColumn, renew};
 use crate::headers_column::{HeadersColumn, HeadersMark};
 use crate::run_column::RunColumn;
 use crate::schema::{Flavour, NO_TIMESTAMP, RecordColumn, records_schema};
 use crate::view_column::{ViewColumn, ViewMark};
-use magicbyte::Batch;
-use magicbyte::Compression;
-use magicbyte::Record;
 
 /// Collects records into the requested columns.
 #[derive(Debug)]

@@ -6,8 +6,9 @@ use arrow_array::RecordBatch;
 use arrow_buffer::BooleanBuffer;
 use regex::bytes::Regex;
 
-use crate::cells::Blobs;
 use magicbyte_log::{LogError, LogResult};
+
+use crate::cells::Blobs;
 
 /// Selects rows by the columns `key` and `value`. A row has to meet every condition that is given.
 #[derive(Clone, Debug, Default)]

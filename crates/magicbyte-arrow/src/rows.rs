@@ -4,9 +4,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, Int64Array, RecordBatch};
 
+use magicbyte::{Error, ErrorKind, RecordsBuilder, Result};
+
 use crate::cells::{Blobs, HeaderLists, Times, wrong};
-use magicbyte::RecordsBuilder;
-use magicbyte::{Error, ErrorKind, Result};
 
 /// The columns of an Arrow batch that make up records, found by name: `value` and, if present, `key`,
 /// `offset`, `timestamp` and `headers`. Other columns are ignored. A view.

@@ -4,14 +4,10 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 
+use magicbyte::{Compression, RecordsBuilder, Result};
+use magicbyte_log::{LogError, LogResult, PartitionWriter, SegmentSummary, WriteOptions};
+
 use crate::rows::{Defaults, Rows};
-use magicbyte::Compression;
-use magicbyte::RecordsBuilder;
-use magicbyte::Result;
-use magicbyte_log::PartitionWriter;
-use magicbyte_log::SegmentSummary;
-use magicbyte_log::WriteOptions;
-use magicbyte_log::{LogError, LogResult};
 
 /// Options for writing rows.
 #[derive(Clone, Copy, Debug)]

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use arrow_array::builder::{BinaryBuilder, Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use magicbyte_schema::{Payload, RowError, SchemaError};
 
-use crate::cells::{Blobs, HeaderLists, wrong};
-use crate::payload_decoder::PayloadDecoder;
 use magicbyte::schema_framing::{
     Framed, IdSize, KEY_SCHEMA_ID_HEADER, MessageIndexes, SchemaId, VALUE_SCHEMA_ID_HEADER,
 };
 use magicbyte::{Error, Result};
+use magicbyte_schema::{Payload, RowError, SchemaError};
+
+use crate::cells::{Blobs, HeaderLists, wrong};
+use crate::payload_decoder::PayloadDecoder;
 
 /// Decodes the column `key` or `value` of batches to typed columns.
 ///

@@ -1,9 +1,6 @@
 //! The selection of records by ranges of offsets and timestamps.
 
-use magicbyte::Batch;
-use magicbyte::Record;
-use magicbyte::RecordBatch;
-use magicbyte::TimestampType;
+use magicbyte::{Batch, Record, RecordBatch, TimestampType};
 
 /// Selects records by offset and timestamp; `None` leaves a side open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

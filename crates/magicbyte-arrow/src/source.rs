@@ -2,8 +2,9 @@
 
 use std::error::Error as StdError;
 
-use crate::batch_decoder::Framed;
 use magicbyte::Error;
+
+use crate::batch_decoder::Framed;
 
 pub(super) type Failure = Box<dyn StdError + Send + Sync>;
 

@@ -1,14 +1,12 @@
 //! The checks of an append that need only headers and CRCs (`UnifiedLog.analyzeAndValidateRecords`,
 //! `ProduceRequest.validateRecords`).
 
+use magicbyte::state::AppendOrigin;
+use magicbyte::{Batch, Batches, Compression, RecordBatch};
+
 use crate::append::Append;
 use crate::append_config::AppendConfig;
 use crate::append_error::{AppendError, ErrorCode};
-use magicbyte::Batch;
-use magicbyte::Batches;
-use magicbyte::Compression;
-use magicbyte::RecordBatch;
-use magicbyte::state::AppendOrigin;
 
 /// A summary of the headers of an append.
 #[derive(Clone, Copy, Debug)]

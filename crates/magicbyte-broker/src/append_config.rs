@@ -1,9 +1,6 @@
 //! The part of a topic's configuration that concerns appends.
 
-use magicbyte::Compression;
-use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
-use magicbyte::TimestampType;
-use magicbyte::state::AppendOrigin;
+use magicbyte::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, TimestampType};
 
 /// The topic settings that concern appends. The defaults are Kafka's (`LogConfig`).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,13 +1,12 @@
 //! The append of a leader or follower, up to the point where the bytes go to disk (`UnifiedLog.append`).
 
+use magicbyte::{Batches, Error, ErrorKind, Result, TimestampType};
+
 use crate::analysis::{Analysis, analyze, check_batch_size};
 use crate::append::{Append, AppendInfo, ConversionStats};
 use crate::append_config::AppendConfig;
 use crate::append_error::{AppendError, ErrorCode};
 use crate::assignment::{Assigned, Assigner, Assignment, set_headers};
-use magicbyte::Batches;
-use magicbyte::TimestampType;
-use magicbyte::{Error, ErrorKind, Result};
 
 /// Checks appends and turns them into the batches to be stored, reusing codec contexts and buffers.
 ///

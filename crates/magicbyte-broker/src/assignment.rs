@@ -1,23 +1,19 @@
 //! A leader's assignment of offsets, epoch and timestamps to an append: in place, or by rewriting it if the
 //! topic has another codec or magic (`LogValidator`).
 
+use magicbyte::convert::{set_last_offset, set_max_timestamp, set_partition_leader_epoch};
+use magicbyte::internals::{Frame, set_overhead};
+use magicbyte::state::AppendOrigin;
+use magicbyte::{
+    Batch, Batches, Compression, Decompressor, Error, ErrorKind, RECORD_BATCH_OVERHEAD, RecordBatch,
+    Result as Outcome, TimestampType,
+};
+
 use crate::append::{Append, ConversionStats};
 use crate::append_config::AppendConfig;
 use crate::append_error::{AppendError, ErrorCode};
 use crate::record_checks::{RecordsSummary, payload_of, walk};
 use crate::rewriting::Rewriter;
-use magicbyte::Batch;
-use magicbyte::Batches;
-use magicbyte::Compression;
-use magicbyte::Decompressor;
-use magicbyte::RECORD_BATCH_OVERHEAD;
-use magicbyte::RecordBatch;
-use magicbyte::TimestampType;
-use magicbyte::convert::{set_last_offset, set_max_timestamp, set_partition_leader_epoch};
-use magicbyte::internals::Frame;
-use magicbyte::internals::set_overhead;
-use magicbyte::state::AppendOrigin;
-use magicbyte::{Error, ErrorKind, Result as Outcome};
 
 type Result<T> = std::result::Result<T, AppendError>;
 

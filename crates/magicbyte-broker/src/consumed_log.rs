@@ -1,8 +1,7 @@
 //! What consumers get of a log, wherever its bytes are: the rules that the simulated partition and `serve` share
 //! (`LocalLog.read`, `UnifiedLog.fetchOffsetByTimestamp`).
 
-use magicbyte::state::EpochEntry;
-use magicbyte::state::{AbortedTransaction, IsolationLevel};
+use magicbyte::state::{AbortedTransaction, EpochEntry, IsolationLevel};
 
 /// Which offset to look up.
 #[non_exhaustive]
@@ -39,13 +38,12 @@ impl ListedOffset {
 }
 
 /// Where a log begins and ends.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    #[doc(hidden)]
     pub start: i64,
     /// The high watermark, which is the log end offset.
     pub end: i64,
-    #[doc(hidden)]
     pub last_stable_offset: i64,
     /// The first leader epoch that is known.
     pub first_epoch: Option<EpochEntry>,
@@ -64,24 +62,21 @@ impl Bounds {
 }
 
 /// A consumer's request for records.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct FetchAt {
-    #[doc(hidden)]
     pub offset: i64,
-    #[doc(hidden)]
     pub max_bytes: u64,
     /// Whether the first batch is returned however large it is.
     pub at_least_one: bool,
-    #[doc(hidden)]
     pub isolation: IsolationLevel,
 }
 
 /// Which batches a consumer gets: from the one with this offset on, and before `limit`.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    #[doc(hidden)]
     pub offset: i64,
-    #[doc(hidden)]
     pub limit: i64,
     max_bytes: u64,
     at_least_one: bool,
@@ -95,9 +90,9 @@ impl Wanted {
 }
 
 /// Batches of a log.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct Slice<R> {
-    #[doc(hidden)]
     pub records: R,
     /// The offset after the last batch.
     pub end: i64,
@@ -113,13 +108,11 @@ pub enum Lookup {
 }
 
 /// A log at one time, as its owner finds and slices it.
+#[doc(hidden)]
 pub trait ConsumedLog {
-    #[doc(hidden)]
     type Records: Default;
-    #[doc(hidden)]
     type Error;
 
-    #[doc(hidden)]
     fn bounds(&self) -> Bounds;
 
     /// The wanted batches that there are, at most [`Wanted::room`] bytes; `None` if there are none.
@@ -128,16 +121,14 @@ pub trait ConsumedLog {
     /// The aborted transactions that may have records from `offset` on and before `end`, in the order of their markers.
     fn aborted(&self, offset: i64, end: i64) -> Vec<AbortedTransaction>;
 
-    #[doc(hidden)]
     fn find(&mut self, lookup: Lookup) -> Result<Option<ListedOffset>, Self::Error>;
 }
 
 /// Records of a log, and for `read_committed` the aborted transactions that may have some of them.
+#[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct Consumed<R> {
-    #[doc(hidden)]
     pub records: R,
-    #[doc(hidden)]
     pub aborted: Vec<AbortedTransaction>,
 }
 

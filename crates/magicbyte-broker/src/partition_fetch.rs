@@ -1,12 +1,13 @@
 //! Requests of consumers to a simulated partition: fetches and offset lookups.
 
+use magicbyte::sidecar::{TransactionIndexEntry, collect_aborted_transactions};
+use magicbyte::state::{AbortedTransaction, IsolationLevel};
+
 use crate::append_error::AppendError;
 use crate::consumed_log::{
     self, Bounds, ConsumedLog, FetchAt, ListedOffset, Lookup, OffsetSpec, Slice, Wanted,
 };
 use crate::partition_simulator::{PartitionSimulator, out_of_range};
-use magicbyte::sidecar::{TransactionIndexEntry, collect_aborted_transactions};
-use magicbyte::state::{AbortedTransaction, IsolationLevel};
 
 /// A partition's part of a fetch response.
 #[non_exhaustive]

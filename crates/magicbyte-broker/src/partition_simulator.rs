@@ -3,27 +3,21 @@
 
 use std::collections::BTreeMap;
 
+use magicbyte::sidecar::{ProducerStateManager, TransactionIndexEntry};
+use magicbyte::state::{
+    AppendOrigin, AppendTerms, BatchMetadata, EpochEntry, LeaderEpochs, ProducerEvent, Producers, Refusal,
+    Verdict, last_stable_offset,
+};
+use magicbyte::{
+    Batch, Batches, Compression, ControlRecord, Decompressor, RecordsBuilder, Result as Outcome,
+};
+
 use crate::analysis::check_produce_request;
 use crate::append::{Append, AppendInfo, ConversionStats};
 use crate::append_config::AppendConfig;
 use crate::append_error::{AppendError, ErrorCode};
 use crate::append_validator::AppendValidator;
 use crate::simulated_log::SimulatedLog;
-use magicbyte::Batch;
-use magicbyte::Batches;
-use magicbyte::Compression;
-use magicbyte::ControlRecord;
-use magicbyte::Decompressor;
-use magicbyte::RecordsBuilder;
-use magicbyte::Result as Outcome;
-use magicbyte::sidecar::ProducerStateManager;
-use magicbyte::sidecar::TransactionIndexEntry;
-use magicbyte::state::BatchMetadata;
-use magicbyte::state::ProducerEvent;
-use magicbyte::state::Producers;
-use magicbyte::state::last_stable_offset;
-use magicbyte::state::{AppendOrigin, AppendTerms, Refusal, Verdict};
-use magicbyte::state::{EpochEntry, LeaderEpochs};
 
 type Result<T> = std::result::Result<T, AppendError>;
 

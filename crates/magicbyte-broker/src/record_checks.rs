@@ -1,14 +1,9 @@
 //! The checks of single records (`LogValidator.validateRecord`).
 
+use magicbyte::{Batch, Compression, Decompressor, LegacyBatch, MessageIter, Record, Records, TimestampType};
+
 use crate::append_config::AppendConfig;
 use crate::append_error::{AppendError, ErrorCode, RecordErrorKind, RecordErrors};
-use magicbyte::Compression;
-use magicbyte::Decompressor;
-use magicbyte::LegacyBatch;
-use magicbyte::MessageIter;
-use magicbyte::Record;
-use magicbyte::TimestampType;
-use magicbyte::{Batch, Records};
 
 /// A topic's rules for the records of one batch.
 #[derive(Clone, Copy, Debug)]
@@ -151,11 +146,11 @@ impl Walk {
 
     #[inline]
     fn take(&mut self, record: &Record<'_>) {
-        if let Err(kind) = self.rules.check(record.timestamp, record.key.is_some()) {
+        if let Err(kind) = self.rules.check(record.timestamp(), record.key().is_some()) {
             self.errors.add(self.count, kind);
         }
-        self.max_timestamp = self.max_timestamp.max(record.timestamp);
-        self.consecutive &= record.offset == self.first.wrapping_add(self.count.into());
+        self.max_timestamp = self.max_timestamp.max(record.timestamp());
+        self.consecutive &= record.offset() == self.first.wrapping_add(self.count.into());
         self.count += 1;
     }
 

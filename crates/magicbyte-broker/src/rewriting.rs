@@ -1,14 +1,10 @@
 //! Rewriting the records of an append with the leader's offsets
 //! (`LogValidator.buildRecordsAndAssignOffsets`).
 
+use magicbyte::{Batch, Compression, Compressor, RecordsBuilder, Result, TimestampType};
+
 use crate::append::{Append, ConversionStats};
 use crate::append_config::AppendConfig;
-use magicbyte::Batch;
-use magicbyte::Compression;
-use magicbyte::Compressor;
-use magicbyte::RecordsBuilder;
-use magicbyte::Result;
-use magicbyte::TimestampType;
 
 /// Rewrites appends; keeps a builder for each codec used so far.
 #[derive(Debug)]

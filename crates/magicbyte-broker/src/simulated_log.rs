@@ -1,10 +1,8 @@
 //! An in-memory log of one segment, with lookups by offset and time (`LogSegment`).
 
+use magicbyte::{Batch, Batches, Decompressor, Result};
+
 use crate::consumed_log::ListedOffset;
-use magicbyte::Batch;
-use magicbyte::Batches;
-use magicbyte::Decompressor;
-use magicbyte::Result;
 
 /// `index.interval.bytes`: the density of the offset index, on which the aborted transactions in a fetch
 /// response depend.

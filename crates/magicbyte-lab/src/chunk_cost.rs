@@ -3,16 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use magicbyte::{Batch, Batches, Decompressor, Result};
+use magicbyte_log::steps::{BatchCounts, Chunk, ChunkReader};
+use magicbyte_log::{ChunkResult, LISTED, LogError, LogResult, Problems};
+
 use crate::cost::{Cost, Format, Tally};
-use magicbyte::Batch;
-use magicbyte::Batches;
-use magicbyte::Decompressor;
-use magicbyte::Result;
-use magicbyte_log::ChunkResult;
-use magicbyte_log::steps::Chunk;
-use magicbyte_log::steps::{BatchCounts, ChunkReader};
-use magicbyte_log::{LISTED, Problems};
-use magicbyte_log::{LogError, LogResult};
 
 /// What a chunk's batches cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

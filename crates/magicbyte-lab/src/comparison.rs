@@ -3,21 +3,14 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use magicbyte::convert::Converter;
+use magicbyte::internals::{BatchBuilder, Cursor, HeaderFields};
+use magicbyte::{Batches, Compression, Compressor, Decompressor, ErrorKind, Header, RecordBatch, Result};
+
 use crate::magic3::decode::each_record;
 use crate::magic3::encode::Encoder;
 use crate::magic3::fields::{Ideas, RawRecord, frames};
 use crate::magic3::validate::{Validated, Validator};
-use magicbyte::Batches;
-use magicbyte::Compression;
-use magicbyte::Compressor;
-use magicbyte::Decompressor;
-use magicbyte::Header;
-use magicbyte::RecordBatch;
-use magicbyte::convert::Converter;
-use magicbyte::internals::BatchBuilder;
-use magicbyte::internals::Cursor;
-use magicbyte::internals::HeaderFields;
-use magicbyte::{ErrorKind, Result};
 
 /// A format of batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +147,7 @@ fn decode(data: &[u8], form: Form) -> Result<u64> {
             let batch = batch?;
             batch.verify()?;
             batch.records(&mut decompressor)?.visit(|record| {
-                read(record.key, record.value, &mut record.headers());
+                read(record.key(), record.value(), &mut record.headers());
             })?;
         }
     }
@@ -180,8 +173,8 @@ fn validate(data: &[u8], form: Form) -> Result<u64> {
         let (mut validated, mut base) = (Validated::NOTHING, None);
         for record in records {
             let record = record?;
-            let base = *base.get_or_insert(record.offset);
-            validated.add(record.timestamp, record.offset.wrapping_sub(base), record.key.is_some())?;
+            let base = *base.get_or_insert(record.offset());
+            validated.add(record.timestamp(), record.offset().wrapping_sub(base), record.key().is_some())?;
         }
         black_box(validated);
     }

@@ -3,17 +3,11 @@
 
 use std::ops::AddAssign;
 
-use magicbyte::Compression;
-use magicbyte::Decompressor;
-use magicbyte::RECORD_BATCH_OVERHEAD;
-use magicbyte::Record;
-use magicbyte::RecordBatch;
-use magicbyte::RecordIter;
-use magicbyte::Result;
-use magicbyte::TimestampType;
-use magicbyte::internals::varint;
-use magicbyte::internals::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
-use magicbyte::{Batch, Records};
+use magicbyte::internals::{LOG_OVERHEAD, RECORD_OVERHEAD_V0, varint};
+use magicbyte::{
+    Batch, Compression, Decompressor, RECORD_BATCH_OVERHEAD, Record, RecordBatch, RecordIter, Records,
+    Result, TimestampType,
+};
 
 /// A format whose costs are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]

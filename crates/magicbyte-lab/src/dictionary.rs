@@ -1,9 +1,7 @@
 //! What a zstd dictionary would save. Kafka has no place for one: nothing can read such batches.
 
-use magicbyte::Batches;
-use magicbyte::RECORD_BATCH_OVERHEAD;
-use magicbyte::Result;
 use magicbyte::internals::zstd;
+use magicbyte::{Batches, RECORD_BATCH_OVERHEAD, Result};
 
 /// What is trained on, at most.
 const TRAINING: usize = 512 << 10;

@@ -4,24 +4,17 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
 
+use magicbyte::convert::Converter;
+use magicbyte::internals::batch_header::COMPRESSION;
+use magicbyte::internals::{BatchBuilder, HeaderFields, append_batch};
+use magicbyte::{
+    Batch, Batches, Compression, Compressor, Decompressor, Error, RECORD_BATCH_OVERHEAD, Record, Result,
+};
+use magicbyte_log::steps::{Chunk, ChunkReader};
+use magicbyte_log::{ByteRange, LogError, LogResult};
+
 use crate::cost::{Cost, Format, Tally};
 use crate::dictionary::{DictionaryTrial, try_dictionary};
-use magicbyte::Batch;
-use magicbyte::Batches;
-use magicbyte::Compression;
-use magicbyte::Compressor;
-use magicbyte::Decompressor;
-use magicbyte::RECORD_BATCH_OVERHEAD;
-use magicbyte::Record;
-use magicbyte::convert::Converter;
-use magicbyte::internals::HeaderFields;
-use magicbyte::internals::batch_header::COMPRESSION;
-use magicbyte::internals::{BatchBuilder, append_batch};
-use magicbyte::{Error, Result};
-use magicbyte_log::ByteRange;
-use magicbyte_log::steps::Chunk;
-use magicbyte_log::steps::ChunkReader;
-use magicbyte_log::{LogError, LogResult};
 
 /// The number of header keys that a window counts; further ones are counted together.
 const HEADER_KEYS: usize = 1000;
@@ -221,11 +214,11 @@ struct Packed {
 
 impl Packed {
     fn add(&mut self, record: &Record<'_>) {
-        let (offset, timestamp) = (record.offset, record.timestamp);
+        let (offset, timestamp) = (record.offset(), record.timestamp());
         let (base, first, last, max) = self.batch.get_or_insert((offset, timestamp, offset, timestamp));
         let (offset_delta, delta) = (offset.wrapping_sub(*base), timestamp.wrapping_sub(*first));
         (*last, *max) = (offset, timestamp.max(*max));
-        let (key, value) = (record.key.map(<[u8]>::len), record.value.map(<[u8]>::len));
+        let (key, value) = (record.key().map(<[u8]>::len), record.value().map(<[u8]>::len));
         // Messages have no headers.
         self.tally.add_record(offset_delta, delta, key, value, std::iter::empty());
         self.content += content(record);
@@ -272,7 +265,7 @@ impl Window {
 /// Bytes of key, value and headers.
 fn content(record: &Record<'_>) -> u64 {
     let key_and_value = record.key().map_or(0, <[u8]>::len) + record.value().map_or(0, <[u8]>::len);
-    (key_and_value + record.headers.parts().0.len()) as u64
+    (key_and_value + record.headers().parts().0.len()) as u64
 }
 
 /// Writes the uncompressed batches in `data`.
@@ -317,18 +310,18 @@ impl Writer {
         for batch in Batches::new(data) {
             for record in batch?.records(&mut decompressor)? {
                 let record = record?;
-                let headers = HeaderFields::Stored(record.headers);
+                let headers = HeaderFields::Stored(record.headers());
                 let of = |section: &BatchBuilder| {
-                    let place = (record.offset, record.timestamp);
-                    section.fields(place, record.attributes, (record.key, record.value), headers)
+                    let place = (record.offset(), record.timestamp());
+                    section.fields(place, record.attributes(), (record.key(), record.value()), headers)
                 };
                 let is_full = RECORD_BATCH_OVERHEAD + section.records_size() + of(&section).size() > size;
-                if section.count() > 0 && (is_full || section.check_offset(record.offset).is_err()) {
+                if section.count() > 0 && (is_full || section.check_offset(record.offset()).is_err()) {
                     self.finish(&section, begin)?;
                     begin = Instant::now();
-                    section.start(record.offset, record.timestamp);
+                    section.start(record.offset(), record.timestamp());
                 } else if section.count() == 0 {
-                    section.start(record.offset, record.timestamp);
+                    section.start(record.offset(), record.timestamp());
                 }
                 let fields = of(&section);
                 section.append(&fields);

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use crate::listing::Segment;
-use crate::problem::Problem;
 use magicbyte::Error;
 use magicbyte::state::AbortedTransaction;
+
+use crate::listing::Segment;
+use crate::problem::Problem;
 
 /// The distance between the survey's borders, and the default size of a chunk: 4 MiB.
 pub const DEFAULT_CHUNK_BYTES: u64 = 4 << 20;

@@ -6,6 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use magicbyte::internals::{LOG_START_OFFSET_CHECKPOINT, offset_in_checkpoint};
+use magicbyte::sidecar::{parse_leader_epoch_checkpoint, parse_partition_metadata, parse_producer_snapshot};
+use magicbyte::{ErrorKind, Result};
+
 use crate::error::{LogError, LogResult};
 use crate::names::{
     DirectoryState, FileKind, IgnoreReason, SidecarKind, base_offset_of, classify, display_name,
@@ -16,11 +20,6 @@ use crate::storage;
 use crate::storage::file_info::{FileInfo, Found, Other, ends_the_run, unreadable};
 use crate::storage::sidecars::{read_sidecar, sidecar_problem};
 use crate::unnamed::base_offset_of_content;
-use magicbyte::internals::{LOG_START_OFFSET_CHECKPOINT, offset_in_checkpoint};
-use magicbyte::sidecar::parse_leader_epoch_checkpoint;
-use magicbyte::sidecar::parse_partition_metadata;
-use magicbyte::sidecar::parse_producer_snapshot;
-use magicbyte::{ErrorKind, Result};
 
 /// The pauses between looks at a directory in which a broker renames files at this moment.
 const PAUSES_MS: [u64; 4] = [10, 20, 40, 80];

@@ -5,8 +5,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process(u32);
 
+#[doc(hidden)]
 impl Process {
-    #[doc(hidden)]
     pub fn current() -> Self {
         Self(std::process::id())
     }

@@ -2,11 +2,10 @@
 
 use std::io;
 
-use crate::storage::open_file::OpenFile;
-use magicbyte::Batch;
-use magicbyte::Compression;
-use magicbyte::RECORD_BATCH_OVERHEAD;
 use magicbyte::internals::{Frame, LOG_OVERHEAD};
+use magicbyte::{Batch, Compression, RECORD_BATCH_OVERHEAD};
+
+use crate::storage::open_file::OpenFile;
 
 /// The base offset of a segment of `size` bytes, by its first batch: 0 if that is a wrapper, whose header has its last
 /// offset only. None if the file does not begin with a batch that another batch, zeros or the file's end follow.

@@ -15,8 +15,7 @@ use pyo3::types::PyInt;
 use pyo3::types::PyList;
 use pyo3::types::PyTuple;
 
-use magicbyte::RecordsBuilder;
-use magicbyte::Result;
+use magicbyte::{RecordsBuilder, Result};
 
 /// An argument, if it is given.
 pub(super) type Argument<'a, 'py> = Option<Borrowed<'a, 'py, PyAny>>;

@@ -8,9 +8,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyMapping, PyString};
 
+use magicbyte::Compression;
+
 use crate::errors::to_py;
 use crate::view::content;
-use magicbyte::Compression;
 
 /// A codec: its number or its name.
 #[derive(Clone, Copy)]

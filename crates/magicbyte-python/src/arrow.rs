@@ -14,14 +14,14 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
+use magicbyte_arrow::{
+    Flavour, Payloads, RecordColumn, Table, batches_schema, columns_of, problems_schema, records_schema,
+};
+use magicbyte_log::LogError;
+
 use crate::errors::{log_to_py, to_py};
 use crate::view::{optional_items, parse_name};
 use crate::{docs, panics};
-use magicbyte_arrow::Payloads;
-use magicbyte_arrow::{
-    Flavour, RecordColumn, Table, batches_schema, columns_of, problems_schema, records_schema,
-};
-use magicbyte_log::LogError;
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";

@@ -7,16 +7,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
+use magicbyte_arrow::{
+    BatchStream, Findings, Flavour, LogStream, RecordColumn, Selection, StreamOptions, records_schema,
+};
+use magicbyte_log::{PartitionLog, ReadOptions};
+
 use crate::arrow::{parse_columns, requested, schema_capsule, stream_capsule};
 use crate::jobs::to_json;
 use crate::{docs, panics};
-use magicbyte_arrow::BatchStream;
-use magicbyte_arrow::Selection;
-use magicbyte_arrow::StreamOptions;
-use magicbyte_arrow::{Findings, LogStream};
-use magicbyte_arrow::{Flavour, RecordColumn, records_schema};
-use magicbyte_log::PartitionLog;
-use magicbyte_log::ReadOptions;
 
 /// More threads than this are rejected as a mistake.
 const MAX_THREADS: usize = 256;

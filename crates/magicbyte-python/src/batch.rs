@@ -9,6 +9,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PySlice, PyTuple};
 
+use magicbyte::internals::following;
+use magicbyte::{Batch, Batches, Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
+use magicbyte_arrow::{Selection, StreamOptions, batch_to_arrow, records_schema};
+
 use crate::arguments::{Millis, millis};
 use crate::arrow_stream::{Origin, PyArrowStream, ToArrowArguments, check_buffer_columns};
 use crate::errors::to_py;
@@ -17,16 +21,6 @@ use crate::locked::{Detached, Locked, detached};
 use crate::objects::record_object;
 use crate::view::{optional_items, to_bytes};
 use crate::{arrow, classes, docs, panics};
-use magicbyte::Batch;
-use magicbyte::Batches;
-use magicbyte::Compression;
-use magicbyte::Result;
-use magicbyte::internals::following;
-use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
-use magicbyte_arrow::Selection;
-use magicbyte_arrow::StreamOptions;
-use magicbyte_arrow::batch_to_arrow;
-use magicbyte_arrow::records_schema;
 
 /// State shared by all batches of one reader: a locked decompressor, and whether to check CRCs.
 pub(super) struct Reading {

@@ -4,17 +4,17 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use magicbyte::TimestampType;
+use magicbyte::state::AppendOrigin;
+use magicbyte_broker::{
+    Append, AppendConfig, AppendInfo, AppendValidator, TargetCompression, check_produce_request as check,
+};
+
 use crate::arguments::Codec;
 use crate::errors::{append_to_py, to_py};
 use crate::locked::Locked;
 use crate::view::content;
 use crate::{docs, panics};
-use magicbyte::TimestampType;
-use magicbyte::state::AppendOrigin;
-use magicbyte_broker::AppendValidator;
-use magicbyte_broker::check_produce_request as check;
-use magicbyte_broker::{Append, AppendInfo};
-use magicbyte_broker::{AppendConfig, TargetCompression};
 
 /// The topic's configuration; every field is given.
 #[derive(FromPyObject)]

@@ -6,6 +6,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
+use magicbyte::{Compression, Error, ErrorKind, Header, RecordsBuilder, TimestampType};
+use magicbyte_arrow::{Defaults, Rows};
+
 use crate::append_arguments::{Argument, append_rows, exact_fields};
 use crate::arguments::{Codec, Millis, header_pairs, number, payload};
 use crate::errors::to_py;
@@ -13,12 +16,6 @@ use crate::gil_cell::GilCell;
 use crate::objects::record_object;
 use crate::view::{content, header_key};
 use crate::{arrow, docs, panics};
-use magicbyte::Compression;
-use magicbyte::Header;
-use magicbyte::RecordsBuilder;
-use magicbyte::TimestampType;
-use magicbyte::{Error, ErrorKind};
-use magicbyte_arrow::{Defaults, Rows};
 
 #[doc = docs::builder!(RecordsBuilder)]
 #[pyclass(frozen, name = "RecordsBuilder", module = "magicbyte")]

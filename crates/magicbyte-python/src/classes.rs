@@ -4,9 +4,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;
 
-use magicbyte::Compression;
-use magicbyte::TimestampType;
 use magicbyte::convert::Losses;
+use magicbyte::{Compression, TimestampType};
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 static COLUMNS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();

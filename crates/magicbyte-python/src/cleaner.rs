@@ -7,22 +7,18 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use serde::Serialize;
 
+use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
+use magicbyte_log::steps::{
+    CleanCounts, CleanOptions, Cleaned, CleanerChunk, IndexedChunk, KeySet, ProducerSummary, RedactedOffsets,
+    Rule, SegmentGroup, Selection,
+};
+use magicbyte_log::{CompactOptions, DEFAULT_INDEX_INTERVAL_BYTES, KeyMapOptions, WriteOptions, steps};
+
 use crate::errors::log_to_py;
 use crate::jobs::{parse, to_json};
 use crate::view::{items, parse_name};
 use crate::writer::{TaskResult, Work};
 use crate::{docs, panics, view};
-use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
-use magicbyte_log::CompactOptions;
-use magicbyte_log::DEFAULT_INDEX_INTERVAL_BYTES;
-use magicbyte_log::KeyMapOptions;
-use magicbyte_log::WriteOptions;
-use magicbyte_log::steps;
-use magicbyte_log::steps::IndexedChunk;
-use magicbyte_log::steps::KeySet;
-use magicbyte_log::steps::ProducerSummary;
-use magicbyte_log::steps::{CleanCounts, CleanOptions, Cleaned, RedactedOffsets, Rule, Selection};
-use magicbyte_log::steps::{CleanerChunk, SegmentGroup};
 
 #[doc = docs::cleaner!(plan_compaction)]
 #[pyfunction]

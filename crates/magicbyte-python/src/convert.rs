@@ -3,20 +3,15 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use magicbyte::convert::{Converter, Losses, Rebatcher};
+use magicbyte::internals::each_batch;
+use magicbyte::{Batch, Batches, DEFAULT_MAX_DECOMPRESSED_BYTES, Error, ErrorKind, Result, TimestampType};
+
 use crate::arguments::Codec;
 use crate::errors::to_py;
 use crate::locked::Locked;
 use crate::view::content;
 use crate::{classes, docs, panics};
-use magicbyte::Batch;
-use magicbyte::Batches;
-use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
-use magicbyte::TimestampType;
-use magicbyte::convert::Converter;
-use magicbyte::convert::Losses;
-use magicbyte::convert::Rebatcher;
-use magicbyte::internals::each_batch;
-use magicbyte::{Error, ErrorKind, Result};
 
 #[doc = docs::convert!(Converter)]
 #[pyclass(frozen, name = "Converter", module = "magicbyte.convert")]

@@ -7,11 +7,12 @@ use pyo3::exceptions::{
 };
 use pyo3::prelude::*;
 
-use crate::classes;
 use magicbyte::{Error, ErrorKind};
 use magicbyte_broker::AppendError;
 use magicbyte_log::LogError;
 use magicbyte_log::internals::cause;
+
+use crate::classes;
 
 fn class_of(error: &Error) -> &'static str {
     match error.kind() {

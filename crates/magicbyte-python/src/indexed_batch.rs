@@ -5,15 +5,8 @@ use std::sync::OnceLock;
 use ::bytes::Bytes;
 use pyo3::prelude::*;
 
-use magicbyte::Batch;
-use magicbyte::Decompressor;
-use magicbyte::Headers;
-use magicbyte::Record;
-use magicbyte::TimestampType;
-use magicbyte::internals::SMALLEST_RECORD;
-use magicbyte::internals::be;
-use magicbyte::internals::varint;
-use magicbyte::{Error, Result};
+use magicbyte::internals::{SMALLEST_RECORD, be, varint};
+use magicbyte::{Batch, Decompressor, Error, Headers, Record, Result, TimestampType};
 /// A batch's decompressed bytes, and where its records are in them.
 #[pyclass(frozen, name = "_IndexedBatch", module = "magicbyte._core")]
 pub(super) struct IndexedBatch {
@@ -118,7 +111,7 @@ impl IndexedBatch {
 
     /// A batch of nothing but this record, copied; None if it takes more than a batch can hold.
     pub(super) fn of_one(record: &Record<'_>, is_control: bool, is_legacy: bool) -> Option<Self> {
-        let (headers, header_count) = record.headers.parts();
+        let (headers, header_count) = record.headers().parts();
         let mut data = Vec::new();
         let mut add = |part: &[u8]| {
             let slice = Slice { start: data.len().try_into().ok()?, length: part.len().try_into().ok()? };
@@ -128,17 +121,17 @@ impl IndexedBatch {
         };
         let mut nullable =
             |part: Option<&[u8]>| part.map_or(Some(Nullable::NULL), |part| add(part).map(Nullable));
-        let (key, value) = (nullable(record.key)?, nullable(record.value)?);
+        let (key, value) = (nullable(record.key())?, nullable(record.value())?);
         let entry = Entry {
-            offset: record.offset,
-            timestamp: record.timestamp,
+            offset: record.offset(),
+            timestamp: record.timestamp(),
             key,
             value,
             headers: add(headers)?,
             header_count,
-            sequence: record.sequence,
-            timestamp_type: record.timestamp_type,
-            attributes: record.attributes as u8,
+            sequence: record.sequence(),
+            timestamp_type: record.timestamp_type(),
+            attributes: record.attributes() as u8,
         };
         let (data, entries, record_slices) = (data.into(), vec![entry], OnceLock::new());
         Some(Self { data, entries, is_control, is_legacy, failure: None, record_slices })
@@ -191,16 +184,14 @@ impl IndexedBatch {
 
     /// The record as the core's type; the attributes of a legacy message are in its other fields.
     pub(super) fn record(&self, entry: &Entry) -> Record<'_> {
-        Record {
-            offset: entry.offset,
-            timestamp: entry.timestamp,
-            timestamp_type: entry.timestamp_type,
-            sequence: entry.sequence,
-            attributes: if self.is_legacy { 0 } else { entry.attributes as i8 },
-            key: self.key(entry),
-            value: self.value(entry),
-            headers: self.header_list(entry),
-        }
+        Record::of_parts(
+            entry.offset,
+            (entry.timestamp, entry.timestamp_type),
+            entry.sequence,
+            if self.is_legacy { 0 } else { entry.attributes as i8 },
+            (self.key(entry), self.value(entry)),
+            self.header_list(entry),
+        )
     }
 
     pub(super) fn header_list(&self, entry: &Entry) -> Headers<'_> {

@@ -4,18 +4,16 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
+use magicbyte::{ControlRecord, Error};
+use magicbyte_protocol::internal_topics::{Part, TopicRecord};
+use magicbyte_protocol::internals::{Field, is_default, uuid};
+use magicbyte_protocol::message::{Struct, Value};
+
 use crate::batch::BatchBase;
 use crate::errors::to_py;
 use crate::indexed_batch::IndexedBatch;
 use crate::locked::Locked;
 use crate::{docs, panics, view};
-use magicbyte::ControlRecord;
-use magicbyte::Error;
-use magicbyte_protocol::internal_topics::{Part, TopicRecord};
-use magicbyte_protocol::internals::Field;
-use magicbyte_protocol::internals::is_default;
-use magicbyte_protocol::internals::uuid;
-use magicbyte_protocol::message::{Struct, Value};
 
 /// The type, its name, the key, the value's version, the value.
 type Decoded<'py> =

@@ -9,21 +9,16 @@ use pyo3::pybacked::PyBackedStr;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
+use magicbyte_arrow::{ChunkDecoder, DecodeOptions, Flavour, Payloads};
+use magicbyte_log::steps::{Chunk, DEFAULT_CHUNK_BYTES, SurveyInParts};
+use magicbyte_log::{DamageMode, Listing, LogError, PlanOptions, steps};
+
 use crate::arrow::{PyArrowBatch, parse_columns};
 use crate::errors::{io_to_py, log_to_py};
 use crate::locked::Locked;
 use crate::view::{items, parse_name};
 use crate::{docs, panics};
-use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
-use magicbyte_arrow::Flavour;
-use magicbyte_arrow::Payloads;
-use magicbyte_arrow::{ChunkDecoder, DecodeOptions};
-use magicbyte_log::Listing;
-use magicbyte_log::LogError;
-use magicbyte_log::steps;
-use magicbyte_log::steps::SurveyInParts;
-use magicbyte_log::steps::{Chunk, DEFAULT_CHUNK_BYTES};
-use magicbyte_log::{DamageMode, PlanOptions};
 
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     panics::here();

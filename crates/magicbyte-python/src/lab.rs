@@ -3,15 +3,15 @@
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
+use magicbyte::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
+use magicbyte_lab::chunk_cost::{ChunkCost, CostReport};
+use magicbyte_lab::trial;
+use magicbyte_lab::trial::Layout;
+
 use crate::docs;
 use crate::errors::{log_to_py, to_py};
 use crate::jobs::{parse, to_json};
 use crate::view::{items, to_bytes};
-use magicbyte::Compression;
-use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
-use magicbyte_lab::chunk_cost::{ChunkCost, CostReport};
-use magicbyte_lab::trial;
-use magicbyte_lab::trial::Layout;
 
 #[doc = docs::lab!(chunk_cost)]
 #[pyfunction]

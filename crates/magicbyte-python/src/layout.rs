@@ -4,14 +4,14 @@ use ::bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use magicbyte::layout::{BatchLayout, Field, Section};
+use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
+use magicbyte_lab::magic3::layout::Layout3;
+
 use crate::docs;
 use crate::errors::to_py;
 use crate::locked::Locked;
 use crate::view::to_bytes;
-use magicbyte::Result;
-use magicbyte::layout::{BatchLayout, Field, Section};
-use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
-use magicbyte_lab::magic3::layout::Layout3;
 
 /// Whether the field is in the decompressed payload, position, bytes, name, record, header, number, computed CRC.
 type Fields = (bool, usize, Py<PyBytes>, &'static str, Option<u32>, Option<u32>, Option<i64>, Option<u32>);

@@ -7,13 +7,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use magicbyte_arrow::{LineFormat, LineOptions, LineWriter, RowFilter};
+use magicbyte_log::LogResult;
+
 use crate::arrow::batches_of;
 use crate::errors::log_to_py;
 use crate::view::{optional_items, parse_name};
 use crate::{docs, panics};
-use magicbyte_arrow::RowFilter;
-use magicbyte_arrow::{LineFormat, LineOptions, LineWriter};
-use magicbyte_log::LogResult;
 
 #[doc = docs::lines!(LineWriter)]
 #[pyclass(frozen, name = "LineWriter", module = "magicbyte._core")]

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use ::bytes::Bytes;
 use pyo3::prelude::*;
 
+use magicbyte_arrow::Selection;
+use magicbyte_log::{Disposition, LogBatches, PartitionLog, PlanOptions, ReadOptions};
+
 use crate::arguments::{Millis, millis};
 use crate::arrow_stream::{Origin, PyArrowStream, ToArrowArguments};
 use crate::batch::{Reading, new_batch};
@@ -14,10 +17,6 @@ use crate::jobs::{parse, to_json};
 use crate::locked::Locked;
 use crate::view::{optional_items, parse_name};
 use crate::{docs, panics};
-use magicbyte_arrow::Selection;
-use magicbyte_log::Disposition;
-use magicbyte_log::{LogBatches, PartitionLog};
-use magicbyte_log::{PlanOptions, ReadOptions};
 
 #[doc = docs::log!(PartitionLogCore)]
 #[pyclass(frozen, name = "PartitionLogCore", module = "magicbyte._core")]

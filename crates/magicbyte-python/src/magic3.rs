@@ -3,19 +3,18 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::arguments::Codec;
-use crate::docs;
-use crate::errors::to_py;
-use crate::jobs::to_json;
-use crate::view::content;
-use magicbyte::Batches;
-use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
-use magicbyte::{Error, ErrorKind, Result};
+use magicbyte::{Batches, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Error, ErrorKind, Result};
 use magicbyte_lab::comparison::{self, Form};
 use magicbyte_lab::magic3::decode::to_magic_2;
 use magicbyte_lab::magic3::encode::Encoder;
 use magicbyte_lab::magic3::fields::{Ideas, frames};
 use magicbyte_lab::magic3::validate::Validator;
+
+use crate::arguments::Codec;
+use crate::docs;
+use crate::errors::to_py;
+use crate::jobs::to_json;
+use crate::view::content;
 
 #[doc = docs::magic3!(magic3_encode)]
 #[pyfunction]

@@ -6,13 +6,13 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use magicbyte_broker::ErrorCode;
+use magicbyte_protocol::internals::uuid;
+use magicbyte_protocol::message::{Message, MessageKind, Struct, Value};
+
 use crate::errors::to_py;
 use crate::record::header_text;
 use crate::{docs, panics, view};
-use magicbyte_broker::ErrorCode;
-use magicbyte_protocol::internals::uuid;
-use magicbyte_protocol::message::{Message, MessageKind};
-use magicbyte_protocol::message::{Struct, Value};
 
 /// As Kafka's generated classes name them.
 const UNKNOWN: &str = "_unknownTaggedFields";

@@ -4,15 +4,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use magicbyte::internals::{Cursor, varint};
+use magicbyte::{Headers, Record, TimestampType};
+
 use crate::errors::to_py;
 use crate::indexed_batch::IndexedBatch;
 use crate::objects::record_object::{RECORD, record_at};
 use crate::{docs, panics};
-use magicbyte::Headers;
-use magicbyte::Record;
-use magicbyte::TimestampType;
-use magicbyte::internals::Cursor;
-use magicbyte::internals::varint;
 
 type Numbers = (i64, i64, i8, i32, u8);
 type Content<'py> = (Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>, Bound<'py, PyBytes>, u32);
@@ -33,16 +31,15 @@ pub(super) fn unpickle_record(
     let mut count = [0; 10];
     let size = varint::write(header_count.into(), &mut count);
     let headers = [&count[..size], headers.as_bytes()].concat();
-    let record = Record {
+    let timestamp_type = TimestampType::from_id(timestamp_type.into()).ok_or_else(malformed)?;
+    let record = Record::of_parts(
         offset,
-        timestamp,
-        timestamp_type: TimestampType::from_id(timestamp_type.into()).ok_or_else(malformed)?,
+        (timestamp, timestamp_type),
         sequence,
-        attributes: attributes as i8,
-        key: key.as_ref().map(|key| key.as_bytes()),
-        value: value.as_ref().map(|value| value.as_bytes()),
-        headers: Headers::check(&mut Cursor::new(&headers)).map_err(|e| to_py(py, &e))?,
-    };
+        attributes as i8,
+        (key.as_ref().map(|key| key.as_bytes()), value.as_ref().map(|value| value.as_bytes())),
+        Headers::check(&mut Cursor::new(&headers)).map_err(|e| to_py(py, &e))?,
+    );
     let batch = IndexedBatch::of_one(&record, is_control, is_legacy).ok_or_else(malformed)?;
     record_at(&Bound::new(py, batch)?, 0, &RECORD)?.ok_or_else(malformed)
 }

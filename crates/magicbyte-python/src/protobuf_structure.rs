@@ -1,9 +1,10 @@
 //! What a Protobuf schema declares.
 
-use magicbyte_schema::protobuf;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
+
+use magicbyte_schema::protobuf;
 
 use crate::{docs, panics};
 

@@ -6,14 +6,13 @@ use std::sync::OnceLock;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
+use magicbyte::{ControlRecord, ControlType, Header, Headers, Voter};
+
 use crate::classes;
 use crate::errors::to_py;
 use crate::indexed_batch::{Entry, IndexedBatch, Slice};
 use crate::objects::exporter;
 use crate::view::header_key;
-use magicbyte::Record;
-use magicbyte::{ControlRecord, ControlType, Voter};
-use magicbyte::{Header, Headers};
 
 pub(super) fn timestamp_type(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
     classes::timestamp_type(batch.py(), entry.timestamp_type)
@@ -158,8 +157,8 @@ pub(super) fn is_same((a, entry_a): (&IndexedBatch, &Entry), (b, entry_b): (&Ind
     // Equal headers may be stored with lengths that take more bytes than they need.
     let none = Headers::default();
     (a.is_legacy, a.is_control) == (b.is_legacy, b.is_control)
-        && Record { headers: none, ..record_a } == Record { headers: none, ..record_b }
-        && record_a.headers.eq(record_b.headers)
+        && record_a.with_headers(none) == record_b.with_headers(none)
+        && record_a.headers().eq(record_b.headers())
 }
 
 /// For `pickle`: the function that creates the record again, and its arguments.

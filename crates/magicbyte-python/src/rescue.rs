@@ -6,12 +6,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::io_to_py;
-use crate::locked::Locked;
-use crate::{docs, panics};
 use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use magicbyte_log::Rescuer;
 use magicbyte_log::steps::Survey;
+
+use crate::errors::io_to_py;
+use crate::locked::Locked;
+use crate::{docs, panics};
 
 type Header = (String, Option<Py<PyBytes>>);
 type Suspect = (i64, i64, Option<Py<PyBytes>>, Option<Py<PyBytes>>, Vec<Header>);

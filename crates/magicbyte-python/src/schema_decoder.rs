@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use magicbyte_schema::SchemaError;
-use magicbyte_schema::avro::AvroDecoder;
-use magicbyte_schema::json::JsonDecoder;
-use magicbyte_schema::protobuf::ProtobufDecoder;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyBytes;
+
+use magicbyte::schema_framing::SchemaId;
+use magicbyte_arrow::internals::texts;
+use magicbyte_arrow::{DecodeError, PayloadDecoder, SchemaDecoder};
+use magicbyte_schema::SchemaError;
+use magicbyte_schema::avro::AvroDecoder;
+use magicbyte_schema::json::JsonDecoder;
+use magicbyte_schema::protobuf::ProtobufDecoder;
 
 use crate::arrow::{PyArrowBatch, PyArrowSchema, batches_of};
 use crate::errors::to_py;
@@ -19,10 +23,6 @@ use crate::locked::Locked;
 use crate::schema_framing::{id_size, schema_id};
 use crate::view::items;
 use crate::{docs, panics};
-use magicbyte::schema_framing::SchemaId;
-use magicbyte_arrow::PayloadDecoder;
-use magicbyte_arrow::internals::texts;
-use magicbyte_arrow::{DecodeError, SchemaDecoder};
 
 #[doc = docs::schema_decoder!(SchemaDecoder)]
 #[pyclass(frozen, name = "SchemaDecoder", module = "magicbyte._core")]

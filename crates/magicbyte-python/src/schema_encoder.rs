@@ -4,20 +4,21 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use magicbyte_arrow::internals::texts;
+use magicbyte_arrow::{EncodeError, PayloadEncoder};
 use magicbyte_schema::SchemaError;
 use magicbyte_schema::avro::AvroEncoder;
 use magicbyte_schema::json::JsonEncoder;
 use magicbyte_schema::protobuf::ProtobufEncoder;
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
 
 use crate::arrow::{PyArrowBatch, PyArrowSchema};
 use crate::errors::to_py;
 use crate::schema_decoder::{References, only_batch};
 use crate::schema_framing::{id_size, schema_id};
 use crate::{docs, panics};
-use magicbyte_arrow::internals::texts;
-use magicbyte_arrow::{EncodeError, PayloadEncoder};
 
 #[doc = docs::schema_encoder!(SchemaEncoder)]
 #[pyclass(frozen, name = "SchemaEncoder", module = "magicbyte._core")]

@@ -4,11 +4,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use magicbyte::schema_framing::{Framed, IdSize, SchemaId};
+use magicbyte::{Result, schema_framing};
+
 use crate::errors::to_py;
 use crate::{docs, panics, view};
-use magicbyte::Result;
-use magicbyte::schema_framing;
-use magicbyte::schema_framing::{Framed, IdSize, SchemaId};
 
 pub(super) fn id_size(id_bytes: usize) -> PyResult<IdSize> {
     match id_bytes {

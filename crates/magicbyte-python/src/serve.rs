@@ -7,16 +7,13 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
+use magicbyte_log::Listing;
+use magicbyte_serve::{CommittedOffset, ReadOnlyBroker, ServeLimits, ServeOptions, ServedTopic, Server};
+
 use crate::jobs::parse;
 use crate::locked::Locked;
 use crate::view::items;
 use crate::{docs, panics};
-use magicbyte_log::Listing;
-use magicbyte_serve::CommittedOffset;
-use magicbyte_serve::ReadOnlyBroker;
-use magicbyte_serve::ServedTopic;
-use magicbyte_serve::Server;
-use magicbyte_serve::{ServeLimits, ServeOptions};
 
 /// Group, topic, partition, offset, leader epoch, metadata.
 type Committed = (String, String, i32, i64, i32, Option<String>);

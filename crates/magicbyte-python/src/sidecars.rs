@@ -6,19 +6,17 @@ use pyo3::exceptions::PyFileNotFoundError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use magicbyte::sidecar::{
+    TransactionIndexEntry, offset_index_entries, parse_leader_epoch_checkpoint, parse_offset_index,
+    parse_partition_metadata, parse_producer_snapshot, parse_time_index, parse_transaction_index,
+    time_index_entries,
+};
+use magicbyte::state::ProducerStateEntry;
+use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result, sidecar};
+
 use crate::arguments::Codec;
 use crate::errors::{io_to_py, to_py};
 use crate::{docs, panics, view};
-use magicbyte::Result;
-use magicbyte::sidecar;
-use magicbyte::sidecar::parse_leader_epoch_checkpoint;
-use magicbyte::sidecar::parse_partition_metadata;
-use magicbyte::sidecar::parse_producer_snapshot;
-use magicbyte::sidecar::{TransactionIndexEntry, parse_transaction_index};
-use magicbyte::sidecar::{offset_index_entries, parse_offset_index};
-use magicbyte::sidecar::{parse_time_index, time_index_entries};
-use magicbyte::state::ProducerStateEntry;
-use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 
 #[doc = docs::sidecars!(read_sidecar)]
 #[pyfunction]

@@ -4,15 +4,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use magicbyte_broker::{AppendError, Appended, OffsetSpec, PartitionSimulator, TransactionEnd};
+
 use crate::broker::{ConfigFields, InfoFields, info_fields, origin};
 use crate::docs;
 use crate::errors::{append_to_py, to_py};
 use crate::locked::Locked;
 use crate::state::{ProducerFields, producer_fields};
 use crate::view::{content, parse_name};
-use magicbyte_broker::AppendError;
-use magicbyte_broker::OffsetSpec;
-use magicbyte_broker::{Appended, PartitionSimulator, TransactionEnd};
 
 #[doc = docs::broker!(PartitionSimulatorCore)]
 #[pyclass(frozen, name = "PartitionSimulatorCore", module = "magicbyte._core")]

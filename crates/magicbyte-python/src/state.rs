@@ -7,23 +7,20 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyBytes;
 
+use magicbyte::Batch;
+use magicbyte::sidecar::ProducerStateManager;
+use magicbyte::state::{
+    Admission, AppendOrigin, AppendTerms, BatchMetadata, CompletedTransaction, EpochEntry, ProducerEvent,
+    ProducerStateEntry, Verdict, VerificationGuard,
+};
+use magicbyte_log::{CoordinatedTransaction, HistoryOptions, steps};
+
 use crate::batch::BatchBase;
 use crate::errors::log_to_py;
 use crate::jobs::{parse, to_json};
 use crate::locked::Locked;
 use crate::view::items;
 use crate::{docs, panics};
-use magicbyte::Batch;
-use magicbyte::sidecar::ProducerStateManager;
-use magicbyte::state::Admission;
-use magicbyte::state::CompletedTransaction;
-use magicbyte::state::EpochEntry;
-use magicbyte::state::ProducerEvent;
-use magicbyte::state::VerificationGuard;
-use magicbyte::state::{AppendOrigin, AppendTerms, Verdict};
-use magicbyte::state::{BatchMetadata, ProducerStateEntry};
-use magicbyte_log::steps;
-use magicbyte_log::{CoordinatedTransaction, HistoryOptions};
 
 #[doc = docs::steps!(segment_history)]
 #[pyfunction]

@@ -11,15 +11,15 @@ use pyo3::exceptions::{PyException, PyFileNotFoundError, PyOSError, PyValueError
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use magicbyte_log::internals::{
+    Found, OpenFile, Other, entries_as_they_are, examine, is_directory as is_directory_at,
+    is_stored as is_stored_path, open,
+};
+use magicbyte_log::{Fetch, Store, StoredFile, mount};
+
 use crate::errors::io_to_py;
 use crate::locked::Locked;
 use crate::{docs, panics};
-use magicbyte_log::internals::OpenFile;
-use magicbyte_log::internals::{Found, Other};
-use magicbyte_log::internals::{
-    entries_as_they_are, examine, is_directory as is_directory_at, is_stored as is_stored_path, open,
-};
-use magicbyte_log::{Fetch, Store, StoredFile, mount};
 
 /// An object with the methods `list`, `examine`, `read` and `fetch` of `magicbyte.storage.remote.RemoteStore`.
 #[derive(Debug)]

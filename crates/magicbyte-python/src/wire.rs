@@ -6,15 +6,14 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use magicbyte_log::LogResult;
+use magicbyte_protocol::wire::{Exchange, Exchanges, RecordSet};
+
 use crate::errors::{log_to_py, to_py};
 use crate::locked::Locked;
 use crate::record::header_text;
 use crate::view::items;
 use crate::{docs, panics, view};
-use magicbyte_log::LogResult;
-use magicbyte_protocol::wire::Exchange;
-use magicbyte_protocol::wire::Exchanges;
-use magicbyte_protocol::wire::{RecordSet, record_sets};
 
 /// Frames of this many bytes are handed out at a time.
 const BLOCK_BYTES: usize = 1 << 20;

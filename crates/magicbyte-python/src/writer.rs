@@ -7,25 +7,21 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use serde::Serialize;
 
+use magicbyte::convert::Losses;
+use magicbyte::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES};
+use magicbyte_arrow::{RowsOptions, RowsWriter};
+use magicbyte_log::steps::{RewriteOptions, Rewritten};
+use magicbyte_log::{
+    ChunkResult, DEFAULT_INDEX_INTERVAL_BYTES, LogResult, PartitionWriter, Problems, RebuildOptions,
+    SegmentSummary, WriteOptions, steps,
+};
+
 use crate::arguments::Codec;
 use crate::errors::log_to_py;
 use crate::jobs::{parse, to_json};
 use crate::locked::Locked;
 use crate::view::items;
 use crate::{arrow, docs, panics, view};
-use magicbyte::Compression;
-use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
-use magicbyte::convert::Losses;
-use magicbyte_arrow::{RowsOptions, RowsWriter};
-use magicbyte_log::ChunkResult;
-use magicbyte_log::LogResult;
-use magicbyte_log::PartitionWriter;
-use magicbyte_log::Problems;
-use magicbyte_log::RebuildOptions;
-use magicbyte_log::WriteOptions;
-use magicbyte_log::steps;
-use magicbyte_log::steps::{RewriteOptions, Rewritten};
-use magicbyte_log::{DEFAULT_INDEX_INTERVAL_BYTES, SegmentSummary};
 
 /// The result of a task that writes segments. Accounts and summaries are nested JSON texts, since the driver
 /// only passes them on: as Python objects they could be larger than the log.

@@ -4,6 +4,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, StringArray};
+
 use magicbyte_schema::Payload;
 use magicbyte_schema::avro::AvroDecoder;
 

@@ -5,6 +5,7 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_schema::DataType;
+
 use magicbyte_schema::json::JsonDecoder;
 use magicbyte_schema::{Decoded, Payload, RowError};
 

@@ -7,6 +7,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_schema::DataType;
+
 use magicbyte_schema::protobuf::ProtobufDecoder;
 use magicbyte_schema::{Decoded, Payload};
 

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::partition::{Partition, Shared};
-use crate::problem_log::PROBLEMS_TOPIC;
 use magicbyte::crc32c;
 use magicbyte_broker::ErrorCode;
 use magicbyte_log::Listing;
 use magicbyte_protocol::internals::uuid;
+
+use crate::partition::{Partition, Shared};
+use crate::problem_log::PROBLEMS_TOPIC;
 
 /// A topic that is served, as the caller describes it.
 #[derive(Clone, Debug, Default)]

@@ -3,12 +3,9 @@
 
 use std::io;
 
-use magicbyte::Batch;
-use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
-use magicbyte_log::Disposition;
-use magicbyte_log::steps::Chunk;
-use magicbyte_log::steps::ChunkReader;
-use magicbyte_log::{LISTED, Problem};
+use magicbyte::{Batch, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
+use magicbyte_log::steps::{Chunk, ChunkReader};
+use magicbyte_log::{Disposition, LISTED, Problem};
 
 /// Small batches are mapped together up to this many bytes.
 const RUN_BYTES: u64 = 64 << 10;

@@ -1,5 +1,12 @@
 //! The broker: a request in, a response out.
 
+use magicbyte::internals::be;
+use magicbyte::{Error, ErrorKind, Result};
+use magicbyte_broker::ErrorCode;
+use magicbyte_log::Listing;
+use magicbyte_protocol::internals::{Gap, read_request_start, write_response};
+use magicbyte_protocol::message::{Struct, read_request};
+
 use crate::archive::Archive;
 use crate::cluster::{self, Address};
 use crate::coordinator::{Client, Coordinator, find_coordinator};
@@ -18,14 +25,6 @@ use crate::recipient::Recipient;
 use crate::span::Part;
 use crate::stopping::Stopping;
 use crate::view::ViewOptions;
-use magicbyte::internals::be;
-use magicbyte::{Error, ErrorKind, Result};
-use magicbyte_broker::ErrorCode;
-use magicbyte_log::Listing;
-use magicbyte_protocol::internals::Gap;
-use magicbyte_protocol::internals::{read_request_start, write_response};
-use magicbyte_protocol::message::Struct;
-use magicbyte_protocol::message::read_request;
 
 /// The start of a request's header: API, version, correlation id.
 const HEADER_START: usize = 8;

@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use magicbyte_broker::ErrorCode;
+use magicbyte_protocol::message::{Struct, Value};
+
 use crate::archive::{Archive, Topic, TopicRef};
 use crate::fields::{
     Answer, array, code, distinct, fields, int, ints, is_null, list, nullable, number, push, string, structs,
@@ -10,8 +13,6 @@ use crate::fields::{
 use crate::memory::{Budget, Unanswered};
 use crate::partition::Partition;
 use crate::requested::topic_ref;
-use magicbyte_broker::ErrorCode;
-use magicbyte_protocol::message::{Struct, Value};
 
 /// The one broker.
 pub(super) const NODE_ID: i32 = 0;

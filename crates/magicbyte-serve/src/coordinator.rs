@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 use ::bytes::Bytes;
 
+use magicbyte_broker::ErrorCode;
+use magicbyte_protocol::message::{Struct, Value};
+
 use crate::archive::{Archive, TopicRef};
 use crate::cluster::{Address, NODE_ID};
 use crate::committed::{CommittedOffset, Offsets};
@@ -18,8 +21,6 @@ use crate::groups::Groups;
 use crate::lock::lock;
 use crate::memory::{Budget, Unanswered};
 use crate::requested::{RequestedTopic, named, requested, topic_ref};
-use magicbyte_broker::ErrorCode;
-use magicbyte_protocol::message::{Struct, Value};
 
 /// Members that died are found this often by those that wait.
 const LOOK: Duration = Duration::from_millis(500);

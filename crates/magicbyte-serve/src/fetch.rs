@@ -3,6 +3,11 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use magicbyte::state::IsolationLevel;
+use magicbyte_broker::ErrorCode;
+use magicbyte_broker::internals::{Bounds, Consumed, ConsumedLog, FetchAt, consumed_log};
+use magicbyte_protocol::message::{Struct, Value};
+
 use crate::archive::{Archive, TopicRef};
 use crate::fetch_sessions::{Asked, FetchSessions, Metadata, Outcome, Told};
 use crate::fields::{Answer, array, code, fields, int, int32, ints, number, structs, structure};
@@ -11,10 +16,6 @@ use crate::memory::{Budget, Unanswered};
 use crate::partition::prepare;
 use crate::requested::{RequestedTopic, named, requested, topic_ref};
 use crate::span::Part;
-use magicbyte::state::IsolationLevel;
-use magicbyte_broker::ErrorCode;
-use magicbyte_broker::internals::{Bounds, Consumed, ConsumedLog, FetchAt, consumed_log};
-use magicbyte_protocol::message::{Struct, Value};
 
 /// How often a growing log is looked at while a client waits.
 const LOOK: Duration = Duration::from_millis(200);

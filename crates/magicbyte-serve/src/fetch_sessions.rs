@@ -5,10 +5,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use magicbyte_broker::ErrorCode;
+
 use crate::archive::TopicRef;
 use crate::limits::MAX_SESSION_MEMORY;
 use crate::lock::lock;
-use magicbyte_broker::ErrorCode;
 
 /// `max.incremental.fetch.session.cache.slots`
 const MAX_SESSIONS: usize = 1000;

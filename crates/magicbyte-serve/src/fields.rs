@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::Hash;
 
-use crate::memory::{Budget, Unanswered};
 use magicbyte_broker::ErrorCode;
 use magicbyte_protocol::message::{Struct, Value};
+
+use crate::memory::{Budget, Unanswered};
 
 /// An integer; `default` if this version does not have the field.
 pub(super) fn int(request: &Struct<'_>, name: &str, default: i64) -> i64 {

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use ::bytes::Bytes;
 
+use magicbyte_broker::ErrorCode;
+
 use crate::committed::Offsets;
 use crate::limits::{MAX_MEMBER_MEMORY, MAX_PENDING_MEMORY};
-use magicbyte_broker::ErrorCode;
 
 /// Members of one group.
 pub(super) const MAX_MEMBERS: usize = 250;

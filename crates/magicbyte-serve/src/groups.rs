@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use ::bytes::Bytes;
 
+use magicbyte_broker::ErrorCode;
+
 use crate::committed::CommittedOffset;
 use crate::group::{Admission, Assignments, Caller, Group, Join, Joined, Result, Step};
 use crate::limits::MAX_GROUP_MEMORY;
-use magicbyte_broker::ErrorCode;
 
 /// `offset.metadata.max.bytes`.
 const MAX_METADATA: usize = 4096;

@@ -1,14 +1,14 @@
 //! ListOffsets and OffsetForLeaderEpoch: lookups in logs. Produce, which is refused.
 
+use magicbyte::state::IsolationLevel;
+use magicbyte_broker::internals::consumed_log;
+use magicbyte_broker::{ErrorCode, ListedOffset, OffsetSpec};
+use magicbyte_protocol::message::Struct;
+
 use crate::archive::{Archive, TopicRef};
 use crate::fields::{Answer, array, code, fields, int, int32, number, string, structs, structure};
 use crate::memory::{Budget, Unanswered};
 use crate::requested::{RequestedTopic, named, requested, topic_ref};
-use magicbyte::state::IsolationLevel;
-use magicbyte_broker::ErrorCode;
-use magicbyte_broker::internals::consumed_log;
-use magicbyte_broker::{ListedOffset, OffsetSpec};
-use magicbyte_protocol::message::Struct;
 
 /// The timestamps that are not one (`ListOffsetsRequest`).
 const LATEST: i64 = -1;

@@ -9,6 +9,15 @@ use std::time::{Duration, Instant};
 
 use ::bytes::Bytes;
 
+use magicbyte::convert::Converter;
+use magicbyte::state::AbortedTransaction;
+use magicbyte::{Batches, DEFAULT_MAX_DECOMPRESSED_BYTES};
+use magicbyte_broker::ListedOffset;
+use magicbyte_broker::internals::{Bounds, ConsumedLog, Lookup, Slice, Wanted};
+use magicbyte_log::internals::{FoundRecord, is_pin, record_for_timestamp};
+use magicbyte_log::steps::{Chunk, Survey};
+use magicbyte_log::{Listing, Problem, list_partition};
+
 use crate::batch_map::Run;
 use crate::limits::MAX_FETCH_MEMORY;
 use crate::lock::lock;
@@ -16,18 +25,6 @@ use crate::memory::Budget;
 use crate::problem_log::ProblemLog;
 use crate::span::{Part, Span, load};
 use crate::view::{KeptMaps, View, ViewOptions, io_error, survey};
-use magicbyte::Batches;
-use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
-use magicbyte::convert::Converter;
-use magicbyte::state::AbortedTransaction;
-use magicbyte_broker::ListedOffset;
-use magicbyte_broker::internals::{Bounds, ConsumedLog, Lookup, Slice, Wanted};
-use magicbyte_log::Problem;
-use magicbyte_log::internals::is_pin;
-use magicbyte_log::internals::{FoundRecord, record_for_timestamp};
-use magicbyte_log::steps::Chunk;
-use magicbyte_log::steps::Survey;
-use magicbyte_log::{Listing, list_partition};
 
 /// Below this size, copying bytes is cheaper than sending them from the file.
 const COPIED: u64 = 32 << 10;

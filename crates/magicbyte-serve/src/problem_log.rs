@@ -6,10 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ::bytes::Bytes;
 
-use crate::lock::lock;
-use magicbyte::Compression;
-use magicbyte::RecordsBuilder;
+use magicbyte::{Compression, RecordsBuilder};
 use magicbyte_log::Problem;
+
+use crate::lock::lock;
 
 /// The topic's name.
 pub const PROBLEMS_TOPIC: &str = "__magicbyte_problems";

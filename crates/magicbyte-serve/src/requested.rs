@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use magicbyte_protocol::message::{Struct, Value};
+
 use crate::archive::TopicRef;
 use crate::fields::{Answer, string, text, uuid};
-use magicbyte_protocol::message::{Struct, Value};
 
 /// A topic, and the partitions of it that a request names.
 #[derive(Debug)]

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use magicbyte_log::internals::Process;
+
 use crate::broker::ReadOnlyBroker;
 use crate::connection;
 use crate::lock::lock;
-use magicbyte_log::internals::Process;
 
 /// A connection's stack; its buffers are on the heap.
 const STACK: usize = 1 << 20;

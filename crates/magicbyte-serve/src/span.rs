@@ -7,11 +7,10 @@ use std::path::Path;
 
 use ::bytes::Bytes;
 
-use crate::outgoing::Outgoing;
-use magicbyte_log::internals::is_pin;
-use magicbyte_log::internals::storage;
-use magicbyte_log::internals::{open_pinned, read_at};
+use magicbyte_log::internals::{is_pin, open_pinned, read_at, storage};
 use magicbyte_log::steps::Chunk;
+
+use crate::outgoing::Outgoing;
 
 /// The buffer where files are copied.
 const COPY: usize = 64 << 10;

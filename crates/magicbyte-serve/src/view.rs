@@ -4,20 +4,17 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use magicbyte::Batch;
+use magicbyte::state::{
+    AbortedTransaction, IsolationLevel, TransactionEvent, Transactions, last_stable_offset,
+};
+use magicbyte_log::internals::{Content, HeaderVisitor, is_same_file, survey_with};
+use magicbyte_log::steps::{Chunk, Plan, Survey, plan_partition};
+use magicbyte_log::{Listing, LogError, LogResult, PlanOptions, Segment};
+
 use crate::batch_map::BatchMap;
 use crate::lock::lock;
 use crate::memory::Budget;
-use magicbyte::Batch;
-use magicbyte::state::{AbortedTransaction, IsolationLevel, last_stable_offset};
-use magicbyte::state::{TransactionEvent, Transactions};
-use magicbyte_log::PlanOptions;
-use magicbyte_log::internals::is_same_file;
-use magicbyte_log::internals::{Content, HeaderVisitor, survey_with};
-use magicbyte_log::steps::Chunk;
-use magicbyte_log::steps::Survey;
-use magicbyte_log::steps::{Plan, plan_partition};
-use magicbyte_log::{Listing, Segment};
-use magicbyte_log::{LogError, LogResult};
 
 /// The maps that are kept: those of 16 GiB of log, at most 2 KiB each unless the log is badly damaged.
 const MAPS_KEPT: usize = 4096;

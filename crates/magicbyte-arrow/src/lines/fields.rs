@@ -1,18 +1,18 @@
 //! The fields of a line: columns of the table `records`, found by name.
 
+use RecordColumn as C;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray,
 };
 
-use crate::cells::{Blobs, HeaderLists, Times};
-use crate::schema::RecordColumn;
-use crate::text_columns::{Payload, invalid_name, text_of};
 use magicbyte::TimestampType;
 use magicbyte_log::{LogError, LogResult};
 
-use RecordColumn as C;
+use crate::cells::{Blobs, HeaderLists, Times};
+use crate::schema::RecordColumn;
+use crate::text_columns::{Payload, invalid_name, text_of};
 
 /// The columns in the order of their fields. `timestamp` is that in milliseconds, since microseconds do not
 /// reach every time; the other column is used if there is no `timestampMillis`.

@@ -4,13 +4,14 @@ use std::str::FromStr;
 
 use arrow_array::Array;
 
+use magicbyte_log::{LogError, LogResult};
+
 use crate::cells::Blobs;
 use crate::lines::escape::push_text_of;
 use crate::lines::fields::{Cells, Field};
 use crate::lines::json_lines::push_integer;
 use crate::lines::payload::PayloadFormat;
 use crate::schema::RecordColumn;
-use magicbyte_log::{LogError, LogResult};
 
 /// A parsed format string.
 ///

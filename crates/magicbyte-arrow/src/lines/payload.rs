@@ -4,8 +4,9 @@ use std::str::FromStr;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 
-use crate::lines::escape::push_json_string;
 use magicbyte_log::LogError;
+
+use crate::lines::escape::push_json_string;
 
 /// How keys and values are written as text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 
 use arrow_array::RecordBatch;
 
+use magicbyte_log::{LogError, LogResult};
+
 use crate::lines::csv::Csv;
 use crate::lines::fields::{Documents, Field};
 use crate::lines::format::{Template, TemplateStyle};
@@ -9,7 +11,6 @@ use crate::lines::json_lines::JsonLines;
 use crate::lines::payload::PayloadFormat;
 use crate::lines::rows::push_lines;
 use crate::schema::RecordColumn;
-use magicbyte_log::{LogError, LogResult};
 
 /// The format of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,15 +1,10 @@
 //! From the experimental magic 3 back to magic 2.
 
-use crate::magic3::fields::{Header3, Idea, RawRecord, write_nullable};
-use magicbyte::Compression;
-use magicbyte::Compressor;
-use magicbyte::Decompressor;
-use magicbyte::encode_varint;
-use magicbyte::internals::Cursor;
-use magicbyte::internals::append_batch;
 use magicbyte::internals::batch_header::LOG_APPEND_TIME;
-use magicbyte::{ErrorKind, Result};
-use magicbyte::{Header, Headers};
+use magicbyte::internals::{Cursor, append_batch};
+use magicbyte::{Compression, Compressor, Decompressor, ErrorKind, Header, Headers, Result, encode_varint};
+
+use crate::magic3::fields::{Header3, Idea, RawRecord, write_nullable};
 
 /// Appends the experimental batch to `out` as magic 2, with the same codec at Kafka's default level. Every record and every field of
 /// the header that [`Encoder::encode`](super::Encoder::encode) was given is the same; of an uncompressed batch, every byte.

@@ -1,16 +1,12 @@
 //! From magic 2 to the experimental magic 3.
 
-use crate::magic3::fields::{Header3, Idea, Ideas, RawRecord, write_length, write_nullable};
-use magicbyte::Batch;
-use magicbyte::Compression;
-use magicbyte::Compressor;
-use magicbyte::Decompressor;
-use magicbyte::Header;
-use magicbyte::RecordBatch;
-use magicbyte::encode_varint;
 use magicbyte::internals::Cursor;
 use magicbyte::internals::batch_header::{COMPRESSION, LOG_APPEND_TIME};
-use magicbyte::{Error, Result};
+use magicbyte::{
+    Batch, Compression, Compressor, Decompressor, Error, Header, RecordBatch, Result, encode_varint,
+};
+
+use crate::magic3::fields::{Header3, Idea, Ideas, RawRecord, write_length, write_nullable};
 
 /// Writes magic 2 batches as experimental ones. Buffers and compression contexts are reused.
 #[derive(Debug)]

@@ -1,11 +1,8 @@
 //! The header of an experimental batch, and a record's fields by value.
 
-use magicbyte::Headers;
-use magicbyte::crc32c;
-use magicbyte::encode_varint;
 use magicbyte::internals::Cursor;
 use magicbyte::internals::batch_header::{BatchHeader, COMPRESSION};
-use magicbyte::{Error, ErrorKind, Result};
+use magicbyte::{Error, ErrorKind, Headers, Result, crc32c, encode_varint};
 
 /// Bytes before the attributes: offset, length, leader epoch, magic, CRC.
 pub(super) const PREFIX: usize = 21;

@@ -2,17 +2,13 @@
 
 use ::bytes::Bytes;
 
+use magicbyte::internals::batch_header::COMPRESSION;
+use magicbyte::internals::{Body, Cursor, Steps, Walk};
+use magicbyte::layout::{Field, Section};
+use magicbyte::{Compression, Decompressor, Error, ErrorKind, Result, crc32c, layout};
+
 use crate::magic3::decode::RecordFields;
 use crate::magic3::fields::{Idea, Ideas, PREFIX, tagged_fields};
-use magicbyte::Compression;
-use magicbyte::Decompressor;
-use magicbyte::crc32c;
-use magicbyte::internals::Cursor;
-use magicbyte::internals::batch_header::COMPRESSION;
-use magicbyte::internals::{Body, Steps, Walk};
-use magicbyte::layout;
-use magicbyte::layout::{Field, Section};
-use magicbyte::{Error, ErrorKind, Result};
 
 /// Iterates the fields of one experimental batch, as [`BatchLayout`](magicbyte::layout::BatchLayout) does of others. What is compressed
 /// follows decompressed: of two sections, both of them as one.

@@ -1,14 +1,11 @@
 //! The checks that a broker makes of a producer's batch (`LogValidator`): offsets without gaps, timestamps, keys. With the fields of
 //! records first, no key, value or header is decompressed for them, or only those that a block of the codec holds, too.
 
+use magicbyte::internals::{Cursor, Prefix, PrefixContext};
+use magicbyte::{Compression, Decompressor, Error, ErrorKind, Headers, Result};
+
 use crate::magic3::decode::RecordFields;
 use crate::magic3::fields::{Header3, Idea, RawRecord};
-use magicbyte::Compression;
-use magicbyte::Decompressor;
-use magicbyte::Headers;
-use magicbyte::internals::Cursor;
-use magicbyte::internals::{Prefix, PrefixContext};
-use magicbyte::{Error, ErrorKind, Result};
 
 /// How much is decompressed at first, in bytes per record.
 const FIRST_GUESS: usize = 8;

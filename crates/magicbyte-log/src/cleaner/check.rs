@@ -4,20 +4,13 @@
 use std::ops::Range;
 use std::path::Path;
 
+use magicbyte::internals::{Decoded, LOG_OVERHEAD, RECORD_OVERHEAD_V0, is_bare};
+use magicbyte::{Batch, Compression, Decompressor, RECORD_BATCH_OVERHEAD, Record, Result};
+
 use crate::cleaner::key_set::KeySet;
 use crate::error::{LogError, LogResult};
 use crate::segment::reader::{Piece, SegmentReader};
 use crate::storage::local;
-use magicbyte::Batch;
-use magicbyte::Compression;
-use magicbyte::Decompressor;
-use magicbyte::RECORD_BATCH_OVERHEAD;
-use magicbyte::Record;
-use magicbyte::Result;
-use magicbyte::internals::Decoded;
-use magicbyte::internals::LOG_OVERHEAD;
-use magicbyte::internals::RECORD_OVERHEAD_V0;
-use magicbyte::internals::is_bare;
 
 /// The number of leaks of one segment that are listed.
 const LISTED_LEAKS: usize = 20;
@@ -108,12 +101,12 @@ impl Check<'_> {
             records += 1;
             if batch.is_control() {
                 if !is_bare(&record) || records > 1 && is_producers {
-                    leak(record.offset, "excess bytes or records in a control batch");
+                    leak(record.offset(), "excess bytes or records in a control batch");
                 }
-            } else if record.key.is_some_and(|key| keys.number_of(key).is_some())
-                && !(*tombstones && record.value.is_none() && record.headers.is_empty())
+            } else if record.key().is_some_and(|key| keys.number_of(key).is_some())
+                && !(*tombstones && record.value().is_none() && record.headers().is_empty())
             {
-                leak(record.offset, "a record with one of the keys");
+                leak(record.offset(), "a record with one of the keys");
             }
         })?;
         if decoded.has_unread_bytes()? {
@@ -160,12 +153,12 @@ impl CheckedSegment {
                 if in_key || in_value || in_headers {
                     self.leak(
                         batch.position(),
-                        Some(record.offset),
+                        Some(record.offset()),
                         "one of the keys in a control record".into(),
                     );
                 }
             } else {
-                let is_own = record.key.is_some_and(|key| keys.number_of(key).is_some());
+                let is_own = record.key().is_some_and(|key| keys.number_of(key).is_some());
                 self.in_keys += u64::from(in_key && !is_own);
                 self.in_values += u64::from(in_value);
                 self.in_headers += u64::from(in_headers);
@@ -176,7 +169,11 @@ impl CheckedSegment {
             let end = fields.iter().map(|field| field.end).max().unwrap_or(0);
             while let Some(hit) = hits.next_if(|hit| hit.start < end) {
                 if !fields.iter().any(|field| field.start < hit.end && hit.start < field.end) {
-                    self.leak(batch.position(), Some(record.offset), "one of the keys between fields".into());
+                    self.leak(
+                        batch.position(),
+                        Some(record.offset()),
+                        "one of the keys between fields".into(),
+                    );
                 }
             }
         }
@@ -190,7 +187,7 @@ impl CheckedSegment {
 
 /// Key, value and headers, in the order in which they are stored.
 fn parts_of<'r>(record: &Record<'r>) -> [&'r [u8]; 3] {
-    [record.key.unwrap_or_default(), record.value.unwrap_or_default(), record.headers.parts().0]
+    [record.key().unwrap_or_default(), record.value().unwrap_or_default(), record.headers().parts().0]
 }
 
 /// The range of a part of `payload` within it.

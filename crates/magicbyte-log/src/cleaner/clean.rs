@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use magicbyte::internals::{Encoder, Fate, empty_of, is_bare};
+use magicbyte::state::ProducerEvent;
+use magicbyte::{Batch, Batches, ControlType, Decompressor, ErrorKind, Record, RecordBatch, Result};
+
 use crate::cleaner::decoded_batch::DecodedBatch;
 use crate::cleaner::index_keys::{IndexedChunk, has_numbers};
 use crate::cleaner::key_set::KeySet;
@@ -23,16 +27,6 @@ use crate::segment::reader::SegmentBatch;
 use crate::write::options::WriteOptions;
 use crate::write::partition_writer::PartitionWriter;
 use crate::write::segment_fold::SegmentSummary;
-use magicbyte::Batch;
-use magicbyte::Batches;
-use magicbyte::ControlType;
-use magicbyte::Decompressor;
-use magicbyte::Record;
-use magicbyte::RecordBatch;
-use magicbyte::internals::Encoder;
-use magicbyte::internals::{Fate, empty_of, is_bare};
-use magicbyte::state::ProducerEvent;
-use magicbyte::{ErrorKind, Result};
 
 /// Which records are removed.
 #[derive(Clone, Debug)]
@@ -515,7 +509,7 @@ impl Cleaner<'_> {
 }
 
 fn has_type(record: &Record<'_>) -> bool {
-    record.key.is_some_and(|key| ControlType::parse(key).is_ok())
+    record.key().is_some_and(|key| ControlType::parse(key).is_ok())
 }
 
 impl RedactedOffsets {

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
+
 use crate::cleaner::clean::{CleanCounts, CleanOptions, Rule, clean_group};
 use crate::cleaner::index_keys::index_keys;
 use crate::cleaner::key_map::KeyMapOptions;
@@ -18,7 +20,6 @@ use crate::read::survey::Survey;
 use crate::write::options::WriteOptions;
 use crate::write::partition_writer::{begin_partition, finish_partition};
 use crate::write::segment_fold::SegmentSummary;
-use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
 
 /// Options of running a compaction in one process.
 #[derive(Clone, Copy, Debug)]

@@ -1,13 +1,11 @@
 //! A batch as every pass over a log reads it, so that all passes accept the same batches.
 
-use crate::chunk::Chunk;
-use crate::read::chunk_reader::BatchCounts;
-use magicbyte::Batch;
-use magicbyte::ControlType;
-use magicbyte::Decompressor;
 use magicbyte::internals::Decoded;
 use magicbyte::state::ProducerEvent;
-use magicbyte::{ErrorKind, Result};
+use magicbyte::{Batch, ControlType, Decompressor, ErrorKind, Result};
+
+use crate::chunk::Chunk;
+use crate::read::chunk_reader::BatchCounts;
 
 /// The parts of a record that the passes use.
 #[derive(Clone, Copy, Debug)]

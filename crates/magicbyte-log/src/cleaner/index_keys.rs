@@ -3,6 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use magicbyte::internals::ProducerEvents;
+use magicbyte::state::ProducerEvent;
+use magicbyte::{Batch, Decompressor, Result};
+
 use crate::cleaner::decoded_batch::DecodedBatch;
 use crate::cleaner::key_map::{KeyMap, KeyMapOptions};
 use crate::cleaner::last_records::record_position;
@@ -11,11 +15,6 @@ use crate::error::{LogError, LogResult};
 use crate::read::accounting::ChunkResult;
 use crate::read::chunk_reader::{BatchCounts, ChunkReader, Disposition};
 use crate::read::options::DamageMode;
-use magicbyte::Batch;
-use magicbyte::Decompressor;
-use magicbyte::Result;
-use magicbyte::internals::ProducerEvents;
-use magicbyte::state::ProducerEvent;
 
 /// The first pass's result for one chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 
+use magicbyte::internals::AbortedByProducer;
+
 use crate::chunk::Chunk;
 use crate::error::{LogError, LogResult};
 use crate::listing::Listing;
 use crate::read::plan::{Plan, PlanSegment};
-use magicbyte::internals::AbortedByProducer;
 
 /// Options of a compaction; the names are Kafka's topic configs where there is one.
 #[derive(Clone, Copy, Debug)]

@@ -2,11 +2,11 @@
 //! not touch snapshots and the epoch checkpoint, and indexes every aborted transaction of which it found a
 //! batch. So the sidecars remain true when batches are gone.
 
-use crate::write::segment_fold::SegmentSummary;
 use magicbyte::Batch;
 use magicbyte::internals::ProducerEvents;
-use magicbyte::state::ProducerEvent;
-use magicbyte::state::{EpochEntry, LeaderEpochs};
+use magicbyte::state::{EpochEntry, LeaderEpochs, ProducerEvent};
+
+use crate::write::segment_fold::SegmentSummary;
 
 /// The state of the batches that went into one segment, whatever is left of them.
 #[derive(Debug, Default)]

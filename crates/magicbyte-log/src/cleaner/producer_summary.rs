@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use magicbyte::RecordBatch;
-use magicbyte::state::ProducerEvent;
-use magicbyte::state::Producers;
+use magicbyte::state::{ProducerEvent, Producers};
 
 /// The summary of one log, by offset: a task needs only those of its own offsets, so that all tasks together
 /// get no more than there are.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use magicbyte::state::EpochEntry;
+
 use crate::history::bins::Bin;
 use crate::history::segment_history::{OffsetGap, SkippedRange, StepBack};
 use crate::listing::IgnoredFile;
 use crate::problem::Problem;
-use magicbyte::state::EpochEntry;
 
 /// Options of a history.
 #[derive(Clone, Debug)]

@@ -5,6 +5,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use magicbyte::state::{
+    AppendOrigin, AppendTerms, BatchMetadata, ProducerEvent, Producers, Refusal, Verdict,
+};
+
 use crate::error::LogResult;
 use crate::history::bins::{CODECS, at_most};
 use crate::history::event::HistoryEvent;
@@ -16,10 +20,6 @@ use crate::history::segment_history::{OffsetGap, SegmentHistory, StepBack};
 use crate::listing::Listing;
 use crate::read::options::PlanOptions;
 use crate::read::plan::{Plan, plan_partition};
-use magicbyte::state::BatchMetadata;
-use magicbyte::state::ProducerEvent;
-use magicbyte::state::Producers;
-use magicbyte::state::{AppendOrigin, AppendTerms, Refusal, Verdict};
 
 /// Joins the histories of a listing's segments, given in any order.
 ///

@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use magicbyte::state::{BATCHES_TO_RETAIN, BatchMetadata, is_in_sequence};
+use magicbyte::{Batch, RecordBatch, TimestampType};
+
 use crate::error::LogResult;
 use crate::history::bins::{Bin, Bins, CODECS, codec_of};
 use crate::history::event::HistoryEvent;
@@ -10,10 +13,6 @@ use crate::problem::LISTED;
 use crate::read::header_scan::{Content, Control, HeaderVisitor, survey_with};
 use crate::read::survey::Survey;
 use crate::segment::wrapper::is_wrapper;
-use magicbyte::Batch;
-use magicbyte::RecordBatch;
-use magicbyte::TimestampType;
-use magicbyte::state::{BATCHES_TO_RETAIN, BatchMetadata, is_in_sequence};
 
 /// Offsets that no record has.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

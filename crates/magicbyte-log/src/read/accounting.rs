@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use magicbyte::state::IsolationLevel;
+
 use crate::chunk::Chunk;
 use crate::error::{LogError, LogResult};
 use crate::listing::IgnoredFile;
 use crate::problem::LISTED;
 use crate::read::plan::Plan;
-use magicbyte::state::IsolationLevel;
 
 /// A byte range, and why it was not read.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

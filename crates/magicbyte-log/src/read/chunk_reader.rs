@@ -5,6 +5,9 @@
 use std::io;
 use std::path::Path;
 
+use magicbyte::internals::AbortedByProducer;
+use magicbyte::{Batch, Decompressor, Error, ErrorKind, Result, crc32c};
+
 use crate::chunk::Chunk;
 use crate::error::{LogError, LogResult};
 use crate::problem::{Problem, Problems};
@@ -12,11 +15,6 @@ use crate::read::accounting::{ByteRange, ChunkResult};
 use crate::read::options::DamageMode;
 use crate::segment::reader::{Piece, SegmentBatch, SegmentReader, TailKind};
 use crate::segment::wrapper::{check_offset, inner_messages};
-use magicbyte::Batch;
-use magicbyte::Decompressor;
-use magicbyte::crc32c;
-use magicbyte::internals::AbortedByProducer;
-use magicbyte::{Error, ErrorKind, Result};
 
 /// Bytes of a magic 2 batch from its offset through its CRC.
 const CHECKSUMMED: usize = 21;

@@ -10,6 +10,13 @@ use std::path::Path;
 
 use ::bytes::Bytes;
 
+use magicbyte::internals::{Frame, HEADER_SIZE_UP_TO_MAGIC, be};
+use magicbyte::state::{EpochEntry, TransactionEvent, Transactions};
+use magicbyte::{
+    Batch, ControlRecord, ControlType, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, RECORD_BATCH_OVERHEAD,
+    RecordBatch,
+};
+
 use crate::chunk::{DEFAULT_CHUNK_BYTES, MAX_OFFSET};
 use crate::error::{LogError, LogResult};
 use crate::listing::Segment;
@@ -19,15 +26,6 @@ use crate::segment::limits::Limits;
 use crate::segment::salvage::Salvage;
 use crate::segment::wrapper::{InnerMessages, inner_messages, is_wrapper};
 use crate::storage::pin::is_same_file;
-use magicbyte::Batch;
-use magicbyte::RECORD_BATCH_OVERHEAD;
-use magicbyte::RecordBatch;
-use magicbyte::internals::be;
-use magicbyte::internals::{Frame, HEADER_SIZE_UP_TO_MAGIC};
-use magicbyte::state::EpochEntry;
-use magicbyte::state::{TransactionEvent, Transactions};
-use magicbyte::{ControlRecord, ControlType};
-use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 
 /// Headers are small and close together, so blocks are small and batches are skipped rather than read.
 const BLOCK: usize = 64 << 10;
@@ -121,7 +119,7 @@ pub(super) struct Scan<'a> {
 }
 
 /// The first record of a control batch. Its `kind` is None in a batch that compaction emptied.
-pub(crate) struct Control {
+pub struct Control {
     pub(crate) kind: Option<ControlType>,
     /// The coordinator epoch of a marker whose value can be read.
     pub(crate) coordinator_epoch: Option<i32>,

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::chunk::DEFAULT_CHUNK_BYTES;
 use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use magicbyte::state::IsolationLevel;
+
+use crate::chunk::DEFAULT_CHUNK_BYTES;
 
 /// What a reader does with damage; the names are those of Spark's sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

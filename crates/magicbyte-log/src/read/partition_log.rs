@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use magicbyte::state::IsolationLevel;
+use magicbyte::{Batch, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
+
 use crate::chunk::Chunk;
 use crate::error::{LogError, LogResult};
 use crate::listing::{Listing, Segment, list_partition};
@@ -17,10 +20,6 @@ use crate::read::seek::{
 };
 use crate::segment::reader::SegmentBatch;
 use crate::storage::is_stored;
-use magicbyte::Batch;
-use magicbyte::Result;
-use magicbyte::state::IsolationLevel;
-use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 
 /// How often in a row the files of a log that changes are listed again.
 const ATTEMPTS: u32 = 5;

@@ -3,6 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use magicbyte::internals::AbortedByProducer;
+use magicbyte::state::{
+    AbortedTransaction, IsolationLevel, LeaderEpochs, TransactionEvent, Transactions, last_stable_offset,
+};
+
 use crate::chunk::{Chunk, MAX_OFFSET};
 use crate::error::{LogError, LogResult};
 use crate::listing::{IgnoredFile, Listing, Segment};
@@ -15,10 +20,6 @@ use crate::problem::{
 use crate::read::offset_ranges::OffsetRanges;
 use crate::read::options::PlanOptions;
 use crate::read::survey::Survey;
-use magicbyte::internals::AbortedByProducer;
-use magicbyte::state::LeaderEpochs;
-use magicbyte::state::{AbortedTransaction, IsolationLevel, last_stable_offset};
-use magicbyte::state::{TransactionEvent, Transactions};
 
 /// A segment of a plan, with its survey's findings.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

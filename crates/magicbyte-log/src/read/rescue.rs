@@ -6,19 +6,13 @@ use std::path::Path;
 
 use ::bytes::Bytes;
 
+use magicbyte::internals::{Algorithm, LOG_OVERHEAD, be};
+use magicbyte::{Batch, Compression, Decompressor, Error, RECORD_BATCH_OVERHEAD, Record, Result};
+
 use crate::chunk::Chunk;
 use crate::listing::Segment;
 use crate::read::survey::Survey;
 use crate::segment::reader::{Piece, SegmentReader};
-use magicbyte::Batch;
-use magicbyte::Compression;
-use magicbyte::Decompressor;
-use magicbyte::RECORD_BATCH_OVERHEAD;
-use magicbyte::Record;
-use magicbyte::internals::Algorithm;
-use magicbyte::internals::LOG_OVERHEAD;
-use magicbyte::internals::be;
-use magicbyte::{Error, Result};
 
 const MAGIC: usize = 16;
 /// The bits of a 64 KiB batch.

@@ -3,18 +3,15 @@
 
 use std::path::PathBuf;
 
+use magicbyte::internals::Frame;
+use magicbyte::sidecar::{parse_offset_index, parse_time_index};
+use magicbyte::{Batch, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, RECORD_BATCH_OVERHEAD, Result};
+
 use crate::error::{LogError, LogResult};
 use crate::listing::Segment;
 use crate::read::plan::Plan;
 use crate::segment::blocks::Blocks;
 use crate::storage::sidecars::read_index;
-use magicbyte::Batch;
-use magicbyte::RECORD_BATCH_OVERHEAD;
-use magicbyte::Result;
-use magicbyte::internals::Frame;
-use magicbyte::sidecar::parse_offset_index;
-use magicbyte::sidecar::parse_time_index;
-use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 
 const BLOCK: usize = 64 << 10;
 
@@ -28,9 +25,9 @@ pub fn offset_for_timestamp(plan: &Plan, timestamp: i64) -> LogResult<Option<i64
 }
 
 /// A record found by its timestamp.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoundRecord {
-    #[doc(hidden)]
     pub offset: i64,
     /// In milliseconds.
     pub timestamp: i64,

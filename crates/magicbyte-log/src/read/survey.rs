@@ -3,22 +3,20 @@
 use std::io;
 use std::path::Path;
 
+use magicbyte::internals::{OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY};
+use magicbyte::sidecar::{
+    TransactionIndexEntry, parse_offset_index, parse_producer_snapshot, parse_time_index,
+    parse_transaction_index,
+};
+use magicbyte::state::{LeaderEpochs, TransactionEvent};
+use magicbyte::{RECORD_BATCH_OVERHEAD, crc32c};
+
 use crate::error::{LogError, LogResult};
 use crate::listing::Segment;
 use crate::problem::{INDEX_BEYOND_LOG, Problem};
 use crate::storage::file_info::{Found, ends_the_run};
 use crate::storage::sidecars::{read_index, read_sidecar, sidecar_problem};
 use crate::storage::{examine, size_if_written};
-use magicbyte::RECORD_BATCH_OVERHEAD;
-use magicbyte::crc32c;
-use magicbyte::internals::OFFSET_INDEX_ENTRY;
-use magicbyte::internals::TIME_INDEX_ENTRY;
-use magicbyte::sidecar::parse_offset_index;
-use magicbyte::sidecar::parse_producer_snapshot;
-use magicbyte::sidecar::parse_time_index;
-use magicbyte::sidecar::{TransactionIndexEntry, parse_transaction_index};
-use magicbyte::state::LeaderEpochs;
-use magicbyte::state::TransactionEvent;
 
 /// A batch that may start a chunk: its CRC and that of the batch before it hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

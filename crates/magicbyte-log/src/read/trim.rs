@@ -4,9 +4,10 @@
 use std::io;
 use std::path::Path;
 
+use magicbyte::RecordBatch;
+
 use crate::chunk::Chunk;
 use crate::segment::reader::{Piece, SegmentReader};
-use magicbyte::RecordBatch;
 
 /// Narrows a chunk to the batches that hold its requested offsets, and the damage between them; None if there
 /// are no such batches. Reads no further than necessary.

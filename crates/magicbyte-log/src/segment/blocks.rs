@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use ::bytes::Bytes;
 
+use magicbyte::ErrorKind;
+
 use crate::storage;
 use crate::storage::file_info::{ends_the_run, unreadable};
 use crate::storage::open_file::OpenFile;
-use magicbyte::ErrorKind;
 
 /// The least that [`Blocks::peek`] reads.
 const ASIDE: usize = 16 << 10;

@@ -4,12 +4,10 @@
 use std::io;
 use std::ops::Range;
 
+use magicbyte::internals::{Algorithm, Frame, HEADER_SIZE_UP_TO_MAGIC, be};
+use magicbyte::{Batch, RECORD_BATCH_OVERHEAD};
+
 use crate::segment::blocks::Blocks;
-use magicbyte::Batch;
-use magicbyte::RECORD_BATCH_OVERHEAD;
-use magicbyte::internals::Algorithm;
-use magicbyte::internals::be;
-use magicbyte::internals::{Frame, HEADER_SIZE_UP_TO_MAGIC};
 
 /// How far past damage to look for evidence, in bytes. Kafka limits a batch to 1 MiB by default.
 pub(crate) const REACH: usize = 4 << 20;

@@ -4,15 +4,11 @@
 
 use std::io;
 
-use crate::segment::blocks::Blocks;
-use magicbyte::Batch;
-use magicbyte::Compression;
-use magicbyte::RECORD_BATCH_OVERHEAD;
-use magicbyte::Result;
-use magicbyte::internals::HEADER_SIZE_UP_TO_MAGIC;
-use magicbyte::internals::LOG_OVERHEAD;
 use magicbyte::internals::legacy_message::at;
-use magicbyte::internals::varint;
+use magicbyte::internals::{HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD, varint};
+use magicbyte::{Batch, Compression, RECORD_BATCH_OVERHEAD, Result};
+
+use crate::segment::blocks::Blocks;
 
 /// What the sizes inside a batch show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,14 +7,12 @@ use std::path::Path;
 
 use ::bytes::Bytes;
 
+use magicbyte::internals::{Frame, HEADER_SIZE_UP_TO_MAGIC, be};
+use magicbyte::{Batch, DEFAULT_MAX_DECOMPRESSED_BYTES, Error, ErrorKind};
+
 use crate::segment::blocks::Blocks;
 use crate::segment::limits::Limits;
 use crate::segment::salvage::Salvage;
-use magicbyte::Batch;
-use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
-use magicbyte::internals::be;
-use magicbyte::internals::{Frame, HEADER_SIZE_UP_TO_MAGIC};
-use magicbyte::{Error, ErrorKind};
 
 const BLOCK: usize = 1 << 20;
 

@@ -21,21 +21,15 @@ use std::ops::Range;
 
 use memchr::memmem;
 
+use magicbyte::internals::{Algorithm, Frame, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD, RECORD_OVERHEAD_V0, be};
+use magicbyte::{Batch, Compression, Decompressor, Error, ErrorKind, RECORD_BATCH_OVERHEAD};
+
 use crate::segment::blocks::Blocks;
 use crate::segment::evidence::{Evidence, OwnChecksum, REACH};
 use crate::segment::extent::{Extent, extent, key_at};
 use crate::segment::limits::Limits;
 use crate::segment::salvage_scan::{Candidate, Scan, as_written, choose};
 use crate::segment::wrapper::inner_messages;
-use magicbyte::Batch;
-use magicbyte::Compression;
-use magicbyte::Decompressor;
-use magicbyte::RECORD_BATCH_OVERHEAD;
-use magicbyte::internals::Algorithm;
-use magicbyte::internals::RECORD_OVERHEAD_V0;
-use magicbyte::internals::be;
-use magicbyte::internals::{Frame, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD};
-use magicbyte::{Error, ErrorKind};
 
 const BLOCK: usize = 1 << 20;
 /// The cost of inspecting a header, in bytes of the budget.

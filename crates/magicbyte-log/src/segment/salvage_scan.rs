@@ -10,17 +10,15 @@ use std::ops::RangeInclusive;
 
 use ::bytes::Bytes;
 
+use magicbyte::internals::{
+    Algorithm, Frame, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD, RECORD_OVERHEAD_V0, RangeChecksum, be, varint,
+};
+use magicbyte::{Batch, RECORD_BATCH_OVERHEAD};
+
 use crate::segment::blocks::Blocks;
 use crate::segment::evidence::{Evidence, OwnChecksum};
 use crate::segment::extent::key_at;
 use crate::segment::limits::Limits;
-use magicbyte::Batch;
-use magicbyte::RECORD_BATCH_OVERHEAD;
-use magicbyte::internals::be;
-use magicbyte::internals::varint;
-use magicbyte::internals::{Algorithm, RangeChecksum};
-use magicbyte::internals::{Frame, HEADER_SIZE_UP_TO_MAGIC};
-use magicbyte::internals::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
 
 /// A magic 0 message with null key and value.
 const SMALLEST_BATCH: u64 = (LOG_OVERHEAD + RECORD_OVERHEAD_V0) as u64;

@@ -1,14 +1,11 @@
 //! The offsets of the messages in a compressed wrapper. The CRC does not cover a wrapper's own offset, so it
 //! is checked against the messages inside and the neighboring batches.
 
-use magicbyte::Batch;
-use magicbyte::Compression;
-use magicbyte::Decompressor;
-use magicbyte::{ErrorKind, Result};
+use magicbyte::{Batch, Compression, Decompressor, ErrorKind, Result};
 
 /// The messages in a compressed wrapper of magic 0 or 1. Its header has only the last offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct InnerMessages {
+pub struct InnerMessages {
     pub(crate) first_offset: i64,
     /// Inclusive.
     pub(crate) last_offset: i64,

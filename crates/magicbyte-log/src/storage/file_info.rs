@@ -2,8 +2,9 @@
 
 use std::io;
 
-use crate::storage::store::{StoredFile, is_fatal};
 use magicbyte::ErrorKind;
+
+use crate::storage::store::{StoredFile, is_fatal};
 
 /// The maximum size of a sidecar, in bytes. Kafka limits an index to 10 MiB by default.
 pub(crate) const MAX_SIDECAR_BYTES: u64 = 64 << 20;
@@ -29,24 +30,23 @@ impl FileInfo {
 }
 
 /// An entry of a directory.
+#[doc(hidden)]
 pub enum Found {
-    #[doc(hidden)]
     File(FileInfo),
     /// Anything but a regular file, and why it is not read.
     Other(Other, String),
 }
 
 /// Anything but a regular file.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Other {
-    #[doc(hidden)]
     Directory,
     /// A FIFO, a socket or a device.
     Special,
     /// A segment that was not copied to tiered storage to its end.
     #[cfg_attr(not(feature = "tiered"), expect(dead_code, reason = "manifests tell"))]
     Unfinished,
-    #[doc(hidden)]
     Unknown,
 }
 

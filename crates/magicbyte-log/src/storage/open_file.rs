@@ -10,29 +10,24 @@ use crate::storage::local;
 use crate::storage::ranges::Ranges;
 
 /// A file that is open for reading.
+#[doc(hidden)]
 #[derive(Debug)]
 pub enum OpenFile {
-    #[doc(hidden)]
     Local(File),
-    #[doc(hidden)]
     Ranges(Ranges),
     /// A range of an archive.
     Member {
-        #[doc(hidden)]
         archive: Box<OpenFile>,
-        #[doc(hidden)]
         start: u64,
-        #[doc(hidden)]
         size: u64,
     },
-    #[doc(hidden)]
     Unpacked(Arc<Unpacked>),
-    #[doc(hidden)]
     Composed(Box<dyn Composed>),
 }
 
 /// A file that is made from another one while it is read.
-pub(crate) trait Composed: Debug + Send + Sync {
+#[doc(hidden)]
+pub trait Composed: Debug + Send + Sync {
     /// See [`OpenFile::read_at`].
     fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<usize>;
     /// See [`OpenFile::read_through`].
@@ -123,7 +118,7 @@ pub(super) fn read_range(file: &OpenFile, range: &Range<u64>) -> io::Result<Resu
 
 /// What a compressed file holds, in a temporary file.
 #[derive(Debug)]
-pub(crate) struct Unpacked {
+pub struct Unpacked {
     pub(super) file: File,
     pub(super) size: u64,
 }

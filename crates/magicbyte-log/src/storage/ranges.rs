@@ -27,7 +27,7 @@ const KEPT: usize = 64 << 10;
 
 /// An open file of a store. Memory: the current range, and those under way ([`AHEAD`]).
 #[derive(Debug)]
-pub(crate) struct Ranges {
+pub struct Ranges {
     store: Arc<dyn Store>,
     path: String,
     version: Option<String>,

@@ -3,14 +3,15 @@
 
 use std::path::Path;
 
+use magicbyte::sidecar::{
+    TransactionIndexEntry, parse_leader_epoch_checkpoint, write_leader_epoch_checkpoint,
+    write_producer_snapshot, write_transaction_index,
+};
+use magicbyte::state::{LeaderEpochs, Producers};
+
 use crate::error::{LogError, LogResult};
 use crate::storage::sidecars::read_sidecar;
 use crate::write::segment_fold::SegmentSummary;
-use magicbyte::sidecar::write_producer_snapshot;
-use magicbyte::sidecar::{TransactionIndexEntry, write_transaction_index};
-use magicbyte::sidecar::{parse_leader_epoch_checkpoint, write_leader_epoch_checkpoint};
-use magicbyte::state::LeaderEpochs;
-use magicbyte::state::Producers;
 
 /// A sidecar: its name and its content.
 pub type SidecarFile = (String, Vec<u8>);

@@ -10,6 +10,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use magicbyte::convert::set_partition_leader_epoch;
+use magicbyte::sidecar::{PartitionMetadata, write_partition_metadata};
+use magicbyte::{Batch, Batches, Error, ErrorKind};
+
 use crate::error::{LogError, LogResult};
 use crate::storage::local;
 use crate::write::durable::{hidden_beside, remove_file, sync_directory, write_file};
@@ -17,11 +21,6 @@ use crate::write::options::WriteOptions;
 use crate::write::partition_fold::{PartitionFold, SidecarFile, existing_epochs};
 use crate::write::segment_fold::SegmentSummary;
 use crate::write::segment_writer::{SegmentWriter, check};
-use magicbyte::Batch;
-use magicbyte::Batches;
-use magicbyte::convert::set_partition_leader_epoch;
-use magicbyte::sidecar::{PartitionMetadata, write_partition_metadata};
-use magicbyte::{Error, ErrorKind};
 
 /// Creates the hidden directory in which the partition `target` is written, and returns its path. A target
 /// can have one writer at a time.

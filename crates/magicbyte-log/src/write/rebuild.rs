@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use magicbyte::{Error, ErrorKind};
+
 use crate::chunk::MAX_OFFSET;
 use crate::error::{LogError, LogResult};
 use crate::listing::{Listing, Segment, list_partition};
@@ -12,7 +14,6 @@ use crate::storage::sidecars::read_sidecar;
 use crate::write::durable::{is_unfinished, remove_file, replace_file, sync_directory};
 use crate::write::partition_fold::{PartitionFold, SidecarFile, existing_epochs};
 use crate::write::segment_fold::{DEFAULT_INDEX_INTERVAL_BYTES, FoldedSegment, SegmentFold};
-use magicbyte::{Error, ErrorKind};
 
 /// Options of rebuilding sidecars.
 #[derive(Clone, Copy, Debug)]

@@ -5,6 +5,12 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
+use magicbyte::convert::{Losses, set_partition_leader_epoch};
+use magicbyte::internals::{Decoded, Encoder, Packer, each_batch};
+use magicbyte::{
+    Batch, Batches, Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, ErrorKind, Result,
+};
+
 use crate::chunk::Chunk;
 use crate::error::{LogError, LogResult};
 use crate::problem::{LISTED, Problems};
@@ -14,17 +20,6 @@ use crate::storage::local;
 use crate::write::options::WriteOptions;
 use crate::write::partition_writer::PartitionWriter;
 use crate::write::segment_fold::SegmentSummary;
-use magicbyte::Batch;
-use magicbyte::Batches;
-use magicbyte::Compression;
-use magicbyte::convert::Losses;
-use magicbyte::convert::set_partition_leader_epoch;
-use magicbyte::internals::Decoded;
-use magicbyte::internals::Encoder;
-use magicbyte::internals::Packer;
-use magicbyte::internals::each_batch;
-use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
-use magicbyte::{ErrorKind, Result};
 
 /// How batches are converted on their way from one log to another.
 #[derive(Clone, Copy, Debug)]

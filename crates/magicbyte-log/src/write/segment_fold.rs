@@ -1,14 +1,10 @@
 //! The effect of a segment's batches on its indexes and on the state that outlives it: the same whether they
 //! are appended (`LogSegment.append`) or replayed (`LogSegment.recover`).
 
-use magicbyte::Batch;
-use magicbyte::Decompressor;
 use magicbyte::internals::ProducerEvents;
-use magicbyte::sidecar::{OffsetIndexEntry, write_offset_index};
-use magicbyte::sidecar::{TimeIndexEntry, write_time_index};
-use magicbyte::state::ProducerEvent;
-use magicbyte::state::{EpochEntry, LeaderEpochs};
-use magicbyte::{ErrorKind, Result};
+use magicbyte::sidecar::{OffsetIndexEntry, TimeIndexEntry, write_offset_index, write_time_index};
+use magicbyte::state::{EpochEntry, LeaderEpochs, ProducerEvent};
+use magicbyte::{Batch, Decompressor, ErrorKind, Result};
 
 /// Kafka's default of `index.interval.bytes`.
 pub const DEFAULT_INDEX_INTERVAL_BYTES: u32 = 4096;

@@ -5,12 +5,12 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use magicbyte::{Batch, Error, ErrorKind, Result};
+
 use crate::error::{LogError, LogResult};
 use crate::write::durable::write_file;
 use crate::write::options::WriteOptions;
 use crate::write::segment_fold::{FoldedSegment, SegmentFold, SegmentSummary};
-use magicbyte::Batch;
-use magicbyte::{Error, ErrorKind, Result};
 
 const BUFFER: usize = 1 << 20;
 

@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
+use magicbyte::Result;
+
 use crate::internal_topics::record::{coordinator_value, part, record_type};
 use crate::message::table::{self, Definition, Role};
 use crate::message::value::{Struct, Value};
-use magicbyte::Result;
 
 const TOPIC: &str = "__consumer_offsets";
 /// Key and value of `LegacyOffsetCommit` and `OffsetCommit`, by their type. The keys have the same fields.

@@ -1,11 +1,12 @@
 //! One record of an internal topic.
 
+use magicbyte::internals::Cursor;
+use magicbyte::{Error, ErrorKind, Result};
+
 use crate::message::read::read;
 use crate::message::secrets;
 use crate::message::table::{self, Definition, Role};
 use crate::message::value::Struct;
-use magicbyte::internals::Cursor;
-use magicbyte::{Error, ErrorKind, Result};
 
 /// The version of the frame around a record of the controller (`AbstractApiMessageSerde`).
 const FRAME_VERSION: u32 = 1;

@@ -1,5 +1,8 @@
 //! Whole requests and responses: a header and a body, without the four bytes of the frame's size before them.
 
+use magicbyte::internals::Cursor;
+use magicbyte::{Error, ErrorKind, Result};
+
 use crate::message::header::{API_VERSIONS, header_of};
 use crate::message::path::Path;
 use crate::message::read::read;
@@ -8,8 +11,6 @@ use crate::message::table::{self, Role};
 use crate::message::value::{Struct, Value};
 use crate::message::write::write;
 use crate::message::write::{Gap, write_answer};
-use magicbyte::internals::Cursor;
-use magicbyte::{Error, ErrorKind, Result};
 
 /// Kafka's error code of a version that a broker does not support.
 const UNSUPPORTED_VERSION: i64 = 35;

@@ -2,8 +2,9 @@
 
 use std::fmt::{Display, Write};
 
-use crate::message::table::Definition;
 use magicbyte::{Error, ErrorKind};
+
+use crate::message::table::Definition;
 
 /// A message, its version, and the fields and elements that lead to a place in it.
 #[derive(Debug)]

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use magicbyte::internals::Cursor;
+use magicbyte::{Error, ErrorKind, Result};
+
 use crate::message::path::Path;
 use crate::message::table::{Definition, Field, Scalar};
 use crate::message::value::{Struct, Value};
-use magicbyte::internals::Cursor;
-use magicbyte::{Error, ErrorKind, Result};
 
 /// The longest string that Kafka reads and writes.
 pub(crate) const MAX_STRING: usize = i16::MAX as usize;

@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+use magicbyte::internals::varint;
+use magicbyte::{Error, Result};
+
 use crate::message::path::Path;
 use crate::message::read::MAX_STRING;
 use crate::message::table::{Definition, Field, FieldDefault, Scalar};
 use crate::message::uuid;
 use crate::message::value::{Struct, Value};
-use magicbyte::internals::varint;
-use magicbyte::{Error, Result};
 
 /// Appends a message of this version. Fields that are missing have their defaults.
 pub(crate) fn write(

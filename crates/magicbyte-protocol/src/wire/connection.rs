@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
+use magicbyte::internals::be;
+
 use crate::message::frame::read_request;
 use crate::message::value::Value;
 use crate::wire::direction::Direction;
 use crate::wire::exchange::{Exchange, WireSummary};
 use crate::wire::requests::{begins_request, frame_size, is_request, is_tls, request_head};
 use crate::wire::segment::Segment;
-use magicbyte::internals::be;
 
 const PRODUCE: i16 = 0;
 const SASL_HANDSHAKE: i16 = 17;

@@ -1,8 +1,9 @@
 //! One direction of a connection: TCP segments become frames. After a loss, frames are found again.
 
+use magicbyte::Result;
+
 use crate::wire::frames::{FrameDecoder, MAX_FRAME_BYTES};
 use crate::wire::stream::Stream;
-use magicbyte::Result;
 
 /// Segments that may arrive late: so many are waited for before bytes count as lost, if the receiver has them.
 const PATIENCE: u32 = 16;

@@ -5,12 +5,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use magicbyte_log::internals::open_regular;
+use magicbyte_log::{LogError, LogResult};
+
 use crate::wire::connection::Connection;
 use crate::wire::connections::Connections;
 use crate::wire::exchange::{Exchange, WireSummary};
 use crate::wire::packets::{Packets, Progress};
-use magicbyte_log::internals::open_regular;
-use magicbyte_log::{LogError, LogResult};
 
 /// Bytes of a stream that are read at a time: fewer responses than a connection keeps for requests to come.
 const CHUNK: usize = 8 << 10;

@@ -1,9 +1,10 @@
 //! How a frame of a request is told from other bytes, by its first fields.
 
+use magicbyte::internals::be;
+
 use crate::message::table::{Role, definition};
 use crate::wire::exchange::RequestHead;
 use crate::wire::frames::MAX_FRAME_BYTES;
-use magicbyte::internals::be;
 
 /// Of a frame's size, and of a request's header up to the length of the client id.
 const SIZE: usize = 4;

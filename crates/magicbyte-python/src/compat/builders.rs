@@ -11,15 +11,14 @@ use pyo3::ffi::c_str;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyList, PyString, PyTuple};
 
+use magicbyte::{Compression, Compressor, Error, Result};
+
 use crate::builder::Content;
 use crate::compat::client::{Client, bind, instead_of_type_error, integer, not_bytes_like, number};
 use crate::objects::dropins;
 use crate::objects::dropins::{Constructor, ReceiptType};
 use crate::objects::kind::Kind;
 use crate::{builder, docs, view};
-use magicbyte::Compression;
-use magicbyte::Compressor;
-use magicbyte::{Error, Result};
 
 /// What `append` returns for a record of magic 2.
 pub(super) struct DefaultMetadata;

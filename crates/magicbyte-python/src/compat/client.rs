@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyInt, PyTuple, PyType};
 
+use magicbyte::{Decompressor, Error, ErrorKind};
+
 use crate::locked::Detached;
 use crate::{docs, panics};
-use magicbyte::Decompressor;
-use magicbyte::{Error, ErrorKind};
 
 /// The client whose classes are replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

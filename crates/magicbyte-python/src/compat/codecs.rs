@@ -4,13 +4,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use magicbyte::{Compression, Compressor, Result};
+
 use crate::arguments::Codec;
 use crate::compat::memory_records::buffer;
 use crate::docs;
 use crate::errors::to_py;
-use magicbyte::Compression;
-use magicbyte::Compressor;
-use magicbyte::Result;
 
 /// The largest chunk of snappy: those of snappy-java, which Kafka reads them with, have at most 512 MiB.
 const MAX_CHUNK: i64 = 512 << 20;

@@ -7,6 +7,10 @@ use pyo3::exceptions::{PyAssertionError, PyStopIteration};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use magicbyte::internals::batch_header::CONTROL;
+use magicbyte::internals::be;
+use magicbyte::{Batch, Error, ErrorKind, RECORD_BATCH_OVERHEAD, RecordBatch};
+
 use crate::compat::client::{Client, set_constants};
 use crate::compat::memory_records;
 use crate::compat::records::{AIOKAFKA_RECORD, KAFKA_PYTHON_CONTROL_RECORD, KAFKA_PYTHON_RECORD};
@@ -14,12 +18,6 @@ use crate::indexed_batch::IndexedBatch;
 use crate::objects::kind::Kind;
 use crate::objects::record_object;
 use crate::{docs, panics};
-use magicbyte::Batch;
-use magicbyte::RECORD_BATCH_OVERHEAD;
-use magicbyte::RecordBatch;
-use magicbyte::internals::batch_header::CONTROL;
-use magicbyte::internals::be;
-use magicbyte::{Error, ErrorKind};
 
 impl Client {
     pub(super) fn default_batch(self, py: Python<'_>, data: Bytes) -> PyResult<Py<PyAny>> {

@@ -4,6 +4,10 @@ use pyo3::exceptions::PyAssertionError;
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
 
+use magicbyte::internals::batch_header::TRANSACTIONAL;
+use magicbyte::internals::{BatchBuilder, BatchHeader, HeaderFields, RecordFields, Varint, representable};
+use magicbyte::{Compression, Error, RECORD_BATCH_OVERHEAD};
+
 use crate::builder::borrowed;
 use crate::compat::builders::{
     DefaultMetadata, compressed, header_content, header_pairs, nullable, refused, timestamp_or_now,
@@ -12,13 +16,6 @@ use crate::compat::client::{Client, integer, number, set_constants};
 use crate::compat::default_batch::{CONSTANTS, STRUCTS};
 use crate::gil_cell::GilCell;
 use crate::{docs, panics};
-use magicbyte::Compression;
-use magicbyte::Error;
-use magicbyte::RECORD_BATCH_OVERHEAD;
-use magicbyte::internals::Varint;
-use magicbyte::internals::{BatchBuilder, representable};
-use magicbyte::internals::{BatchHeader, batch_header::TRANSACTIONAL};
-use magicbyte::internals::{HeaderFields, RecordFields};
 
 /// The largest size of length, attributes, timestamp and offset deltas (`DefaultRecord.MAX_RECORD_OVERHEAD`).
 const MAX_RECORD_OVERHEAD: usize = 21;

@@ -3,12 +3,12 @@
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+use magicbyte::ErrorKind;
+use magicbyte::internals::{Varint, varint};
+
 use crate::compat::client::integer;
 use crate::compat::memory_records;
 use crate::docs;
-use magicbyte::ErrorKind;
-use magicbyte::internals::Varint;
-use magicbyte::internals::varint;
 
 #[doc = docs::compat_functions!(aiokafka_decode_varint)]
 #[pyfunction]

@@ -6,15 +6,14 @@ use ::bytes::Bytes;
 use pyo3::exceptions::PyAssertionError;
 use pyo3::prelude::*;
 
+use magicbyte::internals::{LOG_OVERHEAD, RECORD_OVERHEAD_V0, be};
+use magicbyte::{Batch, LegacyBatch};
+
 use crate::compat::client::{Client, set_constants};
 use crate::compat::memory_records;
 use crate::compat::records::{AIOKAFKA_LEGACY_RECORD, KAFKA_PYTHON_LEGACY_RECORD};
 use crate::objects::record_object;
 use crate::{docs, panics};
-use magicbyte::Batch;
-use magicbyte::LegacyBatch;
-use magicbyte::internals::be;
-use magicbyte::internals::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
 
 impl Client {
     pub(super) fn legacy_batch(self, py: Python<'_>, data: Bytes) -> PyResult<Py<PyAny>> {

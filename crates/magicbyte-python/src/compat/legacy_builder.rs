@@ -4,17 +4,14 @@ use pyo3::exceptions::{PyAssertionError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
 
+use magicbyte::internals::{LOG_OVERHEAD, MessageSetBuilder, RECORD_OVERHEAD_V0, be, representable};
+use magicbyte::{Compression, Error};
+
 use crate::compat::builders::{LegacyMetadata, compressed, nullable, refused, supported, timestamp_or_now};
 use crate::compat::client::{Client, number, set_constants};
 use crate::compat::legacy_batch::{CONSTANTS, STRUCTS};
 use crate::gil_cell::GilCell;
 use crate::{docs, panics};
-use magicbyte::Compression;
-use magicbyte::Error;
-use magicbyte::internals::MessageSetBuilder;
-use magicbyte::internals::be;
-use magicbyte::internals::representable;
-use magicbyte::internals::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
 
 /// Magic 1 also has a timestamp.
 const RECORD_OVERHEAD_V1: usize = RECORD_OVERHEAD_V0 + 8;

@@ -7,6 +7,8 @@ use pyo3::exceptions::{PyStopIteration, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use magicbyte::{Batch, Batches, Result};
+
 use crate::compat::client::{
     Client, instead_of_type_error, not_bytes_like, set_constants, with_decompressor,
 };
@@ -14,9 +16,6 @@ use crate::indexed_batch::{Failure, IndexedBatch};
 use crate::locked::detached;
 use crate::view::to_bytes;
 use crate::{docs, panics};
-use magicbyte::Batch;
-use magicbyte::Batches;
-use magicbyte::Result;
 
 impl Client {
     /// Decodes a frame up to its first bad record; that error is raised after the records before it.

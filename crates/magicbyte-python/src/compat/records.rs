@@ -7,6 +7,13 @@ use pyo3::ffi::c_str;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
+use magicbyte::internals::legacy_message::at;
+use magicbyte::internals::{
+    BatchBuilder, HeaderFields, LOG_OVERHEAD, MessageFields, RECORD_OVERHEAD_V0, batch_header, be, crc32,
+    legacy_message as message,
+};
+use magicbyte::{Batch, Error, ErrorKind, Header, TimestampType};
+
 use crate::builder::{borrowed, optional};
 use crate::compat::builders::{any_pairs, header_content, supported};
 use crate::compat::client::{Client, bind, integer, not_bytes_like, with_decompressor};
@@ -17,19 +24,6 @@ use crate::objects::dropins::{Field, Get, Getter, RecordType};
 use crate::objects::kind::Kind;
 use crate::objects::{dropins, record_object};
 use crate::record::header_text;
-use magicbyte::Batch;
-use magicbyte::Header;
-use magicbyte::TimestampType;
-use magicbyte::internals::BatchBuilder;
-use magicbyte::internals::HeaderFields;
-use magicbyte::internals::MessageFields;
-use magicbyte::internals::batch_header;
-use magicbyte::internals::be;
-use magicbyte::internals::crc32;
-use magicbyte::internals::legacy_message as message;
-use magicbyte::internals::legacy_message::at;
-use magicbyte::internals::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
-use magicbyte::{Error, ErrorKind};
 
 pub(super) static AIOKAFKA_RECORD: Kind = Kind::of_records();
 pub(super) static AIOKAFKA_LEGACY_RECORD: Kind = Kind::of_records();

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use ::bytes::Bytes;
 
+use magicbyte_broker::ErrorCode;
+
 use super::{Admission, Caller, CommittedOffset, Group, Groups, Join, Joined, MAX_GROUP_MEMORY, Step};
 use crate::group::{MAX_MEMBERS, SETTLING};
 use crate::limits::{MAX_MEMBER_MEMORY, MAX_PENDING_MEMORY};
-use magicbyte_broker::ErrorCode;
 
 const SESSION: Duration = Duration::from_secs(30);
 const REBALANCE: Duration = Duration::from_mins(1);

@@ -1,0 +1,3 @@
+//! Shared by these tests.
+
+pub mod arrow;

@@ -1,0 +1,19 @@
+//! Directories: read, damaged, written, cleaned, rebuilt.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
+
+#[cfg(feature = "object-store")]
+mod bucket;
+mod compact;
+mod history;
+mod hostile_log;
+mod log_json;
+mod partition_log;
+mod partition_writer;
+mod rebuild;
+mod redact;
+mod rescue;
+mod rewrite;
+mod salvage;
+mod stores;
+mod support;
+mod trim;

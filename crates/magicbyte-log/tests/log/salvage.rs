@@ -1,0 +1,663 @@
+//! Damage costs only the batch that it hits; batches inside values never become rows.
+#![allow(clippy::single_range_in_vec_init, reason = "lists of ranges, some with one element")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use magicbyte::Decompressor;
+use magicbyte_log::steps::{SurveyInParts, survey_segment};
+use magicbyte_log::{
+    ByteRange, DamageMode, PartitionLog, PartitionReconciliation, PlanOptions, Problem, ReadOptions,
+};
+use magicbyte_testing::handmade::{V2, message};
+
+use crate::support::damage::{Chance, Log, Scratch, record};
+
+/// Joins adjacent ranges, whatever their reasons.
+fn joined(ranges: &[ByteRange]) -> Vec<Range<usize>> {
+    let mut out: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        match out.last_mut() {
+            Some(last) if last.end == range.start as usize => last.end = range.end as usize,
+            _ => out.push(range.start as usize..range.end as usize),
+        }
+    }
+    out
+}
+
+fn read_all(log: &PartitionLog) -> (Vec<i64>, Vec<Problem>) {
+    let options = ReadOptions { mode: DamageMode::Permissive, ..ReadOptions::default() };
+    let mut decompressor = Decompressor::new();
+    let mut offsets = Vec::new();
+    let mut batches = log.batches(options).unwrap();
+    for batch in batches.by_ref() {
+        let batch = batch.unwrap();
+        for record in batch.data.batch().records(&mut decompressor).unwrap() {
+            offsets.push(record.unwrap().offset());
+        }
+    }
+    (offsets, batches.problems().to_vec())
+}
+
+/// Reads the log in all ways, and checks that exactly the batches in `bad` are missing.
+fn expect_lost(scratch: &Scratch, whole: &Log, bytes: &[u8], bad: &BTreeSet<usize>, what: &str) {
+    let log = scratch.write(bytes);
+    let sums = log.verify(PlanOptions::default()).unwrap();
+    assert!(sums.balanced, "{what}");
+    let mut lost: Vec<Range<usize>> = Vec::new();
+    for &index in bad {
+        let place = whole.places[index].clone();
+        match lost.last_mut() {
+            Some(last) if last.end == place.start => last.end = place.end,
+            _ => lost.push(place),
+        }
+    }
+    let result = &sums.segments[0].result;
+    assert_eq!(joined(&result.quarantined), lost, "{what}: {result:?}");
+    let kept: Vec<i64> = (0..whole.places.len())
+        .filter(|index| !bad.contains(index))
+        .flat_map(|index| whole.offsets[index].clone())
+        .collect();
+    assert_eq!(sums.rows, kept.len() as u64, "{what}");
+    let (read, problems) = read_all(&log);
+    assert_eq!(read, kept, "{what}");
+    let known: Vec<_> =
+        problems.iter().filter_map(|p| Some((p.first_lost_offset?, p.last_lost_offset?))).collect();
+    let mut offsets: Vec<(i64, i64)> = Vec::new();
+    for &index in bad {
+        let range = whole.offsets[index].clone();
+        match offsets.last_mut() {
+            Some(last) if last.1 + 1 == range.start => last.1 = range.end - 1,
+            _ => offsets.push((range.start, range.end - 1)),
+        }
+    }
+    // Nothing shows how many offsets were lost at the end of the log.
+    offsets.retain(|&(_, last)| last + 1 < whole.next_offset());
+    assert_eq!(sums.lost_offsets as i64, offsets.iter().map(|(first, last)| last + 1 - first).sum::<i64>());
+    assert_eq!(known, offsets, "{what}");
+    let small = PlanOptions { chunk_bytes: 1, ..PlanOptions::default() };
+    let cut: PartitionReconciliation = log.verify(small).unwrap();
+    assert_eq!(cut, sums, "{what}: in small chunks");
+}
+
+/// Damages the batch at `place` in one of `WAYS` ways, and describes the damage.
+fn spoil(bytes: &mut [u8], place: &Range<usize>, way: usize, chance: &mut Chance) -> &'static str {
+    let batch = &mut bytes[place.clone()];
+    let length = batch.len();
+    match way {
+        0 => {
+            let at = 61 + chance.below(length - 61);
+            batch[at] ^= 1 << chance.below(8);
+            "a bit of the records"
+        }
+        1 => {
+            batch[8..12].copy_from_slice(&(length as i32 * 3).to_be_bytes());
+            "a length too large"
+        }
+        2 => {
+            batch[8..12].copy_from_slice(&49i32.to_be_bytes());
+            "a length too small"
+        }
+        3 => {
+            batch[8..12].copy_from_slice(&[0xff; 4]);
+            "a negative length"
+        }
+        4 => {
+            batch[8..12].copy_from_slice(&[0x7f, 0xff, 0xff, 0xff]);
+            "a length past the end"
+        }
+        5 => {
+            batch[..61].fill(0);
+            "a header of zeros"
+        }
+        6 => {
+            let noise = chance.bytes(61);
+            batch[..61].copy_from_slice(&noise);
+            "a header of noise"
+        }
+        7 => {
+            let noise = chance.bytes(length);
+            batch.copy_from_slice(&noise);
+            "nothing but noise"
+        }
+        8 => {
+            batch.fill(0);
+            "nothing but zeros"
+        }
+        9 => {
+            batch[16] = 7;
+            "a wrong magic"
+        }
+        10 => {
+            batch[17] ^= 0x10;
+            batch[12] ^= 0x10;
+            "a bit of the checksum"
+        }
+        11 => {
+            batch[8..12].copy_from_slice(&(length as i32 * 2).to_be_bytes());
+            batch[length - 1] ^= 1;
+            "a length, and a bit of the records"
+        }
+        _ => {
+            batch[..8].copy_from_slice(&[0x11; 8]);
+            batch[length / 2] ^= 4;
+            "an offset, and a bit of the records"
+        }
+    }
+}
+const WAYS: usize = 13;
+
+#[test]
+fn one_bad_batch_costs_only_itself() {
+    let scratch = Scratch::new("one");
+    for magic in [2, 1, 0] {
+        let mut chance = Chance(u64::from(magic));
+        let whole = Log::of_plain(magic, 12, 300, &mut chance);
+        for way in 0..WAYS {
+            for bad in [0, 5, 10, 11] {
+                let mut bytes = whole.bytes.clone();
+                let what = spoil(&mut bytes, &whole.places[bad], way, &mut chance);
+                if bad == 11 && [4, 8, 11].contains(&way) {
+                    continue; // At the end, zeros or a batch that looks cut count as a tail.
+                }
+                let lost = BTreeSet::from([bad]);
+                expect_lost(&scratch, &whole, &bytes, &lost, &format!("magic {magic}, batch {bad}, {what}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_renamed_segment_without_its_first_header() {
+    let scratch = Scratch::new("renamed");
+    let whole = Log::of_plain(2, 8, 200, &mut Chance(1));
+    let mut bytes = whole.bytes.clone();
+    bytes[..17].fill(0);
+    fs::write(scratch.0.join("t-0/00000000000000001000.log"), &bytes).unwrap();
+    let log = PartitionLog::open(&scratch.0.join("t-0")).unwrap();
+    let sums = log.verify(PlanOptions::default()).unwrap();
+    let kept: Vec<i64> = (whole.offsets[1].start..whole.next_offset()).collect();
+    assert_eq!((sums.rows, sums.balanced), (kept.len() as u64, true));
+    assert_eq!(read_all(&log).0, kept);
+}
+
+#[test]
+fn fifty_bad_batches_cost_only_themselves() {
+    let scratch = Scratch::new("fifty");
+    for magic in [2, 1] {
+        for seed in 0..12 {
+            let mut chance = Chance(seed);
+            let whole = Log::of_plain(magic, 700, 200, &mut chance);
+            let mut bytes = whole.bytes.clone();
+            let mut bad = BTreeSet::new();
+            while bad.len() < 50 {
+                let index = chance.below(699);
+                if bad.insert(index) {
+                    let way = chance.below(WAYS);
+                    spoil(&mut bytes, &whole.places[index], way, &mut chance);
+                }
+            }
+            expect_lost(&scratch, &whole, &bytes, &bad, &format!("magic {magic}, seed {seed}"));
+        }
+    }
+}
+
+/// Batches inside a record's value, with offsets chosen to fool a reader.
+fn embedded(magic: u8, first: i64, count: i64) -> Vec<u8> {
+    (0..count)
+        .flat_map(|index| {
+            let mut batch = if magic == 2 {
+                V2::of(&[record(0, b"phantom", &[])]).bytes()
+            } else {
+                message(0, magic, 0, 5, Some(b"k"), Some(b"phantom phantom phantom phantom phantom"))
+            };
+            batch[..8].copy_from_slice(&(first + index).to_be_bytes());
+            batch
+        })
+        .collect()
+}
+
+/// A log with an outer batch at `index`, and the positions of the batches embedded in it and of their end.
+struct Outer {
+    log: Log,
+    index: usize,
+    inner: Vec<usize>,
+}
+
+fn with_outer(
+    outer_magic: u8,
+    inner_magic: u8,
+    inner_first: i64,
+    in_header: bool,
+    chance: &mut Chance,
+) -> Outer {
+    let mut log = Log::of_plain(outer_magic, 6, 200, chance);
+    let index = log.places.len();
+    let first = log.next_offset();
+    let inner = embedded(inner_magic, first + inner_first, 3);
+    let batch = if outer_magic == 2 {
+        let (value, header) = if in_header { (&b"v"[..], &inner[..]) } else { (&inner[..], &b""[..]) };
+        // In a header of the last record, the embedded batches end where the outer one does.
+        V2::of(&[record(0, b"before", &[]), record(1, value, header)]).bytes()
+    } else {
+        message(0, outer_magic, 0, 7, None, Some(&inner))
+    };
+    let records = if outer_magic == 2 { 2 } else { 1 };
+    let start = log.bytes.len();
+    log.push(&batch, records);
+    let inner_start = start + batch.windows(inner.len()).position(|window| window == inner).unwrap();
+    let step = inner.len() / 3;
+    for _ in 0..6 {
+        log.push_plain(outer_magic, 200, chance);
+    }
+    Outer { log, index, inner: (0..=3).map(|n| inner_start + n * step).collect() }
+}
+
+#[test]
+fn batches_in_values_never_become_rows() {
+    let scratch = Scratch::new("phantom");
+    let mut cases = 0;
+    for (outer_magic, inner_magic) in [(2, 2), (2, 1), (1, 1), (1, 2), (0, 0), (2, 0)] {
+        // Right after the preceding batch, within the outer batch's own offsets, just after them, and far
+        // beyond.
+        for inner_first in [0, 1, 2, 3, 40, 1000] {
+            for in_header in [false, true] {
+                if in_header && outer_magic < 2 {
+                    continue;
+                }
+                let mut chance = Chance(u64::from(outer_magic) * 7 + inner_first as u64);
+                let outer = with_outer(outer_magic, inner_magic, inner_first, in_header, &mut chance);
+                let place = outer.log.places[outer.index].clone();
+                let right = (place.len() - 12) as i32;
+                let to = |position: usize| (position - place.start - 12) as i32;
+                let mut lengths = vec![right + 1, right - 1, right * 2, 60, 0, -1, i32::MAX, 14];
+                lengths.extend(outer.inner.iter().map(|&position| to(position)));
+                for length in lengths.into_iter().filter(|&length| length != right) {
+                    for also in ["nothing else", "a bit of the first record", "the offset field"] {
+                        let mut bytes = outer.log.bytes.clone();
+                        bytes[place.start + 8..place.start + 12].copy_from_slice(&length.to_be_bytes());
+                        match also {
+                            "a bit of the first record" => bytes[place.start + 65] ^= 1,
+                            "the offset field" => bytes[place.start..place.start + 4].fill(0x55),
+                            _ => {}
+                        }
+                        let what = format!(
+                            "magic {inner_magic} in {outer_magic}, header {in_header}, inner offsets +{inner_first}, \
+                             length {length} for {right}, and {also}"
+                        );
+                        expect_lost(&scratch, &outer.log, &bytes, &BTreeSet::from([outer.index]), &what);
+                        cases += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(cases > 1000);
+}
+
+#[test]
+fn a_length_that_leads_into_the_last_batchs_own_value() {
+    let scratch = Scratch::new("last");
+    for (outer_magic, inner_magic) in [(2, 2), (1, 1), (0, 2)] {
+        let outer = with_outer(outer_magic, inner_magic, 3, false, &mut Chance(7));
+        let place = outer.log.places[outer.index].clone();
+        let mut log = outer.log.clone();
+        log.bytes.truncate(place.end);
+        log.places.truncate(outer.index + 1);
+        log.offsets.truncate(outer.index + 1);
+        for &inner in &outer.inner[..3] {
+            for tail in [0, 100] {
+                let mut bytes = log.bytes.clone();
+                let length = (inner - place.start - 12) as i32;
+                bytes[place.start + 8..place.start + 12].copy_from_slice(&length.to_be_bytes());
+                bytes.resize(bytes.len() + tail, 0);
+                let what = format!("magic {inner_magic} in {outer_magic}, length {length}, {tail} zeros");
+                expect_lost(&scratch, &log, &bytes, &BTreeSet::from([outer.index]), &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_length_that_leads_into_the_next_batchs_value() {
+    let scratch = Scratch::new("next");
+    for (outer_magic, inner_magic) in [(2, 2), (1, 1), (0, 2), (2, 0)] {
+        let outer = with_outer(outer_magic, inner_magic, 3, false, &mut Chance(7));
+        for last in [false, true] {
+            let mut log = outer.log.clone();
+            if last {
+                log.bytes.truncate(log.places[outer.index].end);
+                log.places.truncate(outer.index + 1);
+                log.offsets.truncate(outer.index + 1);
+            }
+            let before = log.places[outer.index - 1].clone();
+            for &inner in &outer.inner[..3] {
+                let length = (inner - before.start - 12) as i32;
+                let mut bytes = log.bytes.clone();
+                bytes[before.start + 8..before.start + 12].copy_from_slice(&length.to_be_bytes());
+                let what = format!("magic {inner_magic} in {outer_magic}, length {length}, last: {last}");
+                expect_lost(&scratch, &log, &bytes, &BTreeSet::from([outer.index - 1]), &what);
+                // The batch that contains them is intact, but its offset does not fit the log.
+                bytes[log.places[outer.index].start] = 0xff;
+                let bad = BTreeSet::from([outer.index - 1, outer.index]);
+                expect_lost(&scratch, &log, &bytes, &bad, &format!("{what}, outer offset negative"));
+            }
+        }
+    }
+}
+
+/// The CRC does not cover the offset: if one is raised, all batches after it seem out of order.
+#[test]
+fn intact_batches_out_of_order_are_not_searched() {
+    let scratch = Scratch::new("raised");
+    for (outer_magic, inner_magic) in [(2, 2), (1, 1), (0, 2)] {
+        let outer = with_outer(outer_magic, inner_magic, 40, false, &mut Chance(3));
+        let mut bytes = outer.log.bytes.clone();
+        // An offset between those of the first and the second embedded batch.
+        let (raised, offsets) = (&outer.log.places[outer.index - 2], &outer.log.offsets[outer.index - 2]);
+        let last = 40 + outer.log.offsets[outer.index].start;
+        let stored = if outer_magic == 2 { last + 1 - (offsets.end - offsets.start) } else { last };
+        bytes[raised.start..raised.start + 8].copy_from_slice(&stored.to_be_bytes());
+        let broken = outer.log.places[outer.index - 1].start;
+        bytes[broken + 8..broken + 12].copy_from_slice(&0x0100_0000_i32.to_be_bytes());
+        bytes[broken + 30] ^= 1;
+        let log = scratch.write(&bytes);
+        assert!(log.verify(PlanOptions::default()).unwrap().balanced);
+        let read = read_all(&log).0;
+        assert!(read.iter().all(|&offset| offset <= last), "{inner_magic} in {outer_magic}: {read:?}");
+        // The damaged batch that contains them is not searched, either, although the last of them is in
+        // order.
+        let place = &outer.log.places[outer.index];
+        bytes[broken + 8..broken + 12].copy_from_slice(&outer.log.bytes[broken + 8..broken + 12]);
+        bytes[place.start + 8..place.start + 12].copy_from_slice(&i32::MIN.to_be_bytes());
+        bytes.splice(place.end..place.end, [0xee; 20]);
+        let read = read_all(&scratch.write(&bytes)).0;
+        assert!(read.iter().all(|&offset| offset <= last), "{inner_magic} in {outer_magic}: {read:?}");
+    }
+}
+
+#[test]
+fn an_index_that_points_into_a_value_is_not_followed() {
+    let scratch = Scratch::new("index");
+    let mut chance = Chance(5);
+    let outer = with_outer(2, 2, 1, false, &mut chance);
+    let place = outer.log.places[outer.index].clone();
+    let first = outer.log.offsets[outer.index].start;
+    // An index entry is a batch's last offset and its position: the second one points at an embedded batch.
+    let entry =
+        |offset: i64, position: usize| [(offset as i32).to_be_bytes(), (position as i32).to_be_bytes()];
+    let index = [entry(4, outer.log.places[2].start), entry(first + 1, outer.inner[0])].concat().concat();
+    let wanted: Vec<i64> = (first + 2..outer.log.next_offset()).collect();
+    for broken in [false, true] {
+        let mut bytes = outer.log.bytes.clone();
+        if broken {
+            let length = (outer.inner[0] - place.start - 12) as i32;
+            bytes[place.start + 8..place.start + 12].copy_from_slice(&length.to_be_bytes());
+        }
+        let log = scratch.write(&bytes);
+        fs::write(scratch.0.join("t-0/00000000000000000000.index"), &index).unwrap();
+        let options = ReadOptions {
+            mode: DamageMode::Permissive,
+            start_offset: Some(first + 2),
+            ..ReadOptions::default()
+        };
+        let mut decompressor = Decompressor::new();
+        let mut read = Vec::new();
+        for batch in log.batches(options).unwrap() {
+            let batch = batch.unwrap();
+            for record in batch.data.batch().records(&mut decompressor).unwrap() {
+                let record = record.unwrap();
+                assert_ne!(record.value(), Some(&b"phantom"[..]));
+                read.push(record.offset());
+            }
+        }
+        assert_eq!(read, wanted);
+    }
+}
+
+#[test]
+fn fifty_outer_batches_at_once() {
+    let scratch = Scratch::new("fifty-outer");
+    for seed in 0..20 {
+        let mut chance = Chance(seed);
+        let mut log = Log::of_plain(2, 3, 200, &mut chance);
+        let mut bad = BTreeSet::new();
+        let mut spoils = Vec::new();
+        for _ in 0..50 {
+            let inner = embedded(2, log.next_offset() + chance.below(6) as i64, 1 + chance.below(4) as i64);
+            let records = [record(0, b"before", &[]), record(1, &inner, &[]), record(2, b"after", &[])];
+            let start = log.bytes.len();
+            log.push(&V2::of(&records).bytes(), 3);
+            let inner_at = log.bytes[start..].windows(inner.len()).position(|w| w == inner).unwrap();
+            bad.insert(log.places.len() - 1);
+            let lengths = [inner_at as i32 - 12, 70, 1 << 20, -5, (log.bytes.len() - start) as i32];
+            spoils.push((start, lengths[chance.below(5)]));
+            for _ in 0..=chance.below(3) {
+                log.push_plain(2, 150, &mut chance);
+            }
+        }
+        let mut bytes = log.bytes.clone();
+        for (start, length) in spoils {
+            bytes[start + 8..start + 12].copy_from_slice(&length.to_be_bytes());
+            if chance.below(2) == 0 {
+                bytes[start + 63] ^= 0x40;
+            }
+        }
+        expect_lost(&scratch, &log, &bytes, &bad, &format!("seed {seed}"));
+    }
+}
+
+#[test]
+fn a_destroyed_outer_header_with_embedded_batches() {
+    let scratch = Scratch::new("headless");
+    for inner_first in [0, 1, 3, 40, 1000] {
+        let mut chance = Chance(inner_first as u64);
+        let outer = with_outer(2, 2, inner_first, false, &mut chance);
+        let place = outer.log.places[outer.index].clone();
+        for way in [5, 6] {
+            let mut bytes = outer.log.bytes.clone();
+            let what = spoil(&mut bytes, &place, way, &mut chance);
+            expect_lost(&scratch, &outer.log, &bytes, &BTreeSet::from([outer.index]), what);
+        }
+    }
+}
+
+#[test]
+fn tails_stay_tails() {
+    let scratch = Scratch::new("tails");
+    let mut chance = Chance(3);
+    let whole = Log::of_plain(2, 10, 200, &mut chance);
+    let last = whole.places[9].clone();
+    for cut in [last.start + 5, last.start + 30, last.end - 1] {
+        let sums = scratch.write(&whole.bytes[..cut]).verify(PlanOptions::default()).unwrap();
+        assert_eq!(sums.tail_bytes, (cut - last.start) as u64, "cut at {cut}");
+        assert_eq!(sums.quarantined_bytes, 0);
+    }
+    let zeros = [&whole.bytes[..], &[0; 5000]].concat();
+    let sums = scratch.write(&zeros).verify(PlanOptions::default()).unwrap();
+    assert_eq!((sums.tail_bytes, sums.quarantined_bytes), (5000, 0));
+    // The batch is complete according to its checksum, so it is not a cut tail.
+    let mut bytes = whole.bytes.clone();
+    bytes[last.start + 8..last.start + 12].copy_from_slice(&[0, 1, 0, 0]);
+    let sums = scratch.write(&bytes).verify(PlanOptions::default()).unwrap();
+    assert_eq!((sums.tail_bytes, sums.quarantined_bytes), (0, last.len() as u64));
+}
+
+#[test]
+fn a_length_that_ends_one_byte_before_the_end_costs_one_batch() {
+    let scratch = Scratch::new("last-zero");
+    let mut chance = Chance(8);
+    let mut whole = Log::of_plain(2, 4, 60, &mut chance);
+    whole.push(&V2::of(&[record(0, b"last", &[])]).bytes(), 1);
+    // The batch before the last seems to end one byte before the end of the file, and that byte is zero.
+    let (bad, last) = (whole.places[3].clone(), whole.places[4].clone());
+    assert_eq!(whole.bytes[last.end - 1], 0);
+    let mut bytes = whole.bytes.clone();
+    bytes[bad.start + 8..bad.start + 12]
+        .copy_from_slice(&((last.end - 1 - bad.start - 12) as i32).to_be_bytes());
+    for also in [false, true] {
+        if also {
+            bytes[bad.start + 22] ^= 5;
+        }
+        expect_lost(&scratch, &whole, &bytes, &BTreeSet::from([3]), &format!("also damaged: {also}"));
+    }
+}
+
+/// A consistent header that claims more records than its length or the file can hold.
+#[test]
+fn a_header_with_too_many_records_hides_nothing() {
+    let scratch = Scratch::new("claim");
+    let mut chance = Chance(12);
+    let whole = Log::of_plain(2, 6, 60, &mut chance);
+    let bad = whole.places[2].clone();
+    let claimed = 0x0101_0101i32;
+    for length in [(bad.len() - 12) as i32, claimed] {
+        let mut bytes = whole.bytes.clone();
+        let header = &mut bytes[bad.clone()];
+        header[8..12].copy_from_slice(&length.to_be_bytes());
+        header[23..27].copy_from_slice(&(claimed - 1).to_be_bytes());
+        header[57..61].copy_from_slice(&claimed.to_be_bytes());
+        expect_lost(&scratch, &whole, &bytes, &BTreeSet::from([2]), &format!("length {length}"));
+    }
+}
+
+#[test]
+fn forged_headers_cost_linear_time_and_hide_nothing() {
+    let scratch = Scratch::new("forged");
+    let mut chance = Chance(9);
+    let before = Log::of_plain(2, 5, 200, &mut chance);
+    let mut tail = Log { offsets: vec![0..1_000_000], ..Log::default() };
+    for _ in 0..5 {
+        tail.push_plain(2, 200, &mut chance);
+    }
+    // A header every 61 bytes with rising offsets; each claims a length that ends at another header.
+    for claim in [1usize, 1000, 60_000] {
+        let count = 8 * (1 << 20) / 61;
+        let mut bytes = before.bytes.clone();
+        bytes.extend([0x33; 7]);
+        for index in 0..count {
+            let mut header = V2::of(&[]).bytes();
+            header[..8].copy_from_slice(&(100 + i64::from(index)).to_be_bytes());
+            header[8..12].copy_from_slice(&((claim * 61 - 12) as i32).to_be_bytes());
+            header[17] ^= 1;
+            header[60] = 1;
+            bytes.extend(header);
+        }
+        let end = bytes.len();
+        bytes.extend(&tail.bytes);
+        let begun = Instant::now();
+        let log = scratch.write(&bytes);
+        let sums = log.verify(PlanOptions::default()).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(20), "claims of {claim}: {:?}", begun.elapsed());
+        let result = &sums.segments[0].result;
+        assert_eq!(joined(&result.quarantined), [before.bytes.len()..end], "claims of {claim}");
+        let kept = before.offsets.iter().chain(&tail.offsets[1..]).map(|o| o.end - o.start).sum::<i64>();
+        assert_eq!(sums.rows as i64, kept, "claims of {claim}");
+    }
+}
+
+/// Every second batch is broken: the search after one must not be repeated for each of the others.
+#[test]
+fn frequent_damage_costs_linear_time() {
+    let scratch = Scratch::new("often");
+    let mut chance = Chance(11);
+    let whole = Log::of_plain(2, 24_000, 60, &mut chance);
+    let ways = ["length zero", "a length of a mebibyte", "a far length", "noise", "a flipped bit"];
+    for (way, name) in ways.into_iter().enumerate() {
+        let mut bytes = whole.bytes.clone();
+        for place in whole.places.iter().step_by(2) {
+            let rest = bytes.len() - place.start - 12;
+            let length: Option<usize> = match way {
+                0 => Some(0),
+                1 => Some((1 << 20).min(rest)),
+                2 => Some(rest - chance.below(rest.min(1000))),
+                _ => None,
+            };
+            match length {
+                Some(length) => bytes[place.start + 8..][..4].copy_from_slice(&(length as u32).to_be_bytes()),
+                None if way == 3 => bytes[place.start..][..61].copy_from_slice(&chance.bytes(61)),
+                None => {}
+            }
+            bytes[place.end - 2] ^= 1;
+        }
+        let begun = Instant::now();
+        let log = scratch.write(&bytes);
+        let sums = log.verify(PlanOptions::default()).unwrap();
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(20), "{name}: {took:?} for {} bytes", bytes.len());
+        assert!(sums.balanced, "{name}");
+        let kept = whole.offsets.iter().skip(1).step_by(2).map(|o| o.end - o.start).sum::<i64>();
+        assert_eq!(sums.rows as i64, kept, "{name}");
+    }
+}
+
+/// Parts of a survey are its beginning, and the account does not depend on where chunks are cut, whatever is damaged.
+#[test]
+fn parts_of_a_survey_and_chunks_of_any_size() {
+    let scratch = Scratch::new("parts");
+    let (mut parts, mut skipped) = (0, 0);
+    for seed in 0..30 {
+        let mut chance = Chance(seed);
+        let mut log = Log::of_plain((seed % 3) as u8, 1200, 16 << 10, &mut chance);
+        let borders = survey_segment(&scratch.write(&log.bytes).listing().segments[0]).unwrap().borders;
+        for n in 0..chance.below(12) {
+            let mut place = log.places[chance.below(log.places.len())].clone();
+            if n == 0 {
+                // Where a chunk could have begun.
+                let border = borders[chance.below(borders.len())].position as usize;
+                place = log.places.iter().find(|one| one.start == border).unwrap().clone();
+            }
+            let end = match chance.below(3) {
+                0 => place.start + chance.below(30),
+                1 => place.end + chance.below(60 << 10),
+                _ => place.end,
+            };
+            let end = end.min(log.bytes.len());
+            match chance.below(2) {
+                0 => log.bytes[place.start..end].fill(0),
+                _ => log.bytes[place.start..end].fill_with(|| chance.below(256) as u8),
+            }
+        }
+        let opened = scratch.write(&log.bytes);
+        let segment = &opened.listing().segments[0];
+        let whole = survey_segment(segment).unwrap();
+        let mut given = 0;
+        for part in SurveyInParts::begin(segment, 1).unwrap() {
+            let part = part.unwrap();
+            if part.is_part {
+                assert!(part.borders.len() > given && whole.borders.starts_with(&part.borders), "{seed}");
+                assert_eq!(part.first_offset, whole.first_offset, "{seed}");
+                (given, parts) = (part.borders.len(), parts + 1);
+            } else {
+                assert_eq!(part, whole, "{seed}");
+            }
+        }
+        let account = |chunk_bytes| {
+            let mut found = opened.verify(PlanOptions { chunk_bytes, ..PlanOptions::default() }).unwrap();
+            found.segments.clear();
+            found
+        };
+        assert_eq!(account(1), account(u64::MAX), "{seed}");
+        let last = log.next_offset() as usize;
+        let start = chance.below(last);
+        let end = start + chance.below(last - start + 1);
+        let of_range = |chunk_bytes| {
+            let (start_offset, end_offset) = (Some(start as i64), Some(end as i64));
+            let options = PlanOptions { chunk_bytes, start_offset, end_offset, ..PlanOptions::default() };
+            opened.verify(options).unwrap()
+        };
+        let (found, all) = (of_range(1), of_range(u64::MAX));
+        assert!(found.balanced && all.balanced && found.rows == all.rows, "{seed}");
+        assert_eq!(
+            found.good_bytes + found.quarantined_bytes + found.tail_bytes + found.outside_bytes,
+            found.size
+        );
+        // Both begin at the border before the range.
+        assert!(all.outside_bytes <= found.outside_bytes, "{seed}");
+        skipped += found.outside_bytes;
+    }
+    assert!(parts > 60, "{parts}");
+    assert!(skipped > 100 << 20, "{skipped}");
+}

@@ -1,0 +1,204 @@
+//! Logs read through stores: the same sums as from the directory, from few bytes, and never from two versions of a file.
+
+use std::fs;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use magicbyte::{Compression, RecordsBuilder};
+use magicbyte_log::steps::{ChunkReader, SurveyInParts, plan_partition, survey_segment};
+use magicbyte_log::{Fetch, PartitionLog, PartitionReconciliation, PlanOptions, Store, StoredFile, mount};
+use magicbyte_testing::partitions;
+
+/// The files of a directory.
+#[derive(Debug)]
+struct Files {
+    prefix: &'static str,
+    root: PathBuf,
+    fetched: AtomicU64,
+    fetches: AtomicU64,
+    refuses: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Fetched(io::Result<Vec<u8>>);
+
+impl Fetch for Fetched {
+    fn wait(self: Box<Self>, buffer: &mut Vec<u8>) -> io::Result<()> {
+        *buffer = self.0?;
+        Ok(())
+    }
+}
+
+impl Files {
+    fn mount(prefix: &'static str, root: PathBuf) -> Arc<Self> {
+        let (fetched, fetches) = (AtomicU64::new(0), AtomicU64::new(0));
+        let files = Arc::new(Self { prefix, root, fetched, fetches, refuses: AtomicBool::new(false) });
+        mount(prefix, Arc::clone(&files) as Arc<dyn Store>);
+        files
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path.strip_prefix(self.prefix).unwrap().trim_matches('/'))
+    }
+
+    fn describe(path: &Path) -> io::Result<StoredFile> {
+        let found = fs::metadata(path)?;
+        let modified = found.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap();
+        Ok(StoredFile {
+            name: path.file_name().unwrap().to_str().unwrap().to_owned(),
+            is_directory: found.is_dir(),
+            size: found.len(),
+            modified_ms: modified.as_millis() as i64,
+            version: Some(format!("{}", modified.as_nanos())),
+        })
+    }
+
+    fn take(&self) -> (u64, u64) {
+        (self.fetched.swap(0, Ordering::SeqCst), self.fetches.swap(0, Ordering::SeqCst))
+    }
+}
+
+impl Store for Files {
+    fn list(&self, directory: &str) -> io::Result<Vec<StoredFile>> {
+        fs::read_dir(self.path(directory))?.map(|entry| Self::describe(&entry?.path())).collect()
+    }
+
+    fn examine(&self, path: &str) -> io::Result<StoredFile> {
+        Self::describe(&self.path(path))
+    }
+
+    fn read(&self, path: &str, _: u64) -> io::Result<Vec<u8>> {
+        fs::read(self.path(path))
+    }
+
+    fn fetch(&self, path: &str, version: Option<&str>, range: Range<u64>) -> io::Result<Box<dyn Fetch>> {
+        if self.refuses.load(Ordering::SeqCst) {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "no longer"));
+        }
+        let path = self.path(path);
+        if version != Self::describe(&path)?.version.as_deref() {
+            return Ok(Box::new(Fetched(Err(io::ErrorKind::StaleNetworkFileHandle.into()))));
+        }
+        self.fetched.fetch_add(range.end - range.start, Ordering::SeqCst);
+        self.fetches.fetch_add(1, Ordering::SeqCst);
+        let mut file = fs::File::open(path)?;
+        file.seek(SeekFrom::Start(range.start))?;
+        let mut bytes = Vec::new();
+        file.take(range.end - range.start).read_to_end(&mut bytes)?;
+        Ok(Box::new(Fetched(Ok(bytes))))
+    }
+}
+
+/// The sums; paths differ.
+fn sums(log: &PartitionLog) -> PartitionReconciliation {
+    let mut sums = log.verify(PlanOptions::default()).unwrap();
+    sums.path.clear();
+    sums.segments.iter_mut().for_each(|segment| segment.result.path.clear());
+    sums
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let directory = std::env::temp_dir().join(format!("magicbyte-stores-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&directory);
+    fs::create_dir_all(&directory).unwrap();
+    directory
+}
+
+/// A segment of `count` batches of about `size` bytes.
+fn write_log(directory: &Path, count: usize, size: usize) -> u64 {
+    fs::create_dir_all(directory).unwrap();
+    let mut data = Vec::new();
+    for n in 0..count {
+        let mut builder = RecordsBuilder::v2(Compression::None);
+        builder.append(n as i64, 1_700_000_000_000, None, Some(&vec![n as u8; size]), &[]).unwrap();
+        data.extend_from_slice(&builder.build().unwrap());
+    }
+    fs::write(directory.join(format!("{:020}.log", 0)), &data).unwrap();
+    data.len() as u64
+}
+
+#[test]
+fn brokers_partitions_give_the_same_sums() {
+    let all = partitions();
+    let root = all[0].parent().unwrap().to_owned();
+    Files::mount("same://kafka", root);
+    for directory in all {
+        let name = directory.file_name().unwrap().to_str().unwrap();
+        let stored = PartitionLog::open(format!("same://kafka/{name}").as_ref()).unwrap();
+        assert_eq!(sums(&stored), sums(&PartitionLog::open(&directory).unwrap()), "{name}");
+    }
+}
+
+/// A survey of large batches skips them; one of small batches reads all, and what it read is not fetched again.
+#[test]
+fn few_bytes_are_fetched() {
+    let root = scratch("few");
+    let files = Files::mount("few://logs", root.clone());
+    let mebibyte = write_log(&root.join("large-0"), 160, 1 << 20) as f64;
+    let log = PartitionLog::open("few://logs/large-0".as_ref()).unwrap();
+    log.plan(PlanOptions::default()).unwrap();
+    let (bytes, _) = files.take();
+    assert!((bytes as f64) < 0.1 * mebibyte, "{}", bytes as f64 / mebibyte);
+    assert!(log.verify(PlanOptions::default()).unwrap().balanced);
+    let small = write_log(&root.join("small-0"), 3000, 16 << 10) as f64;
+    files.take();
+    let log = PartitionLog::open("few://logs/small-0".as_ref()).unwrap();
+    assert!(log.verify(PlanOptions::default()).unwrap().balanced);
+    let (bytes, fetches) = files.take();
+    assert!((bytes as f64) < 1.02 * small, "{}", bytes as f64 / small);
+    assert!(fetches < 30, "{fetches}");
+    fs::remove_dir_all(root).unwrap();
+}
+
+/// A survey before the decoding fetches all, without waiting between ranges; nothing is fetched again, however large batches are.
+#[test]
+fn what_is_decoded_next_is_fetched_once() {
+    let root = scratch("next");
+    let files = Files::mount("next://logs", root.clone());
+    for (name, count, size) in [("small-0", 3000, 16 << 10), ("large-0", 9, 10 << 20), ("tiny-0", 3, 10)] {
+        let written = write_log(&root.join(name), count, size);
+        let log = PartitionLog::open(format!("next://logs/{name}").as_ref()).unwrap();
+        files.take();
+        let (listing, options) = (log.listing(), PlanOptions::default());
+        let survey = SurveyInParts::begin(&listing.segments[0], 1).unwrap().last().unwrap().unwrap();
+        let (bytes, fetches) = files.take();
+        assert!(bytes <= written && fetches <= written / (4 << 20) + 1, "{name}: {bytes} in {fetches}");
+        // As close together as those of a local file.
+        let local = PartitionLog::open(&root.join(name)).unwrap();
+        assert_eq!(survey.borders, survey_segment(&local.listing().segments[0]).unwrap().borders);
+        let plan = plan_partition(listing, &[survey], options).unwrap();
+        for chunk in plan.chunks {
+            let mut reader = ChunkReader::open(chunk, true, 256 << 20).unwrap();
+            while reader.next_batch().unwrap().is_some() {}
+        }
+        let (more, _) = files.take();
+        assert_eq!(bytes + more, written, "{name}");
+    }
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn a_replaced_file_is_damage_and_a_failing_store_an_error() {
+    let root = scratch("replaced");
+    let files = Files::mount("changing://logs", root.clone());
+    let size = write_log(&root.join("orders-0"), 3000, 2 << 10);
+    let log = PartitionLog::open("changing://logs/orders-0".as_ref()).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    write_log(&root.join("orders-0"), 3000, 2 << 10);
+    let found = log.verify(PlanOptions::default()).unwrap();
+    assert_eq!((found.rows, found.quarantined_bytes), (0, size));
+    let log = PartitionLog::open("changing://logs/orders-0".as_ref()).unwrap();
+    files.refuses.store(true, Ordering::SeqCst);
+    let error = log.verify(PlanOptions::default()).unwrap_err().to_string();
+    assert!(error.ends_with(".log: no longer"), "{error}");
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn a_url_without_a_store_is_refused() {
+    let error = PartitionLog::open("nowhere://bucket/orders-0".as_ref()).unwrap_err().to_string();
+    assert!(error.contains("it is a URL"), "{error}");
+}

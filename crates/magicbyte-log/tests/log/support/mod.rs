@@ -1,0 +1,4 @@
+//! Shared by these tests.
+
+pub mod damage;
+pub mod rows;
