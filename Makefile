@@ -5,13 +5,12 @@ BIN := $(VENV)/bin
 OUT ?= out
 # `run` and `test` share one build: quick to make, nearly as fast as a release wheel.
 PROFILE ?= ci
-# Everything but the Python bindings, and also what is off by default: other readers refuse magic 3 all the same.
-FEATURES := experimental-v3,object-store,schemas,serde,serve,tiered,wire
+# What the bindings do not switch on; a workspace has one set of features.
+FEATURES := magicbyte-log/object-store
 # Brokers, stores and Spark can be late on a busy machine: a test that fails once runs again. One that passes then is
 # listed as RERUN in the summary, and has to be mended.
 REAL_PARTS := --reruns 1 -rR
 
-export MAGICBYTE_TEST_FEATURES := $(FEATURES)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
@@ -26,7 +25,7 @@ help:
 	@echo "make corpus   rebuild tests/corpus with Kafka's verdicts"
 	@echo "make messages rewrite the table of Kafka's messages and records from its jars"
 	@echo "make licenses rewrite THIRD-PARTY-LICENSES from Cargo.lock, for the wheel"
-	@echo "make docstrings  rewrite src/python/docs from the stubs of the compiled modules"
+	@echo "make docstrings  rewrite the docstrings of the compiled modules from their stubs"
 	@echo "make lint     rustfmt, clippy, rustdoc, ruff, mypy, stubtest"
 	@echo "make format   rustfmt and ruff, in place"
 	@echo "make fuzz     each fuzz target for SECONDS=60, or one: make fuzz TARGET=salvage SECONDS=600"
@@ -49,7 +48,7 @@ $(VENV)/requirements: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/dev.txt
 	touch $@
 
-RUST := Cargo.toml Cargo.lock $(shell find src schema -name '*.rs' -o -name '*.json' -o -name '*.proto')
+RUST := Cargo.toml Cargo.lock $(shell find src crates -name '*.rs' -o -name '*.json' -o -name '*.proto' -o -name '*.toml')
 $(VENV)/built: $(VENV)/requirements $(RUST) pyproject.toml
 	. $(BIN)/activate && maturin develop --quiet --profile $(PROFILE)
 	touch $@
@@ -77,6 +76,7 @@ test-rust:
 	@scripts/prerequisites "$(PYTHON)"
 	cargo test --quiet --profile $(PROFILE) --workspace --features $(FEATURES) --lib --tests
 	cargo test --quiet --profile $(PROFILE) --workspace --features $(FEATURES) --doc
+	cargo test --quiet --profile $(PROFILE) --no-default-features --lib --tests
 
 test-python: $(VENV)/built browser
 	$(BIN)/python -m pytest -q -m "not spark" --numprocesses 2
@@ -179,8 +179,8 @@ lint: $(VENV)/built
 	$(BIN)/python scripts/docstrings.py --check
 	cargo fmt --check
 	cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml
-	cargo clippy --quiet --profile $(PROFILE) --workspace --all-targets --features $(FEATURES),python -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --profile $(PROFILE) --workspace --no-deps --features $(FEATURES),python
+	cargo clippy --quiet --profile $(PROFILE) --workspace --all-targets --features $(FEATURES) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --profile $(PROFILE) --workspace --no-deps --features $(FEATURES)
 	for codec in "" gzip snappy lz4 zstd; do \
 	  cargo clippy --quiet --profile $(PROFILE) --no-default-features --features "$$codec" -- -D warnings || exit 1; \
 	done

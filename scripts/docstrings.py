@@ -1,4 +1,4 @@
-"""Writes src/python/docs/: the docstrings of the compiled modules, from their stubs in `_stubs/`.
+"""Writes docs/ of the bindings: the docstrings of the compiled modules, from their stubs in `_stubs/`.
 
 Each stub becomes a macro of its name, for the Rust sources: `#[doc = docs::builder!(RecordsBuilder.build)]`.
 With --check it writes nothing, and fails if the folder does not match the stubs.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 STUBS = ROOT / "python" / "magicbyte" / "_stubs"
-FOLDER = ROOT / "src" / "python" / "docs"
+FOLDER = ROOT / "crates" / "magicbyte-python" / "src" / "docs"
 INDEX = """\
 //! The docstrings of the compiled modules: a macro for each stub. Written by `make docstrings`.
 
@@ -28,7 +28,7 @@ FILE = """\
 macro_rules! {name} {{
 {arms}
 }}
-pub(in crate::python) use {name};
+pub(crate) use {name};
 """
 ARM = """\
     ({path}) => {{
@@ -42,7 +42,7 @@ def main() -> int:
     found = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.rs")}
     if "--check" in sys.argv[1:]:
         if found != files:
-            print("src/python/docs does not match the stubs: run `make docstrings`", file=sys.stderr)
+            print("the docstrings of the bindings do not match the stubs: run `make docstrings`", file=sys.stderr)
         return int(found != files)
     FOLDER.mkdir(exist_ok=True)
     for name in found.keys() - files.keys():

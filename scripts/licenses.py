@@ -15,7 +15,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "THIRD-PARTY-LICENSES"
-FEATURE = "python"
+MANIFEST = "crates/magicbyte-python/Cargo.toml"
 # The platforms that wheels are made for; the file is the same on all of them.
 PLATFORMS = (
     "aarch64-apple-darwin",
@@ -79,7 +79,7 @@ def crates() -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for platform in PLATFORMS:
         command = ["cargo", "metadata", "--quiet", "--locked", "--format-version=1"]
-        command += ["--features", FEATURE, "--filter-platform", platform]
+        command += ["--manifest-path", MANIFEST, "--filter-platform", platform]
         metadata = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
         packages = {package["id"]: package for package in metadata["packages"]}
         nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}

@@ -1,4 +1,4 @@
-"""Writes src/message/messages.json and src/error_names.rs: the messages of Kafka's protocol and the records
+"""Writes messages.json and error_names.rs: the messages of Kafka's protocol and the records
 of its internal topics, from the definitions inside its jars, and the names of its error codes. Needs javap,
 which comes with every JDK.
 
@@ -22,9 +22,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-SOURCES = Path(__file__).parents[1] / "src"
-MESSAGES = SOURCES / "message" / "messages.json"
-ERROR_NAMES = SOURCES / "error_names.rs"
+CRATES = Path(__file__).parents[1] / "crates"
+MESSAGES = CRATES / "magicbyte-protocol" / "src" / "message" / "messages.json"
+ERROR_NAMES = CRATES / "magicbyte-broker" / "src" / "error_names.rs"
 KINDS = ("header", "request", "response")
 RECORD_KINDS = ("coordinator-key", "coordinator-value", "metadata")
 TOPICS = {
@@ -44,7 +44,7 @@ DATA = (
     "SnapshotHeaderRecord",
     "VotersRecord",
 )
-# Kafka's definitions do not say which fields are secret: see `src/message/secrets.rs`.
+# Kafka's definitions do not say which fields are secret: see `secrets.rs` beside it.
 SECRETS = {
     "SaslAuthenticateRequest": {"authBytes": "always"},
     "SaslAuthenticateResponse": {"authBytes": "always"},

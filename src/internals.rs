@@ -16,7 +16,6 @@ pub use crate::convert::decoded::Decoded;
 pub use crate::convert::filter::{Fate, empty_of, is_bare};
 pub use crate::convert::in_place::each_batch;
 pub use crate::convert::rebatch::Packer;
-pub use crate::error_names::ERROR_NAMES;
 pub use crate::frame::{Frame, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD};
 pub use crate::layout::{Body, Steps, Walk};
 pub use crate::legacy::builder::{MessageFields, MessageSetBuilder, set_overhead};

@@ -53,7 +53,6 @@ mod bytes;
 mod compression;
 pub mod convert;
 mod error;
-mod error_names;
 mod frame;
 #[doc(hidden)]
 pub mod internals;

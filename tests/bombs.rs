@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "zstd")]
 use magicbyte::Compression;
 use magicbyte::{Batches, ControlRecord, Decompressor, ErrorKind, Result};
 use magicbyte_testing::handmade::{V2, gzip_stored, hex, plain_record, record_of, varint};
@@ -62,6 +63,7 @@ fn check(codec: u16, payload: Vec<u8>) {
     }
 }
 
+#[cfg(feature = "gzip")]
 #[test]
 fn gzip_1_mb_becomes_1_gb() {
     use std::io::Write;
@@ -79,6 +81,7 @@ fn gzip_1_mb_becomes_1_gb() {
     check(1, encoder.finish().unwrap().repeat(1024));
 }
 
+#[cfg(feature = "snappy")]
 #[test]
 fn snappy_chunks_and_claims() {
     let block = snap::raw::Encoder::new().compress_vec(&vec![0; MIB]).unwrap();
@@ -89,12 +92,14 @@ fn snappy_chunks_and_claims() {
     check(2, snap::raw::Encoder::new().compress_vec(&vec![0; 300 * MIB]).unwrap());
 }
 
+#[cfg(feature = "lz4")]
 fn lz4_header(flg: u8, bd: u8, content_size: &[u8]) -> Vec<u8> {
     let descriptor = [&[flg, bd], content_size].concat();
     let checksum = (twox_hash::XxHash32::oneshot(0, &descriptor) >> 8) as u8;
     [&hex("04224d18")[..], &descriptor, &[checksum]].concat()
 }
 
+#[cfg(feature = "lz4")]
 #[test]
 fn lz4_4_mb_a_block() {
     let block = lz4_flex::block::compress(&vec![0; 4 * MIB]);
@@ -104,6 +109,7 @@ fn lz4_4_mb_a_block() {
     check(3, stream);
 }
 
+#[cfg(feature = "zstd")]
 #[test]
 fn zstd_300_kb_becomes_10_gb() {
     // Run-length blocks: four bytes become 128 KB.
@@ -117,6 +123,7 @@ fn zstd_300_kb_becomes_10_gb() {
 }
 
 /// A small batch after a large one uses little memory, even while the large result is kept.
+#[cfg(feature = "zstd")]
 #[test]
 fn a_large_batch_does_not_make_the_next_one_large() {
     let mut large = vec![0; MIB];
@@ -166,12 +173,14 @@ fn claims_reserve_nothing() {
     ];
     #[allow(unused_variables, unused_mut, reason = "unused without codecs")]
     let mut payload = |name, codec, payload, kind| cases.push((name, batch_of(codec, payload), kind));
+    #[cfg(feature = "snappy")]
     {
         payload("snappy of 4 GiB", 2, hex("ffffffff0f 0000"), "decompression");
         payload("snappy of 200 MiB, within the limit", 2, hex("80808064 0000"), "decompression");
         let chunk = hex("82534e4150505900 00000001 00000001 1fffffff 00");
         payload("snappy chunk of 512 MiB", 2, chunk, "decompression");
     }
+    #[cfg(feature = "lz4")]
     {
         // The rest of the stream is valid, but empty or not the start of a record.
         let sized = [lz4_header(0x68, 0x70, &[0xff; 8]), vec![0; 4]].concat();
@@ -179,6 +188,7 @@ fn claims_reserve_nothing() {
         let block = [lz4_header(0x60, 0x70, &[]), hex("02000000 1061 00000000")].concat();
         payload("lz4 block of up to 4 MiB", 3, block, "invalid_size");
     }
+    #[cfg(feature = "zstd")]
     {
         payload("zstd content of 200 MiB", 4, hex("28b52ffd a0 0000800c 010000"), "decompression");
         payload("zstd content of 2^63", 4, hex("28b52ffd e0 0000000000000080 010000"), "decompression");

@@ -16,7 +16,7 @@ DATA = "gzip of magic 1 to zstd of magic 2"
 
 
 def measure(bench: Bench) -> None:
-    converter = programs.example("bench_convert")
+    converter = programs.ours("convert")
     for of in bench.chosen(SET):
         partition = sets.partition(of, "convert")
         command = [converter, partition, sets.DATA / "converted", of.expected.records, bench.turns]

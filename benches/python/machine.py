@@ -24,7 +24,7 @@ def cpu() -> str:
 
 
 def project_version() -> str:
-    return str(tomllib.loads((PROJECT / "Cargo.toml").read_text())["package"]["version"])
+    return str(tomllib.loads((PROJECT / "Cargo.toml").read_text())["workspace"]["package"]["version"])
 
 
 def first_line(command: list[str]) -> str:

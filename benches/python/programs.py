@@ -1,4 +1,4 @@
-"""Programs that read or write a set repeatedly: magicbyte's examples, and the peers' programs in Java, Rust
+"""Programs that read or write a set repeatedly: magicbyte's own, and the peers' programs in Java, Rust
 and Go. Each ends with an error if it does not find every record and byte of the set.
 """
 
@@ -82,14 +82,13 @@ def with_many_rounds(programs: list[Program]) -> list[Program]:
 # --- building -------------------------------------------------------------------------------------
 
 
-def example(name: str, profile: str = "release", features: str = "") -> Path:
-    """Builds one of magicbyte's examples."""
-    command = ["cargo", "build", "-q", "--profile", profile, "--example", name]
-    if features:
-        command += ["--workspace", "--features", features]
-    subprocess.run(command, cwd=PROJECT, check=True)
+def ours(name: str, profile: str = "release") -> Path:
+    """Builds one of the programs in `benches/rust`."""
+    # With the bindings named, too, features are those of the wheel: what it has built is not built again.
+    command = ["cargo", "build", "-q", "--profile", profile, "-p", "magicbyte-benches", "-p", "magicbyte-python"]
+    subprocess.run([*command, "--bin", name], cwd=PROJECT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", BUILT))
-    return target / profile / "examples" / name
+    return target / profile / name
 
 
 def rust_peers() -> Path:

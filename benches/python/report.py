@@ -41,7 +41,7 @@ less than a tenth. Do not compare rates of different runs or machines; ratios ar
   work for the reader. The JVM's compiler and collector are not counted, and it warms up for 3 s, which
   favours Java. No `target-cpu`: the same code as in the wheel.
 - In turn: the Rust crates and magicbyte round by round in one process; the JVM (one for each file), Go and
-  magicbyte's example process by process; Python loop by loop in one process. The best round of a turn
+  magicbyte's program process by process; Python loop by loop in one process. The best round of a turn
   counts, for all alike, because other load can only slow a round down. Each reader reuses what its API lets
   a user reuse, and allocates what it makes a user allocate. The crates get the records to write in their own
   structures before the clock starts.

@@ -14,7 +14,7 @@ WITH_PEERS = ("s1-", "s2-none", "s4-")
 
 
 def measure(bench: Bench) -> None:
-    ours = Program((MAGICBYTE,), [str(programs.example("bench_decode"))], warm_up_seconds=0.3)
+    ours = Program((MAGICBYTE,), [str(programs.ours("decode"))], warm_up_seconds=0.3)
     peers = []
     with bench.guarded("the peers in Rust"):
         command = [str(programs.rust_peers()), "read", NAMES]

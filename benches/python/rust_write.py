@@ -22,7 +22,7 @@ CRATES = ("krabka-protocol", "kafka-protocol")
 
 
 def measure(bench: Bench) -> None:
-    example = str(programs.example("bench_encode"))
+    program = str(programs.ours("encode"))
     peers = None
     with bench.guarded("the peers in Rust"):
         peers = programs.rust_peers()
@@ -30,7 +30,7 @@ def measure(bench: Bench) -> None:
     for shape, codecs in CODECS.items():
         records = bench.manifest.named(f"{shape}-none")
         for of in bench.chosen(*(f"{shape}-{codec}" for codec in codecs)):
-            ours = Program((MAGICBYTE,), [example, of.codec], warm_up_seconds=0.3)
+            ours = Program((MAGICBYTE,), [program, of.codec], warm_up_seconds=0.3)
             theirs = programs.java("kafka-clients", "Encode", of.codec)
             chosen = [ours, theirs]
             if peers:

@@ -12,7 +12,7 @@ import sets
 from bench import Bench
 from figures import only_ratio
 from processes import pin
-from programs import example
+from programs import ours
 from ratios import Comparison
 
 DIRECTORY = sets.DATA / "segments"
@@ -74,7 +74,7 @@ COMPARED = {
 
 
 def measure(bench: Bench) -> None:
-    program = example("bench_segment")
+    program = ours("segment")
     if not DIRECTORY.exists():
         unfinished = DIRECTORY.with_suffix(".unfinished")
         subprocess.run([program, "generate", unfinished], check=True)

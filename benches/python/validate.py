@@ -24,12 +24,12 @@ CASES = [
 
 
 def measure(bench: Bench) -> None:
-    example = str(programs.example("bench_validate"))
+    program = str(programs.ours("validate"))
     pin()
     for name, target in CASES:
         for of in bench.chosen(name):
             with bench.guarded(f"{PART}, {name} to {target}"):
-                ours = Program((MAGICBYTE,), [example, target], warm_up_seconds=0.3)
+                ours = Program((MAGICBYTE,), [program, target], warm_up_seconds=0.3)
                 theirs = programs.java("LogValidator", "Validate", target)
                 working = programs.with_many_rounds(bench.refusing([ours, theirs], of))
                 for peer, compared in programs.compare(working, of, bench.turns).items():

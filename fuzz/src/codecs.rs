@@ -18,7 +18,7 @@ pub fn gzip(data: &[u8]) {
         Decompressor::with_limit(LARGE).decompress(Compression::Gzip, 2, payload).map(<[u8]>::to_vec)
     };
     match (read(data), read(&named)) {
-        // zlib refuses codes that libdeflate accepts (tests/codecs.rs), but the content must match its
+        // zlib refuses codes that libdeflate accepts (tests/format/codecs.rs), but the content must match its
         // checksum.
         (Ok(content), Err(_)) => {
             let size = (content.len() as u32).to_le_bytes();

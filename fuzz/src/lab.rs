@@ -44,7 +44,6 @@ fn count(batch: &Batch<'_>) {
 
 /// The first two bytes choose ideas and codec, the third what the others are: an experimental batch from its attributes on, or a magic 2
 /// batch to encode.
-#[cfg(feature = "experimental-v3")]
 pub fn magic3(data: &[u8]) {
     use magicbyte_lab::magic3::{Encoder, Ideas, frames};
 
@@ -84,7 +83,6 @@ pub fn magic3(data: &[u8]) {
 }
 
 /// Reads an experimental batch in all ways; returns it as magic 2.
-#[cfg(feature = "experimental-v3")]
 fn experimental(batch: &[u8]) -> Option<Vec<u8>> {
     use magicbyte_lab::magic3::{Layout3, Validator, frames, to_magic_2};
 

@@ -1,6 +1,6 @@
 //! The bodies of the fuzz targets. Each takes any bytes, and panics if the library breaks a guarantee.
 //!
-//! cargo-fuzz runs them through `fuzz_targets/`, and `tests/fuzz_corpus.rs` over the corpus.
+//! cargo-fuzz runs them through `fuzz_targets/`, and `crates/magicbyte-testing/tests/fuzz_corpus.rs` over the corpus.
 #![allow(clippy::unwrap_used, reason = "a panic is a finding")]
 
 mod append;
@@ -28,9 +28,7 @@ pub use built::builder;
 pub use codecs::{gzip, lz4, snappy, zstd};
 pub use compacted::compact;
 pub use internal_topics::internal_topics;
-pub use lab::cost;
-#[cfg(feature = "experimental-v3")]
-pub use lab::magic3;
+pub use lab::{cost, magic3};
 pub use salvage::salvage;
 pub use schema_avro::schema_avro;
 pub use schema_json::schema_json;
@@ -57,6 +55,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("append", append),
     ("builder", builder),
     ("cost", cost),
+    ("magic3", magic3),
     ("wire_stream", wire_stream),
     ("message", message),
     ("internal_topics", internal_topics),
@@ -65,9 +64,3 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("schema_json", schema_json),
     ("serve_request", serve_request),
 ];
-
-/// Those of the feature `experimental-v3`.
-#[cfg(feature = "experimental-v3")]
-pub const EXPERIMENTAL: &[(&str, Target)] = &[("magic3", magic3)];
-#[cfg(not(feature = "experimental-v3"))]
-pub const EXPERIMENTAL: &[(&str, Target)] = &[];

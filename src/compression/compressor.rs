@@ -144,11 +144,10 @@ impl Compressor {
     /// # Errors
     /// [`ErrorKind::UnsupportedCompression`] for another codec, [`ErrorKind::Compression`].
     #[doc(hidden)]
+    #[cfg(feature = "snappy")]
     pub fn compress_snappy(&mut self, data: &[u8], chunk: Option<usize>) -> Result<&[u8]> {
         let length = match (&mut self.encoder, chunk) {
-            #[cfg(feature = "snappy")]
             (Encoder::Snappy(encoder), Some(size)) => encoder.chunks(data, size, &mut self.output)?,
-            #[cfg(feature = "snappy")]
             (Encoder::Snappy(encoder), None) => encoder.raw(data, &mut self.output)?,
             _ => return Err(ErrorKind::UnsupportedCompression("only snappy has chunks").into()),
         };

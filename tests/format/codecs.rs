@@ -94,6 +94,7 @@ fn a_codec_left_out_says_so() {
     }
 }
 
+#[cfg(feature = "gzip")]
 mod gzip {
     use std::io::Write;
 
@@ -217,6 +218,7 @@ mod gzip {
     }
 }
 
+#[cfg(feature = "snappy")]
 mod snappy {
     use super::*;
 
@@ -315,6 +317,7 @@ mod snappy {
     }
 }
 
+#[cfg(feature = "lz4")]
 mod lz4 {
     use super::*;
 
@@ -459,6 +462,7 @@ mod lz4 {
     }
 }
 
+#[cfg(feature = "zstd")]
 mod zstd {
     use super::*;
     use zstd_safe::CParameter;

@@ -5,6 +5,7 @@ use TimestampType::{CreateTime, LogAppendTime, NoTimestampType};
 use magicbyte::{Batch, Batches, ErrorKind, TimestampType};
 use magicbyte_testing::handmade::{Row, error_after_good, message, message_of, read_all};
 
+#[cfg(feature = "gzip")]
 const GZIP: u8 = 1;
 const APPEND_TIME: u8 = 8;
 
@@ -145,6 +146,7 @@ fn the_smallest_message() {
     }
 }
 
+#[cfg(feature = "gzip")]
 mod wrappers {
     use super::*;
     use magicbyte::Decompressor;

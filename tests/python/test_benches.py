@@ -89,17 +89,14 @@ def test_a_loop_that_skips_checks_is_refused(of: Set, codec: Compression) -> Non
 
 
 @pytest.fixture(scope="module")
-def examples() -> dict[str, Path]:
-    # What `make test-rust` has built is not built again.
-    features = os.environ.get("MAGICBYTE_TEST_FEATURES", "")
-    names = ("bench_decode", "bench_encode")
-    return {name: programs.example(name, profile="ci", features=features) for name in names}
+def ours() -> dict[str, Path]:
+    return {name: programs.ours(name, profile="ci") for name in ("decode", "encode")}
 
 
-@pytest.mark.parametrize("name", ["bench_decode", "bench_encode"])
-def test_a_program_fails_on_damage(name: str, examples: dict[str, Path], of: Set, codec: Compression) -> None:
-    arguments = {"bench_decode": [], "bench_encode": ["lz4"]}[name]
-    program = Program(("magicbyte",), [str(examples[name]), *arguments], warm_up_seconds=0)
+@pytest.mark.parametrize("name", ["decode", "encode"])
+def test_a_program_fails_on_damage(name: str, ours: dict[str, Path], of: Set, codec: Compression) -> None:
+    arguments = {"decode": [], "encode": ["lz4"]}[name]
+    program = Program(("magicbyte",), [str(ours[name]), *arguments], warm_up_seconds=0)
     assert program.rates(of)["magicbyte"] > 0
     with programs.damaged_copies(of) as copies:
         programs.must_refuse(program, of, copies)
@@ -109,8 +106,8 @@ def test_a_program_fails_on_damage(name: str, examples: dict[str, Path], of: Set
             program.rates(of)
 
 
-def test_the_writing_program_writes_all_records(examples: dict[str, Path], of: Set, tmp_path: Path) -> None:
-    program = Program(("magicbyte",), [str(examples["bench_encode"]), "lz4"], warm_up_seconds=0)
+def test_the_writing_program_writes_all_records(ours: dict[str, Path], of: Set, tmp_path: Path) -> None:
+    program = Program(("magicbyte",), [str(ours["encode"]), "lz4"], warm_up_seconds=0)
     program.write(of, tmp_path / "out.log")
     batches = list(magicbyte.read_batches((tmp_path / "out.log").read_bytes()))
     assert {batch.compression for batch in batches} == {Compression.LZ4}
@@ -128,11 +125,11 @@ def test_a_program_that_skips_checks_is_refused(of: Set) -> None:
             programs.must_refuse(careless, of, {"a missing batch": copies["a missing batch"]})
 
 
-def test_other_programs_run_when_one_is_refused(examples: dict[str, Path], of: Set) -> None:
+def test_other_programs_run_when_one_is_refused(ours: dict[str, Path], of: Set) -> None:
     careless = Program(("careless",), [sys.executable, "-c", "print(1)"], warm_up_seconds=0)
-    ours = Program(("magicbyte",), [str(examples["bench_decode"])], warm_up_seconds=0)
+    program = Program(("magicbyte",), [str(ours["decode"])], warm_up_seconds=0)
     bench = Bench(Manifest("a test", [of]), [of], turns=1)
-    assert bench.refusing([ours, careless], of) == [ours]
+    assert bench.refusing([program, careless], of) == [program]
     assert bench.problems == [f"careless on {of.name}: careless did not notice a flipped byte in {of.name}"]
     with bench.guarded("a peer"):
         raise programs.Absent("a tool is not installed here")

@@ -10,9 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/conformance.md").read_text()
-TEST = r"`((?:tests|src)/[\w/]+\.(?:rs|py))::(\w+)`"
+TEST = r"`((?:tests|src|crates)/[\w/-]+\.(?:rs|py))::(\w+)`"
 CASE = r"`([a-z]+)::([\w-]+)`"
-HOME = r"`((?:src|python)/[\w/]+\.(?:rs|py))`"
+HOME = r"`((?:src|crates|python)/[\w/-]+\.(?:rs|py))`"
 
 
 def rules() -> list[list[str]]:
@@ -105,7 +105,7 @@ PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 
 def test_named_files_exist() -> None:
     """Whole paths only; CHANGELOG.md also names removed files."""
-    path = r"`((?:src|python|tests|docs|benches|examples|fuzz|scripts)/[a-z_0-9/]+\.(?:rs|py|md))\b"
+    path = r"`((?:src|crates|python|tests|docs|benches|examples|fuzz|scripts)/[a-z_0-9/-]+\.(?:rs|py|md))\b"
     named = {
         (page.name, name)
         for page in PAGES

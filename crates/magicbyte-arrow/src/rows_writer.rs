@@ -41,7 +41,8 @@ impl RowsWriter {
     ///
     /// # Errors
     /// [`LogError::Usage`] for a level that the codec does not have.
-    pub fn new(directory: &Path, options: RowsOptions) -> LogResult<Self> {
+    pub fn new(directory: impl AsRef<Path>, options: RowsOptions) -> LogResult<Self> {
+        let directory = directory.as_ref();
         let (codec, level) = options.compression;
         let mut builder = RecordsBuilder::v2(codec);
         if let Some(level) = level {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use magicbyte::internals::ERROR_NAMES;
+use crate::error_names::ERROR_NAMES;
 use magicbyte::{Error, ErrorKind};
 
 /// An error code of Kafka's protocol: those that are answered here.

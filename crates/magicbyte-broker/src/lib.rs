@@ -8,7 +8,8 @@ pub(crate) mod append_config;
 pub(crate) mod append_error;
 pub(crate) mod append_validator;
 pub(crate) mod assignment;
-pub mod consumed_log;
+pub(crate) mod consumed_log;
+mod error_names;
 #[doc(hidden)]
 pub mod internals;
 pub(crate) mod partition_fetch;

@@ -9,4 +9,4 @@ pub use crate::storage::local::{open_pinned, open_regular, read_at};
 pub use crate::storage::open_file::OpenFile;
 pub use crate::storage::pin::{is_pin, is_same_file};
 pub use crate::storage::store::cause;
-pub use crate::storage::{self, entries_as_they_are, examine, is_directory, is_stored, open};
+pub use crate::storage::{entries_as_they_are, examine, is_directory, is_stored, open};

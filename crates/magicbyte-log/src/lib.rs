@@ -20,7 +20,7 @@ mod process;
 pub(crate) mod read;
 pub(crate) mod segment;
 pub mod steps;
-pub mod storage;
+pub(crate) mod storage;
 pub(crate) mod unnamed;
 pub(crate) mod write;
 

@@ -143,7 +143,8 @@ pub struct Listing {
 ///
 /// # Errors
 /// [`LogError::Io`] if the directory cannot be listed, or its path is not UTF-8: plans travel as JSON.
-pub fn list_partition(path: &Path, include_checkpoints: bool) -> LogResult<Listing> {
+pub fn list_partition(path: impl AsRef<Path>, include_checkpoints: bool) -> LogResult<Listing> {
+    let path = path.as_ref();
     let mut listing = list_once(path, include_checkpoints)?;
     for pause in PAUSES_MS {
         if !listing.has_renames() || !storage::is_written_now(path) {
@@ -191,7 +192,8 @@ impl Listing {
     ///
     /// # Errors
     /// [`LogError::Io`] if the path is not UTF-8.
-    pub fn unreadable(path: &Path, why: &str) -> LogResult<Self> {
+    pub fn unreadable(path: impl AsRef<Path>, why: &str) -> LogResult<Self> {
+        let path = path.as_ref();
         let mut listing = Self::empty(path, path)?;
         listing.add_problem(None, DIRECTORY_UNREADABLE, format!("{} cannot be listed: {why}", listing.path));
         Ok(listing)

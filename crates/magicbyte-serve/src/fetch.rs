@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use magicbyte::state::IsolationLevel;
 use magicbyte_broker::ErrorCode;
-use magicbyte_broker::internals::{Bounds, Consumed, ConsumedLog, FetchAt, consumed_log};
+use magicbyte_broker::internals::{Bounds, Consumed, ConsumedLog, FetchAt};
 use magicbyte_protocol::message::{Struct, Value};
 
 use crate::archive::{Archive, TopicRef};
@@ -228,7 +228,7 @@ impl Response<'_> {
         };
         // The leader epoch that a client knows is not checked: there is no other leader that it could mean, and
         // librdkafka sends 0 if it knows none.
-        let fetched = consumed_log::fetch(&log, request).map_err(unreadable)?;
+        let fetched = magicbyte_broker::internals::fetch(&log, request).map_err(unreadable)?;
         let mut fetched = fetched.ok_or((ErrorCode::OffsetOutOfRange, Some(bounds)))?;
         prepare(&mut fetched.records, self.budget)
             .map_err(|_| (ErrorCode::KafkaStorageError, Some(bounds)))?;

@@ -8,7 +8,7 @@
 //! use magicbyte_log::PartitionLog;
 //! use magicbyte_serve::{ReadOnlyBroker, ServeOptions, Server};
 //!
-//! let log = PartitionLog::open("backup/orders-0".as_ref())?;
+//! let log = PartitionLog::open("backup/orders-0")?;
 //! let broker = ReadOnlyBroker::new(vec![log.listing().clone()], ServeOptions::default());
 //! let server = Server::start(broker, "127.0.0.1:9092")?;
 //! println!("{}", server.address());

@@ -1,7 +1,6 @@
 //! ListOffsets and OffsetForLeaderEpoch: lookups in logs. Produce, which is refused.
 
 use magicbyte::state::IsolationLevel;
-use magicbyte_broker::internals::consumed_log;
 use magicbyte_broker::{ErrorCode, ListedOffset, OffsetSpec};
 use magicbyte_protocol::message::Struct;
 
@@ -93,7 +92,7 @@ fn list_offset(
     let partition = archive.partition(topic, partition)?;
     let unreadable = |_| ErrorCode::KafkaStorageError;
     let mut log = partition.snapshot(&archive.shared, budget).map_err(unreadable)?;
-    consumed_log::list_offset(&mut log, spec, isolation).map_err(unreadable)
+    magicbyte_broker::internals::list_offset(&mut log, spec, isolation).map_err(unreadable)
 }
 
 /// An OffsetForLeaderEpoch request: leader epochs by topic and partition.

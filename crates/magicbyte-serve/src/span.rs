@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ::bytes::Bytes;
 
-use magicbyte_log::internals::{is_pin, open_pinned, read_at, storage};
+use magicbyte_log::internals::{is_pin, open_pinned, read_at};
 use magicbyte_log::steps::Chunk;
 
 use crate::outgoing::Outgoing;
@@ -93,7 +93,7 @@ pub(super) fn load(chunk: &Chunk, range: Range<u64>) -> io::Result<Vec<u8>> {
     let Some(version) = chunk.version.as_deref().filter(|version| !is_pin(version)) else {
         return span.load();
     };
-    let file = storage::open(Path::new(&chunk.path), chunk.size, Some(version))?;
+    let file = magicbyte_log::internals::open(Path::new(&chunk.path), chunk.size, Some(version))?;
     let mut data = vec![0; span.size as usize];
     let mut filled = 0;
     while filled < data.len() {

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use targets::{EXPERIMENTAL, TARGETS, Target};
+use targets::{TARGETS, Target};
 
 #[global_allocator]
 static ALLOCATOR: magicbyte_testing::memory::Counting = magicbyte_testing::memory::Counting;
@@ -48,7 +48,7 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
 
 fn all(work: impl Fn(&'static str, Target) + Sync) {
     std::thread::scope(|scope| {
-        for &(name, target) in TARGETS.iter().chain(EXPERIMENTAL) {
+        for &(name, target) in TARGETS {
             let work = &work;
             scope.spawn(move || work(name, target));
         }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict
 
 from magicbyte import _core
@@ -17,7 +18,7 @@ from magicbyte.listing import topic_id_of
 from magicbyte.log_dir import LOG_START_OFFSET_CHECKPOINT, format_offset_checkpoint
 from magicbyte.model import PartitionListing, PartitionPlan
 
-__all__ = ["Carried", "carried_ids", "carried_start", "emptied_segment", "log_start_checkpoint"]
+__all__ = ["Carried", "carried_ids", "carried_start", "log_start_checkpoint", "with_log_end"]
 
 
 _DIGITS = 20
@@ -87,16 +88,33 @@ def carried_start(plan: PartitionPlan, directory: str) -> int | None:
     return start if bases and min(bases) < start else None
 
 
-def emptied_segment(plan: PartitionPlan, directory: str) -> list[str]:
-    """Writes the segment of a log whose records were all deleted: empty, where the log ends.
+def with_log_end(
+    plan: PartitionPlan, written: Sequence[str], directory: str, cut: str | None = None
+) -> list[str]:
+    """The summaries of a partition's written segments, up to where its log ends.
 
-    It is below `directory`. Returns its summary; nothing for other logs. A broker would delete segments that
-    end before the log's start.
+    A log may end after its last record: records expire or are deleted, and the segment that a broker
+    appends to is empty. Without it, offsets would be given a second time, so an empty one is written below
+    `directory`. With `cut`, the log ends in the segment of this name, as after a broker's recovery.
     """
     start, end = plan["log_start_offset"], plan["next_offset"]
-    if start is None or end is None or start < end:
-        return []
-    return _core.PartitionWriter(os.path.join(directory, "emptied"), end).finish()
+    # A broker would delete segments that end before the log's start.
+    kept = [] if start is not None and end is not None and start >= end else list(written)
+    log_end = _log_end(plan, cut)
+    if log_end is None or any(json.loads(summary)["next_offset"] >= log_end for summary in kept):
+        return kept
+    return kept + _core.PartitionWriter(os.path.join(directory, "end"), log_end).finish()
+
+
+def _log_end(plan: PartitionPlan, cut: str | None) -> int | None:
+    """The offset at which the log ends by its batches, or by the name of its last segment; None without segments."""
+    segments = [one for one in plan["segments"] if not one["is_checkpoint"]]
+    if cut is not None:
+        return next((one["base_offset"] for one in segments if one["file"] == cut), None)
+    if not segments:
+        return None
+    last, end = segments[-1], plan["next_offset"]
+    return last["base_offset"] if end is None else max(end, last["base_offset"] if not last["batches"] else end)
 
 
 def log_start_checkpoint(written: Iterable[Carried]) -> dict[str, str]:

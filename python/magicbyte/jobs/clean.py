@@ -25,8 +25,8 @@ from magicbyte.jobs.carried import (
     Carried,
     carried_ids,
     carried_start,
-    emptied_segment,
     log_start_checkpoint,
+    with_log_end,
 )
 from magicbyte.jobs.cleanup_policy import LeftOut
 from magicbyte.jobs.engines import Engine, group_by_size
@@ -400,8 +400,8 @@ def _finish(
     ids: Mapping[str, str],
 ) -> CleanedPartition:
     listing, topic_id = planned.listing, ids.get(planned.plan["topic"])
-    segments = emptied_segment(planned.plan, directory)
-    segments = segments or [segment for task in cleaned for segment in task["segments"]]
+    segments = [segment for task in cleaned for segment in task["segments"]]
+    segments = with_log_end(planned.plan, segments, directory)
     if segments:
         try:
             _core.finish_partition(target, segments, topic_id=topic_id, epochs_of=listing["path"])

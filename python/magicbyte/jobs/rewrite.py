@@ -18,7 +18,13 @@ from typing import Any, TypedDict, cast
 
 from magicbyte import _core
 from magicbyte.jobs.accounting import SegmentsWritten, Totals, problems_of, reconcile_plans, total_of
-from magicbyte.jobs.carried import Carried, carried_ids, carried_start, log_start_checkpoint
+from magicbyte.jobs.carried import (
+    Carried,
+    carried_ids,
+    carried_start,
+    log_start_checkpoint,
+    with_log_end,
+)
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.failure import RefusedError
@@ -143,7 +149,8 @@ def rewrite(
             # Each attempt has its own directory, so that segments of the one before are in none that counts.
             kept = [_cut(planned, cuts or {}) for planned in plans]
             tasks = [
-                list(_tasks_of(kept[number][0], staging[number], options.segment_bytes)) for number in waiting
+                list(_tasks_of(plans[number], kept[number][0], staging[number], options.segment_bytes))
+                for number in waiting
             ]
             done = _rewrite_all(tasks, engine, options, progress)
             for number, of_partition in zip(waiting, done, strict=True):
@@ -159,8 +166,8 @@ def rewrite(
             for of_partition, (_, dropped) in zip(rewritten, kept, strict=True)
         ]
         written = [
-            _finish(directory.target(one.listing), one, of_partition, ids)
-            for one, of_partition in zip(plans, rewritten, strict=True)
+            _finish(directory.target(one.listing), path, one, of_partition, ids, cuts or {})
+            for one, path, of_partition in zip(plans, staging, rewritten, strict=True)
         ]
         partitions = reconcile_plans(plans, results)
         report = RewriteReport(
@@ -229,12 +236,15 @@ def _cut(planned: Planned, cuts: Cuts) -> tuple[list[Chunk], list[str]]:
     return kept, [json.dumps(one) for one in ({**whole, "start": position}, *dropped)]
 
 
-def _tasks_of(chunks: Sequence[Chunk], directory: str, target: int) -> Iterator[_Task]:
+def _tasks_of(planned: Planned, chunks: Sequence[Chunk], directory: str, target: int) -> Iterator[_Task]:
     sizes = [chunk["end"] - chunk["start"] for chunk in chunks]
+    # A log starts with its first segment, also if that is empty.
+    starts = [segment["base_offset"] for segment in planned.plan["segments"]]
     for group in group_by_size(chunks, sizes, target):
+        expected = group[0]["expected_offset"]
         yield _Task(
             directory,
-            group[0]["expected_offset"],
+            min(expected, *starts) if group[0] is chunks[0] else expected,
             tuple(json.dumps(chunk) for chunk in group),
             sum(chunk["end"] - chunk["start"] for chunk in group),
         )
@@ -260,10 +270,17 @@ def _rewrite_task(task: _Task, options: RewriteOptions) -> str:
 
 
 def _finish(
-    target: str, planned: Planned, rewritten: Sequence[_Rewritten], ids: Mapping[str, str]
+    target: str,
+    directory: str,
+    planned: Planned,
+    rewritten: Sequence[_Rewritten],
+    ids: Mapping[str, str],
+    cuts: Cuts,
 ) -> Written:
     plan = planned.plan
     segments = [segment for task in rewritten for segment in task["segments"]]
+    cut, _ = cuts.get((plan["topic"], plan["partition"]), (None, None))
+    segments = with_log_end(plan, segments, directory, cut)
     topic_id = ids.get(plan["topic"])
     if segments:
         _core.finish_partition(target, segments, topic_id=topic_id)

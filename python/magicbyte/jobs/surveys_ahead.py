@@ -21,7 +21,7 @@ _AHEAD_BYTES = 32 * MIB
 """How far the survey is ahead of the decoding: not so far that what is fetched always needs new space."""
 _MOST_AHEAD_BYTES = 2048 * MIB
 """How far it is ahead while the decoding waits for it, so that no thread is idle: no further than ranges of a
-store are kept (`src/log/storage/range_cache.rs`)."""
+store are kept (`crates/magicbyte-log/src/storage/range_cache.rs`)."""
 
 
 class Stopped(Exception):

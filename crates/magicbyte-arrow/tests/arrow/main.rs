@@ -3,6 +3,7 @@
 
 mod columns;
 mod digest;
+mod examples;
 mod lines;
 mod rows;
 mod support;

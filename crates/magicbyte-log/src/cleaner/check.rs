@@ -53,11 +53,12 @@ pub struct Leak {
 /// # Errors
 /// [`LogError::Io`].
 pub fn check_segment(
-    path: &Path,
+    path: impl AsRef<Path>,
     keys: &KeySet,
     tombstones: bool,
     max_decompressed_bytes: usize,
 ) -> LogResult<CheckedSegment> {
+    let path = path.as_ref();
     let io = |error| LogError::io(path, error);
     let size = local::size(path).map_err(io)?;
     let pieces = SegmentReader::open(path, size, 0..size, 0, i64::MAX).map_err(io)?;

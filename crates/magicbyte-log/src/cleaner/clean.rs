@@ -145,9 +145,10 @@ pub fn clean_group(
     group: &SegmentGroup,
     indexed: &[IndexedChunk],
     producer_summary: &ProducerSummary,
-    directory: &Path,
+    directory: impl AsRef<Path>,
     options: &CleanOptions,
 ) -> LogResult<Cleaned> {
+    let directory = directory.as_ref();
     let write = WriteOptions { segment_bytes: i32::MAX as u32, segment_ms: None, ..options.write };
     let mut cleaner = Cleaner {
         encoder: Encoder::default(),

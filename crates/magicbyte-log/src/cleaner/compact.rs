@@ -55,11 +55,13 @@ impl Default for CompactRun {
 /// [`LogError::Format`]: crate::LogError::Format
 /// [`LogError::Usage`]: crate::LogError::Usage
 pub fn compact_partition(
-    source: &Path,
-    target: &Path,
+    source: impl AsRef<Path>,
+    target: impl AsRef<Path>,
     options: &CompactOptions,
     run: &CompactRun,
 ) -> LogResult<CleanCounts> {
+    let target = target.as_ref();
+    let source = source.as_ref();
     let listing = list_partition(source, false)?;
     if run.mode == DamageMode::FailFast {
         listing.check_segments()?;

@@ -27,7 +27,12 @@ pub(crate) fn record_position(chunk: u32, record: u64) -> LogResult<u64> {
 ///
 /// # Errors
 /// [`LogError::Io`].
-pub fn reduce_keys(files: &[PathBuf], directory: &Path, options: KeyMapOptions) -> LogResult<Vec<PathBuf>> {
+pub fn reduce_keys(
+    files: &[PathBuf],
+    directory: impl AsRef<Path>,
+    options: KeyMapOptions,
+) -> LogResult<Vec<PathBuf>> {
+    let directory = directory.as_ref();
     let mut lists = Vec::new();
     reduce(files, directory, options, 1, &mut lists)?;
     Ok(lists)

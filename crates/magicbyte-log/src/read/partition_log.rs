@@ -28,7 +28,7 @@ const ATTEMPTS: u32 = 5;
 ///
 /// ```no_run
 /// use magicbyte_log::{PartitionLog, ReadOptions};
-/// let log = PartitionLog::open("backup/orders-0".as_ref())?;
+/// let log = PartitionLog::open("backup/orders-0")?;
 /// let mut decompressor = magicbyte::Decompressor::new();
 /// for batch in log.batches(ReadOptions { start_offset: Some(1_000), ..Default::default() })? {
 ///     let batch = batch?;
@@ -49,7 +49,8 @@ impl PartitionLog {
     ///
     /// # Errors
     /// [`LogError::Io`].
-    pub fn open(path: &Path) -> LogResult<Self> {
+    pub fn open(path: impl AsRef<Path>) -> LogResult<Self> {
+        let path = path.as_ref();
         let mut listing = list_partition(path, false)?;
         listing.read_log_start();
         Ok(Self { listing })

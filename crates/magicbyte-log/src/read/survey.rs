@@ -173,7 +173,7 @@ impl Survey {
 
     /// The content of a file beside the segment.
     fn read_sidecar(&mut self, ending: &str) -> LogResult<Option<Vec<u8>>> {
-        self.read(ending, read_sidecar)
+        self.read(ending, |path| read_sidecar(path))
     }
 
     /// Reads a file beside the segment; one that cannot be read is reported.

@@ -29,7 +29,7 @@ use crate::storage::store::{Fetch, Store, StoredFile};
 /// let store = Arc::new(LocalFileSystem::new_with_prefix("samples")?);
 /// mount("files://samples", Arc::new(Bucket::new("files://samples", store, runtime.handle().clone())));
 ///
-/// let log = PartitionLog::open("files://samples/archive-0".as_ref())?;
+/// let log = PartitionLog::open("files://samples/archive-0")?;
 /// assert!(log.verify(PlanOptions::default())?.balanced);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

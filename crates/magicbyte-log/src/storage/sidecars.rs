@@ -19,7 +19,8 @@ const INDEX_ENTRIES: u64 = 24;
 /// # Errors
 /// If it cannot be read; [`io::ErrorKind::InvalidInput`] for anything but a regular file,
 /// [`io::ErrorKind::FileTooLarge`] above 64 MiB.
-pub fn read_sidecar(path: &Path) -> io::Result<Option<Vec<u8>>> {
+pub fn read_sidecar(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
+    let path = path.as_ref();
     read_index(path, u64::MAX)
 }
 

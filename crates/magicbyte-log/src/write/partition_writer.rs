@@ -29,7 +29,8 @@ use crate::write::segment_writer::{SegmentWriter, check};
 /// [`LogError::Usage`] if the hidden directory exists: it belongs to another writer or to one that was
 /// killed. Nothing shows which, so removing it is up to the caller. [`LogError::Io`] if the target exists and
 /// is not an empty directory, or the directory cannot be created.
-pub fn begin_partition(target: &Path) -> LogResult<PathBuf> {
+pub fn begin_partition(target: impl AsRef<Path>) -> LogResult<PathBuf> {
+    let target = target.as_ref();
     refuse_existing(target)?;
     let directory = hidden_beside(target);
     if let Some(parent) = directory.parent() {
@@ -67,7 +68,8 @@ impl PartitionWriter {
     /// # Errors
     /// [`LogError::Usage`] for options or offsets that are invalid in Kafka; [`LogError::Io`], also if the
     /// segment exists, which is not overwritten.
-    pub fn create(directory: &Path, base_offset: i64, options: WriteOptions) -> LogResult<Self> {
+    pub fn create(directory: impl AsRef<Path>, base_offset: i64, options: WriteOptions) -> LogResult<Self> {
+        let directory = directory.as_ref();
         if base_offset < 0 {
             return Err(LogError::Usage(format!("base offset {base_offset} is negative")));
         }
@@ -217,11 +219,12 @@ impl PartitionWriter {
 /// [`LogError::Usage`] for segments that overlap, are elsewhere or do not have the size in their summary, and
 /// for a malformed topic ID; [`LogError::Io`]. The target exists only after success.
 pub fn finish_partition(
-    target: &Path,
+    target: impl AsRef<Path>,
     summaries: &[SegmentSummary],
     topic_id: Option<&str>,
     epochs_of: Option<&Path>,
 ) -> LogResult<()> {
+    let target = target.as_ref();
     refuse_existing(target)?;
     let directory = hidden_beside(target);
     let mut segments: Vec<_> = summaries.iter().collect();

@@ -89,10 +89,11 @@ pub fn compute_sidecars(
 /// # Errors
 /// Those of [`compute_sidecars`]; [`LogError::Io`] if a file cannot be written.
 pub fn rebuild_sidecars(
-    directory: &Path,
+    directory: impl AsRef<Path>,
     options: RebuildOptions,
     dry_run: bool,
 ) -> LogResult<Vec<RebuiltFile>> {
+    let directory = directory.as_ref();
     let listing = list_partition(directory, false)?;
     let mut stale: BTreeSet<_> = listing.sidecars.iter().map(|sidecar| sidecar.file.clone()).collect();
     stale.remove("partition.metadata");

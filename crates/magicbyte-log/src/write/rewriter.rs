@@ -80,10 +80,11 @@ pub struct Rewritten {
 /// batch larger than `segment_bytes`. Damage is not an error.
 pub fn rewrite_chunks(
     chunks: &[Chunk],
-    directory: &Path,
+    directory: impl AsRef<Path>,
     base_offset: i64,
     options: &RewriteOptions,
 ) -> LogResult<Rewritten> {
+    let directory = directory.as_ref();
     let mut rewriter = Rewriter {
         conversion: Conversion::new(options)?,
         decompressor: Decompressor::with_limit(options.max_decompressed_bytes),

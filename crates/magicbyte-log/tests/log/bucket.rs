@@ -51,7 +51,7 @@ fn brokers_partitions_give_the_same_sums() {
         put_all(&runtime, &memory, name, &directory);
         let expected = sums(&PartitionLog::open(&directory).unwrap());
         for url in ["files://kafka", "memory://kafka"] {
-            let log = PartitionLog::open(format!("{url}/{name}").as_ref()).unwrap();
+            let log = PartitionLog::open(format!("{url}/{name}")).unwrap();
             assert_eq!(sums(&log), expected, "{url}/{name}");
         }
     }
@@ -67,11 +67,11 @@ fn what_is_replaced_is_damage_and_what_is_missing_an_error() {
         directory.join(format!("{:020}.log", 0))
     });
     put(&runtime, &memory, "orders-0", &one);
-    let log = PartitionLog::open("memory://changing/orders-0".as_ref()).unwrap();
+    let log = PartitionLog::open("memory://changing/orders-0").unwrap();
     put(&runtime, &memory, "orders-0", &other);
     let found = log.verify(PlanOptions::default()).unwrap();
     assert_eq!((found.rows, found.quarantined_bytes), (0, one.metadata().unwrap().len()));
-    let missing = PartitionLog::open("memory://changing/orders-1".as_ref()).unwrap_err();
+    let missing = PartitionLog::open("memory://changing/orders-1").unwrap_err();
     assert!(missing.to_string().contains("memory://changing/orders-1"), "{missing}");
 }
 
@@ -81,6 +81,6 @@ fn a_runtime_that_has_ended() {
     let runtime = Runtime::new().unwrap();
     mounted("memory://ended", Arc::new(InMemory::new()), &runtime);
     drop(runtime);
-    let error = PartitionLog::open("memory://ended/orders-0".as_ref()).unwrap_err();
+    let error = PartitionLog::open("memory://ended/orders-0").unwrap_err();
     assert!(error.to_string().contains("the runtime of the store has ended"), "{error}");
 }

@@ -4,6 +4,7 @@
 #[cfg(feature = "object-store")]
 mod bucket;
 mod compact;
+mod examples;
 mod history;
 mod hostile_log;
 mod log_json;

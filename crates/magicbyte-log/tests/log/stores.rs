@@ -127,7 +127,7 @@ fn brokers_partitions_give_the_same_sums() {
     Files::mount("same://kafka", root);
     for directory in all {
         let name = directory.file_name().unwrap().to_str().unwrap();
-        let stored = PartitionLog::open(format!("same://kafka/{name}").as_ref()).unwrap();
+        let stored = PartitionLog::open(format!("same://kafka/{name}")).unwrap();
         assert_eq!(sums(&stored), sums(&PartitionLog::open(&directory).unwrap()), "{name}");
     }
 }
@@ -138,14 +138,14 @@ fn few_bytes_are_fetched() {
     let root = scratch("few");
     let files = Files::mount("few://logs", root.clone());
     let mebibyte = write_log(&root.join("large-0"), 160, 1 << 20) as f64;
-    let log = PartitionLog::open("few://logs/large-0".as_ref()).unwrap();
+    let log = PartitionLog::open("few://logs/large-0").unwrap();
     log.plan(PlanOptions::default()).unwrap();
     let (bytes, _) = files.take();
     assert!((bytes as f64) < 0.1 * mebibyte, "{}", bytes as f64 / mebibyte);
     assert!(log.verify(PlanOptions::default()).unwrap().balanced);
     let small = write_log(&root.join("small-0"), 3000, 16 << 10) as f64;
     files.take();
-    let log = PartitionLog::open("few://logs/small-0".as_ref()).unwrap();
+    let log = PartitionLog::open("few://logs/small-0").unwrap();
     assert!(log.verify(PlanOptions::default()).unwrap().balanced);
     let (bytes, fetches) = files.take();
     assert!((bytes as f64) < 1.02 * small, "{}", bytes as f64 / small);
@@ -160,7 +160,7 @@ fn what_is_decoded_next_is_fetched_once() {
     let files = Files::mount("next://logs", root.clone());
     for (name, count, size) in [("small-0", 3000, 16 << 10), ("large-0", 9, 10 << 20), ("tiny-0", 3, 10)] {
         let written = write_log(&root.join(name), count, size);
-        let log = PartitionLog::open(format!("next://logs/{name}").as_ref()).unwrap();
+        let log = PartitionLog::open(format!("next://logs/{name}")).unwrap();
         files.take();
         let (listing, options) = (log.listing(), PlanOptions::default());
         let survey = SurveyInParts::begin(&listing.segments[0], 1).unwrap().last().unwrap().unwrap();
@@ -185,12 +185,12 @@ fn a_replaced_file_is_damage_and_a_failing_store_an_error() {
     let root = scratch("replaced");
     let files = Files::mount("changing://logs", root.clone());
     let size = write_log(&root.join("orders-0"), 3000, 2 << 10);
-    let log = PartitionLog::open("changing://logs/orders-0".as_ref()).unwrap();
+    let log = PartitionLog::open("changing://logs/orders-0").unwrap();
     std::thread::sleep(std::time::Duration::from_millis(20));
     write_log(&root.join("orders-0"), 3000, 2 << 10);
     let found = log.verify(PlanOptions::default()).unwrap();
     assert_eq!((found.rows, found.quarantined_bytes), (0, size));
-    let log = PartitionLog::open("changing://logs/orders-0".as_ref()).unwrap();
+    let log = PartitionLog::open("changing://logs/orders-0").unwrap();
     files.refuses.store(true, Ordering::SeqCst);
     let error = log.verify(PlanOptions::default()).unwrap_err().to_string();
     assert!(error.ends_with(".log: no longer"), "{error}");
@@ -199,6 +199,6 @@ fn a_replaced_file_is_damage_and_a_failing_store_an_error() {
 
 #[test]
 fn a_url_without_a_store_is_refused() {
-    let error = PartitionLog::open("nowhere://bucket/orders-0".as_ref()).unwrap_err().to_string();
+    let error = PartitionLog::open("nowhere://bucket/orders-0").unwrap_err().to_string();
     assert!(error.contains("it is a URL"), "{error}");
 }

@@ -86,7 +86,9 @@ impl Exchanges {
     ///
     /// # Errors
     /// [`LogError::Io`] if one of them cannot be opened.
-    pub fn of_streams(requests: &Path, responses: &Path) -> LogResult<Self> {
+    pub fn of_streams(requests: impl AsRef<Path>, responses: impl AsRef<Path>) -> LogResult<Self> {
+        let responses = responses.as_ref();
+        let requests = requests.as_ref();
         let open = |path: &Path| match open_regular(path) {
             Ok(file) => Ok(Some((path.to_owned(), file))),
             Err(error) => Err(LogError::io(path, error)),

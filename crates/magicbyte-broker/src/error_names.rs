@@ -1,7 +1,7 @@
 //! Kafka's names of error codes (`Errors`). Written by `scripts/messages.py`.
 
 /// Code and name, by code.
-pub const ERROR_NAMES: [(i16, &str); 138] = [
+pub(crate) const ERROR_NAMES: [(i16, &str); 138] = [
     (-1, "UNKNOWN_SERVER_ERROR"),
     (0, "NONE"),
     (1, "OFFSET_OUT_OF_RANGE"),
