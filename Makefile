@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 OUT ?= out
 # `run` and `test` share one build: quick to make, nearly as fast as a release wheel.
 PROFILE ?= ci
-# What the bindings do not switch on; a workspace has one set of features.
-FEATURES := magicbyte-log/object-store
+# The tests and the bindings have one set of features, so that each crate is built once; these two would change it.
+APART := --exclude magicbyte-benches --exclude magicbyte-object-store
 # Brokers, stores and Spark can be late on a busy machine: a test that fails once runs again. One that passes then is
 # listed as RERUN in the summary, and has to be mended.
 REAL_PARTS := --reruns 1 -rR
@@ -74,9 +74,10 @@ test: lint test-rust test-python test-spark test-wheel test-interop
 
 test-rust:
 	@scripts/prerequisites "$(PYTHON)"
-	cargo test --quiet --profile $(PROFILE) --workspace --features $(FEATURES) --lib --tests
-	cargo test --quiet --profile $(PROFILE) --workspace --features $(FEATURES) --doc
-	cargo test --quiet --profile $(PROFILE) --no-default-features --lib --tests
+	cargo test --quiet --profile $(PROFILE) --workspace $(APART) --tests
+	cargo test --quiet --profile $(PROFILE) --workspace $(APART) --doc
+	cargo test --quiet --profile $(PROFILE) --no-default-features --tests
+	cargo test --quiet --package magicbyte-object-store
 
 test-python: $(VENV)/built browser
 	$(BIN)/python -m pytest -q -m "not spark" --numprocesses 2
@@ -179,8 +180,8 @@ lint: $(VENV)/built
 	$(BIN)/python scripts/docstrings.py --check
 	cargo fmt --check
 	cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml
-	cargo clippy --quiet --profile $(PROFILE) --workspace --all-targets --features $(FEATURES) -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --profile $(PROFILE) --workspace --no-deps --features $(FEATURES)
+	cargo clippy --quiet --profile $(PROFILE) --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --profile $(PROFILE) --workspace --no-deps
 	for codec in "" gzip snappy lz4 zstd; do \
 	  cargo clippy --quiet --profile $(PROFILE) --no-default-features --features "$$codec" -- -D warnings || exit 1; \
 	done
@@ -235,7 +236,7 @@ wheel: $(VENV)/requirements
 	$(BIN)/maturin build --release
 
 docs:
-	cargo doc --workspace --no-deps --features $(FEATURES)
+	cargo doc --workspace --no-deps
 
 clean:
 	rm -rf $(VENV) target $(OUT)

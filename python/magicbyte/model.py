@@ -136,6 +136,8 @@ class PartitionListing(TypedDict):
     segments: list[Segment]
     sidecars: list[Sidecar]
     ignored: list[IgnoredFile]
+    leader_epochs: list[LeaderEpoch]
+    """According to the `leader-epoch-checkpoint`: the last 10,000."""
     problems: list[Problem]
     """Files that cannot be listed or read, segments that are missing according to the files beside them, and
     checkpoints with a broken format."""

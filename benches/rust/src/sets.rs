@@ -135,9 +135,9 @@ fn compress(codec: Compression, records: &[u8]) -> Vec<u8> {
             out
         }
         Compression::Lz4 => {
-            let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+            let mut encoder = lz4::EncoderBuilder::new().build(Vec::new()).expect("LZ4 has memory");
             encoder.write_all(records).expect("a Vec takes everything");
-            encoder.finish().expect("a Vec takes everything")
+            encoder.finish().0
         }
         Compression::Zstd => {
             let mut out = vec![0; zstd_safe::compress_bound(records.len())];

@@ -9,6 +9,9 @@ use std::io::{self, Write};
 use magicbyte::{Compression, RecordsBuilder};
 use magicbyte_broker::{AppendConfig, PartitionSimulator};
 
+/// Milliseconds since 1970.
+const NOW: i64 = 1_700_000_000_000;
+
 fn main() -> Result<(), Box<dyn Error>> {
     append(&mut io::stdout().lock())
 }
@@ -16,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// A batch of an idempotent producer.
 fn batch(base_sequence: i32, value: &[u8]) -> magicbyte::Result<Vec<u8>> {
     let mut builder = RecordsBuilder::v2(Compression::Lz4).producer(4711, 0, base_sequence);
-    builder.append(0, 1_700_000_000_000, None, Some(value), &[])?;
+    builder.append(0, NOW, None, Some(value), &[])?;
     Ok(builder.build()?.to_vec())
 }
 
@@ -26,6 +29,7 @@ fn batch(base_sequence: i32, value: &[u8]) -> magicbyte::Result<Vec<u8>> {
 /// Those of the batches, and of `out`.
 pub fn append(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let mut partition = PartitionSimulator::new(AppendConfig::default())?;
+    partition.set_now(NOW);
     for sequence in [0, 1, 1, 5] {
         match partition.produce(&batch(sequence, b"value")?, 11) {
             Ok(answer) if answer.duplicate => writeln!(out, "sequence {sequence}: is in the log already")?,

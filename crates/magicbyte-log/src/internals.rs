@@ -4,7 +4,7 @@ pub use crate::process::Process;
 pub use crate::read::chunk_reader::Step;
 pub use crate::read::header_scan::{Content, HeaderVisitor, survey_with};
 pub use crate::read::seek::{FoundRecord, record_for_timestamp};
-pub use crate::storage::file_info::{Found, Other};
+pub use crate::storage::file_info::{Found, Other, changed};
 pub use crate::storage::local::{open_pinned, open_regular, read_at};
 pub use crate::storage::open_file::OpenFile;
 pub use crate::storage::pin::{is_pin, is_same_file};

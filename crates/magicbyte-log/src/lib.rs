@@ -42,8 +42,6 @@ pub use read::options::{DamageMode, PlanOptions, ReadOptions};
 pub use read::partition_log::{LogBatch, LogBatches, PartitionLog};
 pub use read::rescue::{Repair, Rescued, Rescuer};
 pub use segment::reader::{Piece, SegmentBatch, SegmentReader, TailKind};
-#[cfg(feature = "object-store")]
-pub use storage::bucket::Bucket;
 pub use storage::sidecars::read_sidecar;
 pub use storage::store::{Fetch, Store, StoredFile, mount};
 #[cfg(feature = "tiered")]

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use magicbyte::internals::{LOG_START_OFFSET_CHECKPOINT, offset_in_checkpoint};
 use magicbyte::sidecar::{parse_leader_epoch_checkpoint, parse_partition_metadata, parse_producer_snapshot};
+use magicbyte::state::{EpochEntry, LeaderEpochs};
 use magicbyte::{ErrorKind, Result};
 
 use crate::error::{LogError, LogResult};
@@ -107,6 +108,9 @@ pub struct PartitionCheckpoints {
     pub high_watermark: Option<i64>,
 }
 
+/// The largest number of leader epochs in a listing.
+const LISTED_EPOCHS: usize = 10_000;
+
 /// The files of a partition's directory. Every name is in exactly one of the three lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
@@ -132,6 +136,9 @@ pub struct Listing {
     pub sidecars: Vec<Sidecar>,
     /// Ignored files, in name order.
     pub ignored: Vec<IgnoredFile>,
+    /// Where leader epochs begin, by the `leader-epoch-checkpoint`: the last 10,000.
+    #[serde(default)]
+    pub leader_epochs: LeaderEpochs,
     /// Files of the log that cannot be read, or that are missing according to the files beside them; malformed
     /// checkpoints and snapshots.
     pub problems: Vec<Problem>,
@@ -378,10 +385,15 @@ impl Listing {
                 }
                 _ => read_sidecar(&path),
             };
-            let (kind, message) = match content.map(|data| data.map(|data| check_content(kind, &data))) {
+            let content = content.map(|data| data.map(|data| check_content(kind, &data)));
+            let (kind, message) = match content {
                 Ok(None) => continue,
-                Ok(Some(Ok(start))) => {
-                    first_epoch = first_epoch.or(start);
+                Ok(Some(Ok(epochs))) => {
+                    first_epoch = first_epoch.or(epochs.first().map(|first| first.start_offset));
+                    if kind == SidecarKind::LeaderEpochCheckpoint {
+                        let last = &epochs[epochs.len().saturating_sub(LISTED_EPOCHS)..];
+                        self.leader_epochs = LeaderEpochs::from_entries(last);
+                    }
                     continue;
                 }
                 // Deleted after it was listed.
@@ -513,15 +525,12 @@ fn plain_segment(path: &Path) -> Option<i64> {
     }
 }
 
-/// Checks that a sidecar of this kind is well-formed. Returns where the first leader epoch of a checkpoint starts.
-fn check_content(kind: SidecarKind, data: &[u8]) -> Result<Option<i64>> {
+/// Checks that a sidecar of this kind is well-formed. Returns the entries of a leader epoch checkpoint.
+fn check_content(kind: SidecarKind, data: &[u8]) -> Result<Vec<EpochEntry>> {
     let text = || String::from_utf8_lossy(data);
     match kind {
-        SidecarKind::LeaderEpochCheckpoint => {
-            let epochs = parse_leader_epoch_checkpoint(&text())?;
-            Ok(epochs.first().map(|first| first.start_offset))
-        }
-        SidecarKind::PartitionMetadata => parse_partition_metadata(&text()).map(|_| None),
-        _ => parse_producer_snapshot(data).map(|_| None),
+        SidecarKind::LeaderEpochCheckpoint => parse_leader_epoch_checkpoint(&text()),
+        SidecarKind::PartitionMetadata => parse_partition_metadata(&text()).map(|_| Vec::new()),
+        _ => parse_producer_snapshot(data).map(|_| Vec::new()),
     }
 }

@@ -228,6 +228,7 @@ def absent_partition(
         segments=[],
         sidecars=[],
         ignored=[],
+        leader_epochs=[],
         problems=[problem],
     )
 

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use magicbyte::internals::AbortedByProducer;
 use magicbyte::state::{
-    AbortedTransaction, IsolationLevel, LeaderEpochs, TransactionEvent, Transactions, last_stable_offset,
+    AbortedTransaction, EpochEntry, IsolationLevel, LeaderEpochs, TransactionEvent, Transactions,
+    last_stable_offset,
 };
 
 use crate::chunk::{Chunk, MAX_OFFSET};
@@ -13,9 +14,9 @@ use crate::error::{LogError, LogResult};
 use crate::listing::{IgnoredFile, Listing, Segment};
 use crate::names::IgnoreReason;
 use crate::problem::{
-    CHECKPOINT_BEYOND_LOG, FILE_UNREADABLE, LOG_START_OUT_OF_RANGE, MISSING_SEGMENT, OFFSET_OVERFLOW,
-    OVERLAPPING_SEGMENT, Problem, TRANSACTION_INDEX_MISMATCH, UNFINISHED_SWAP, UNKNOWN_LOG_FILE,
-    WRONG_BASE_OFFSET,
+    CHECKPOINT_BEYOND_LOG, FILE_UNREADABLE, LEADER_EPOCH_MISMATCH, LOG_START_OUT_OF_RANGE, MISSING_SEGMENT,
+    OFFSET_OVERFLOW, OVERLAPPING_SEGMENT, Problem, TRANSACTION_INDEX_MISMATCH, UNFINISHED_SWAP,
+    UNKNOWN_LOG_FILE, WRONG_BASE_OFFSET,
 };
 use crate::read::offset_ranges::OffsetRanges;
 use crate::read::options::PlanOptions;
@@ -157,6 +158,7 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
     let is_there = |offset: i64| kept.iter().any(|segment| segment.is_misnamed && segment.holds(offset));
     plan.problems.retain(|one| one.kind != MISSING_SEGMENT || !one.first_lost_offset.is_some_and(is_there));
     plan.note_checkpoints(listing);
+    plan.note_leader_epochs(listing);
     let aborted = match options.isolation_level {
         IsolationLevel::ReadCommitted => AbortedByProducer::new(&plan.aborted),
         IsolationLevel::ReadUncommitted => AbortedByProducer::new(&[]),
@@ -287,6 +289,24 @@ impl Plan {
                 known - 1
             );
             self.add_lost_offsets(CHECKPOINT_BEYOND_LOG, end, known - 1, message);
+        }
+    }
+
+    /// Reports the first batch with another leader epoch than the checkpoint says. Epochs that are newer than the
+    /// checkpoint contradict nothing: it may be older than the batches.
+    fn note_leader_epochs(&mut self, listing: &Listing) {
+        let Some(latest) = listing.leader_epochs.latest() else { return };
+        let differs = |found: &EpochEntry| {
+            let told = listing.leader_epochs.epoch_for_offset(found.start_offset);
+            told.filter(|&told| found.epoch <= latest.epoch && told != found.epoch).map(|told| (*found, told))
+        };
+        if let Some((found, told)) = self.leader_epochs.entries().iter().find_map(differs) {
+            let message = format!(
+                "offset {} has leader epoch {told} by the leader-epoch-checkpoint, and its batch has {}: followers \
+                 that ask where an epoch ends get a wrong offset",
+                found.start_offset, found.epoch
+            );
+            self.add_problem(LEADER_EPOCH_MISMATCH, message);
         }
     }
 

@@ -45,7 +45,6 @@ pub enum Other {
     /// A FIFO, a socket or a device.
     Special,
     /// A segment that was not copied to tiered storage to its end.
-    #[cfg_attr(not(feature = "tiered"), expect(dead_code, reason = "manifests tell"))]
     Unfinished,
     Unknown,
 }
@@ -65,7 +64,7 @@ impl From<StoredFile> for Found {
 }
 
 /// The error of a file that no longer has the version that was listed.
-pub(super) fn changed() -> io::Error {
+pub fn changed() -> io::Error {
     let why = "it has changed since it was listed";
     io::Error::new(io::ErrorKind::StaleNetworkFileHandle, why)
 }

@@ -4,8 +4,6 @@
 
 mod archive;
 mod as_it_is;
-#[cfg(feature = "object-store")]
-pub(crate) mod bucket;
 pub(crate) mod file_info;
 mod files;
 pub(crate) mod local;

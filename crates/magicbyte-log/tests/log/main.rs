@@ -1,8 +1,6 @@
 //! Directories: read, damaged, written, cleaned, rebuilt.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
-#[cfg(feature = "object-store")]
-mod bucket;
 mod compact;
 mod examples;
 mod history;

@@ -1,5 +1,23 @@
-//! Buckets of the crate [`object_store`](https://docs.rs/object_store) as a [`Store`], for Rust programs; Python has its own way
-//! to them.
+//! Logs in buckets of the crate [`object_store`](https://docs.rs/object_store), as a [`Store`] of magicbyte-log. `object_store` brings
+//! S3, GCS and Azure by its own features.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use magicbyte_log::{PartitionLog, PlanOptions, mount};
+//! use magicbyte_object_store::Bucket;
+//! use object_store::local::LocalFileSystem; // or aws::AmazonS3Builder, ...
+//!
+//! let runtime = tokio::runtime::Runtime::new()?;
+//! # let samples = magicbyte_testing::repository().join("samples");
+//! let store = Arc::new(LocalFileSystem::new_with_prefix(samples)?);
+//! mount("files://samples", Arc::new(Bucket::new("files://samples", store, runtime.handle().clone())));
+//!
+//! let log = PartitionLog::open("files://samples/archive-0")?;
+//! assert!(log.verify(PlanOptions::default())?.balanced);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
 
 use std::future::Future;
 use std::io;
@@ -7,32 +25,17 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use ::bytes::Bytes;
-use ::object_store::path::Path;
-use ::object_store::{Error, GetOptions, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt};
+use bytes::Bytes;
+use object_store::path::Path;
+use object_store::{Error, GetOptions, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
-use crate::storage::file_info::changed;
-use crate::storage::store::{Fetch, Store, StoredFile};
+use magicbyte_log::internals::changed;
+use magicbyte_log::{Fetch, Store, StoredFile};
 
-/// A bucket or container that logs are read from, to be [mounted](crate::mount) at its URL. Credentials, retries and timeouts are
+/// A bucket or container that logs are read from, to be [mounted](magicbyte_log::mount) at its URL. Credentials, retries and timeouts are
 /// those of the `object_store` that it is made of.
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use magicbyte_log::{Bucket, PartitionLog, PlanOptions, mount};
-/// use object_store::local::LocalFileSystem; // or aws::AmazonS3Builder, ...
-///
-/// let runtime = tokio::runtime::Runtime::new()?;
-/// let store = Arc::new(LocalFileSystem::new_with_prefix("samples")?);
-/// mount("files://samples", Arc::new(Bucket::new("files://samples", store, runtime.handle().clone())));
-///
-/// let log = PartitionLog::open("files://samples/archive-0")?;
-/// assert!(log.verify(PlanOptions::default())?.balanced);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug)]
 pub struct Bucket {
     url: String,

@@ -1,4 +1,5 @@
 //! Logs in stores of the crate `object_store`: the same sums as from the directory, and never from two versions of an object.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +9,8 @@ use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use tokio::runtime::Runtime;
 
-use magicbyte_log::{Bucket, PartitionLog, PartitionReconciliation, PlanOptions, mount};
+use magicbyte_log::{PartitionLog, PartitionReconciliation, PlanOptions, mount};
+use magicbyte_object_store::Bucket;
 use magicbyte_testing::partitions;
 
 fn mounted(url: &str, store: Arc<dyn ObjectStore>, runtime: &Runtime) {
