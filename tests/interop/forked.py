@@ -30,7 +30,9 @@ def load(*modules: str) -> None:
 
 # Commands import most of these only when they run.
 _OF_COMMANDS = ["cli.app", "storage.backends", "storage.file_systems"]
-_OF_COMMANDS += [f"jobs.{name}" for name in ("compact", "ingest", "redact", "rescue", "rewrite", "stored_job")]
+_OF_COMMANDS += [
+    f"jobs.{name}" for name in ("compact", "ingest", "redact", "rescue", "rewrite", "stored_job")
+]
 load("forked", "fsspec", *(f"magicbyte.{name}" for name in _OF_COMMANDS))
 
 
