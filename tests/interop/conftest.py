@@ -19,6 +19,8 @@ from s3_server import BUCKET, client, free_ports, put_directory, s3_server
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "spark"))
+
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import io
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -195,6 +197,16 @@ ONLY_THIS_GO = {**os.environ, "GOTOOLCHAIN": "local"}
 GO_SOURCES = Path(__file__).parent / "clients" / "franz-go"
 
 
+@functools.cache
+def _franz_go() -> Path:
+    """The program. It is put into its place when it is whole, since another process may be running it."""
+    program = BUILT / "franz-go"
+    with tempfile.TemporaryDirectory(dir=BUILT) as directory:
+        new = Path(directory) / program.name
+        subprocess.run(["go", "build", "-o", str(new), "."], check=True, cwd=GO_SOURCES, env=ONLY_THIS_GO)
+        return new.replace(program)
+
+
 def by_franz_go(bootstrap: str, isolation: str, group: str | None, topics: list[str], count: int) -> Read:
     """The program is built when it is first needed; without Go, the test is skipped."""
     needed = re.search(r"^go (\d+)\.(\d+)", (GO_SOURCES / "go.mod").read_text(), re.MULTILINE)
@@ -203,9 +215,7 @@ def by_franz_go(bootstrap: str, isolation: str, group: str | None, topics: list[
         pytest.skip(
             f"franz-go needs Go {'.'.join(needed.groups())} or newer (found: {'.'.join(map(str, go)) or 'none'})"
         )
-    program = BUILT / "franz-go"
-    subprocess.run(["go", "build", "-o", str(program), "."], check=True, cwd=GO_SOURCES, env=ONLY_THIS_GO)
-    command = [str(program), bootstrap, isolation, group or "assign", str(count), *topics]
+    command = [str(_franz_go()), bootstrap, isolation, group or "assign", str(count), *topics]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=60).stdout
     found: Read = {}
     for line in output.splitlines():

@@ -15,21 +15,21 @@ LEVELS = {
 EDGES = [0, 1, 63, 64, 127, 128, 8191, 8192]
 
 
-def _content(rng: random.Random, null: float) -> str:
+def _content(rng: random.Random, null: float, large: float) -> str:
     if rng.random() < null:
         return "~"
     size = rng.choice([0, 1, 5, 63, 64, 100, rng.randrange(300)])
-    if rng.random() < 0.02:
+    if rng.random() < large:
         size = rng.choice([8191, 8192, 70_000])
     return (rng.randbytes(size) if rng.random() < 0.5 else bytes([rng.randrange(256)]) * size).hex()
 
 
-def _headers(rng: random.Random) -> str:
+def _headers(rng: random.Random, large: float) -> str:
     if rng.random() < 0.6:
         return ""
     names = ["", "a", "a", "trace-id", "käse", "x" * 70]
-    count = rng.choice([1, 2, 3, 70])
-    return "".join(f",{rng.choice(names).encode().hex()},{_content(rng, 0.3)}" for _ in range(count))
+    count = rng.choices([1, 2, 3, 70], [10, 10, 10, 1])[0]
+    return "".join(f",{rng.choice(names).encode().hex()},{_content(rng, 0.3, large)}" for _ in range(count))
 
 
 def request(rng: random.Random) -> str:
@@ -57,10 +57,13 @@ def request(rng: random.Random) -> str:
     ]
     records = []
     offset = base
-    for _ in range(rng.choice([1, 1, 2, 3, 10, 70, 200])):
+    count = rng.choice([1, 1, 2, 3, 10, 70, 200])
+    # Some batches have large contents, but few of them: several megabytes are no other case.
+    large = 0.1 / count
+    for _ in range(count):
         time = rng.choice([-1, 0, 1, rng.randrange(1 << 41), rng.randrange(1 << 62)])
-        headers = _headers(rng) if magic == 2 else ""
-        records.append(f"{offset},{time},{_content(rng, 0.3)},{_content(rng, 0.2)}{headers}")
+        headers = _headers(rng, large) if magic == 2 else ""
+        records.append(f"{offset},{time},{_content(rng, 0.3, large)},{_content(rng, 0.2, large)}{headers}")
         # Compaction leaves gaps; message sets of magic 0 and 1 may have them, too.
         offset += rng.choice([1, 1, 1, 2, 64, 9000]) if rng.random() < 0.2 else 1
     return " ".join(["build", str(magic), codec, rng.choice(LEVELS[codec]), stamp, *words, *records])

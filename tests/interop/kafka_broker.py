@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
 import re
 import shutil
 import socket
@@ -121,7 +122,7 @@ class Broker:
         self.settings = settings
         self.logs = root / "logs"
         self.output = root / "broker.out"
-        self.port, self.controller = _free_ports()
+        self.port, self.controller = free_ports(2)
         self.topics = [f"given{number}" for number in range(topics)]
         self._process: subprocess.Popen[bytes] | None = None
         self._client: Client | None = None
@@ -299,8 +300,26 @@ def digest(lines: Iterable[str]) -> str:
     return hashlib.sha256("".join(line + "\n" for line in lines).encode()).hexdigest()
 
 
-def _free_ports() -> tuple[int, int]:
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], other.getsockname()[1]
+_GIVEN: set[int] = set()
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that stay free while a broker is restarted: connections get none of these, nor does another process
+    of the tests."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    first = 10_000 + 1000 * (worker % 10)
+    candidates = [port for port in range(first, first + 1000) if port not in _GIVEN]
+    random.shuffle(candidates)
+    found: list[int] = []
+    for port in candidates:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        found.append(port)
+        if len(found) == count:
+            _GIVEN.update(found)
+            return found
+    raise RuntimeError("no port is free")

@@ -1,6 +1,4 @@
-"""A command that kills its own process at its n-th request that writes: run this file as a program.
-
-    killed_writer.py before|after N WATCH_SECONDS ARGUMENTS...
+"""A command that kills its own process at its n-th request that writes.
 
 Only these requests change anything in a store, so before and after each of them lies every state that a
 reader or the next job could find.
@@ -13,21 +11,32 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import forked
+from magicbyte.cli import main
+from magicbyte.jobs import beacon
+from magicbyte.storage.remote import RemoteStore
 
 __all__ = ["kill_everywhere", "run_killed"]
 
 _LATEST = 200
 
 
+forked.load(__name__)
+
+
 def run_killed(when: str, number: int, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Runs a command until its n-th request."""
-    command = [sys.executable, __file__, when, str(number), "0.2", *map(str, arguments)]
-    # The program must import the package, not this directory.
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    """Runs a command until before or after its n-th request."""
+    command = [str(one) for one in arguments]
+    with tempfile.TemporaryDirectory() as directory:
+        errors = Path(directory) / "errors"
+        process = forked.start(_run, when, number, command, str(errors))
+        process.join()
+        return subprocess.CompletedProcess(command, process.exitcode or 0, "", errors.read_text())
 
 
 def kill_everywhere(arguments: Callable[[], list[object]], check: Callable[[], Any]) -> int:
@@ -47,15 +56,9 @@ def kill_everywhere(arguments: Callable[[], list[object]], check: Callable[[], A
     raise AssertionError("it never ends")
 
 
-def main() -> None:
-    """See above."""
-    from magicbyte.cli import main as command_line
-    from magicbyte.jobs import beacon
-    from magicbyte.storage.remote import RemoteStore
-
-    when, deadly, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+def _run(when: str, deadly: int, command: list[str], errors: str) -> None:
     # No beats: how many there are depends on the machine, and each would be a request.
-    beacon.SILENCE_SECONDS, beacon.BEAT_SECONDS = seconds, 3600
+    beacon.SILENCE_SECONDS, beacon.BEAT_SECONDS = 0.05, 3600
     numbers = itertools.count(1)
     write = RemoteStore.write
     reads = {"read_tagged", "files"}
@@ -71,9 +74,10 @@ def main() -> None:
         return result
 
     RemoteStore.write = counted  # type: ignore[method-assign, assignment]
-    sys.exit(command_line(sys.argv[4:]))
-
-
-if __name__ == "__main__":
-    sys.path.remove(str(Path(__file__).parent))
-    main()
+    for place, stream in ((os.devnull, 1), (errors, 2)):
+        with open(place, "w", encoding="utf-8") as file:
+            os.dup2(file.fileno(), stream)
+    code = main(command)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -191,9 +191,10 @@ def odd_wrappers(rng: random.Random, builder: Builder, count: int) -> list[bytes
 
 def odd_payloads(rng: random.Random, builder: Builder, count: int) -> list[bytes]:
     """Valid records whose compressed form is damaged, repeated, truncated or followed by other bytes."""
+    # One in eight fills several blocks of each codec, which are up to 128 KiB.
     plain = [
-        b"".join(record(i, value=rng.randbytes(30) * rng.choice([1, 40, 3000])) for i in range(2))
-        for _ in range(8)
+        b"".join(record(i, value=rng.randbytes(30) * rng.choice(times)) for i in range(2))
+        for times in ([3000], *[[1, 40]] * 7)
     ]
     codecs = [rng.randrange(1, 5) for _ in range(count)]
     picked = [rng.choice(plain) for _ in range(count)]

@@ -164,7 +164,7 @@ def stages(seed: int) -> tuple[list[list[tuple[int, bytes, int]]], random.Random
     return found, rng
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", range(3))
 def test_rounds_of_compaction_match_kafkas_cleaner(block: int, kafkas: Cleaning, place: Path) -> None:
     changed = cleaned = refused = aborting = 0
     for seed in range(block * 100, block * 100 + 100):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 import uuid
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import forked
 import magicbyte
 import obstore
 import pyarrow as pa
@@ -142,11 +143,11 @@ def test_killed_at_random(s3: str, url: str, prefix: str, damaged: Path, tmp_pat
     whole = time.monotonic() - started
     dice = random.Random(seed := random.randrange(1 << 30))
     for _ in range(6):
-        command = [sys.executable, "-m", "magicbyte", "convert", *storage(s3), str(damaged), url]
-        job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        job = forked.start_command(["convert", *storage(s3), damaged, url])
         time.sleep(dice.uniform(0, whole))
         job.kill()
-        code = job.wait()
+        job.join()
+        code = job.exitcode
         done = run_killed("never", 0, "convert", *storage(s3), damaged, url)
         complete = code == 1 or "is not empty" in done.stderr
         assert done.returncode == (2 if complete else 1), (seed, code, done.stderr)
@@ -164,27 +165,15 @@ def test_two_jobs_at_once(s3: str, url: str, prefix: str, damaged: Path, tmp_pat
         jobs = []
         for name in ("one", "other"):
             (tmp_path / name).mkdir(exist_ok=True)
-            command = [
-                sys.executable,
-                "-m",
-                "magicbyte",
-                "convert",
-                *storage(s3),
-                str(damaged),
-                f"{url}/{number}",
-            ]
-            jobs.append(
-                subprocess.Popen(
-                    command,
-                    env={"TMPDIR": str(tmp_path / name)},
-                    stderr=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                )
-            )
-        errors = [job.communicate()[1].decode() for job in jobs]
-        codes = sorted(job.returncode for job in jobs)
-        assert codes == [1, 2], errors
-        refused = errors[[job.returncode for job in jobs].index(2)]
+            command = ["convert", *storage(s3), damaged, f"{url}/{number}"]
+            with mock.patch.dict(os.environ, TMPDIR=str(tmp_path / name)):
+                jobs.append(forked.start_command(command, tmp_path / f"{name}.output"))
+        for job in jobs:
+            job.join()
+        errors = [(tmp_path / f"{name}.output").read_text() for name in ("one", "other")]
+        codes = [job.exitcode for job in jobs]
+        assert sorted(codes) == [1, 2], errors
+        refused = errors[codes.index(2)]
         assert "another job is writing" in refused or "is not empty" in refused
         assert stored(s3, f"{prefix}/{number}") == alone
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kafka_broker import JARS, Client, Tools, digest, java
+from kafka_broker import JARS, Client, Tools, digest, free_ports, java
 from magicbyte import RecordsBuilder, commands
 from magicbyte.log_dir import LOG_START_OFFSET_CHECKPOINT, format_offset_checkpoint, read_offset_checkpoint
 
@@ -24,17 +24,6 @@ pytestmark = pytest.mark.interop
 NODES = (1, 2, 3)
 SECONDS = 180
 """How long to wait for a cluster on a busy machine."""
-
-
-def free_ports(number: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(number)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 class Cluster:

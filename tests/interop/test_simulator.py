@@ -248,7 +248,7 @@ def test_truncation_after_deletion(log: AppendOracle) -> None:
         kinds = [Play.produce] * 8 + [Play.end] * 3 + [Play.fetch] * 4 + [Play.list] * 2 + [Play.elect]
         one.rng.choice(kinds)(one)
 
-    for seed in range(40):
+    for seed in range(20):
         play(log, make, seed, 50)
 
 

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 KAFKA = Path(__file__).parent.parent / "data" / "kafka"
+# As in `interop/spark`: for what starts before the settings are read.
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent.parent / "interop" / "spark"))
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", _JAVA)
+os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", _JAVA)
 PARTITIONS = sorted(path.name for path in KAFKA.iterdir() if path.is_dir())
 
 

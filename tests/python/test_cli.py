@@ -136,32 +136,53 @@ def test_java_that_does_not_start(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+COMMANDS_ON_SPARK = """
+import contextlib, json, sys
+from pathlib import Path
+from magicbyte.cli import main
+
+directory = Path(sys.argv[1])
+for name, arguments in json.loads(sys.argv[2]).items():
+    with (directory / f"{name}.output").open("w") as output, contextlib.redirect_stdout(output):
+        code = main([*arguments, "--engine", "spark"])
+    (directory / f"{name}.code").write_text(str(code))
+"""
+
+
+@pytest.fixture(scope="module")
+def on_spark(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Outputs and exit codes of some commands.
+
+    They run in a separate process, with one JVM: each command stops its Spark session at the end, which other
+    tests share.
+    """
+    directory = tmp_path_factory.mktemp("on-spark")
+    ingest = ["ingest", str(KAFKA), str(directory / "out"), "--top", "0", "--master", "local[2]"]
+    ingest += ["--conf", "spark.ui.enabled=false", "--conf", "spark.driver.bindAddress=127.0.0.1"]
+    commands = {"ingest": ingest}
+    for name in ("verify", "stats"):
+        commands[name] = [name, "--json", "--master", "local[1]", str(KAFKA / "v2_txn")]
+    command = [sys.executable, "-c", COMMANDS_ON_SPARK, str(directory), json.dumps(commands)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return directory
+
+
 @pytest.mark.spark
-def test_ingest_on_spark(tmp_path: Path) -> None:
-    # A separate process: it stops its Spark session at the end, which the other tests share.
-    command = [sys.executable, "-m", "magicbyte", "ingest", KAFKA, tmp_path / "out", "--engine", "spark"]
-    command += ["--top", 0, "--master", "local[2]", "--conf", "spark.ui.enabled=false"]
-    command += ["--conf", "spark.driver.bindAddress=127.0.0.1"]
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done.stderr
-    assert "\nv2_txn " in done.stdout
-    report = json.loads((tmp_path / "out" / "reconciliation.json").read_text())
+def test_ingest_on_spark(on_spark: Path) -> None:
+    assert (on_spark / "ingest.code").read_text() == "1"
+    assert "\nv2_txn " in (on_spark / "ingest.output").read_text()
+    report = json.loads((on_spark / "out" / "reconciliation.json").read_text())
     assert report["balanced"]
-    assert (tmp_path / "out" / "_SUCCESS").exists()
+    assert (on_spark / "out" / "_SUCCESS").exists()
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("command", ["verify", "stats"])
-def test_engines_give_the_same_report(cli: Cli, command: str) -> None:
-    source = KAFKA / "v2_txn"
-    report = cli.json(command, "--threads", 1, source)
-    # A separate process, as above.
-    arguments = [command, "--json", "--engine", "spark", "--master", "local[1]", str(source)]
-    done = subprocess.run(
-        [sys.executable, "-m", "magicbyte", *arguments], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == report
+def test_engines_give_the_same_report(cli: Cli, on_spark: Path, command: str) -> None:
+    report = cli.json(command, "--threads", 1, KAFKA / "v2_txn")
+    assert (on_spark / f"{command}.code").read_text() == "0"
+    assert json.loads((on_spark / f"{command}.output").read_text()) == report
 
 
 @pytest.mark.parametrize(

@@ -64,37 +64,31 @@ assert report["balanced"]
 """
 
 
+# After the job, in the same session.
 STREAM = """
-import os, signal, sys
-from pathlib import Path
-from pyspark.sql import SparkSession
 
-master, source, out, marker = sys.argv[1:]
-
-
-def disturbed(batches):
-    if not os.path.exists(marker):
-        Path(marker).touch()
+def disturbed_batches(batches):
+    if not os.path.exists(marker + ".stream"):
+        Path(marker + ".stream").touch()
         daemon = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
         os.kill(int(daemon[1]), signal.SIGKILL)
     yield from batches
 
 
-builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
-spark = builder.config("spark.executorEnv.PYTHONPATH", os.pathsep.join(sys.path)).getOrCreate()
+spark = builder.getOrCreate()
 rows = spark.readStream.format("magicbyte").option("startingOffsets", "earliest").load(source)
-rows = rows.mapInArrow(disturbed, rows.schema).select("topic", "partition", "offset")
+rows = rows.mapInArrow(disturbed_batches, rows.schema).select("topic", "partition", "offset")
 query = rows.writeStream.format("parquet").option("checkpointLocation", out + ".checkpoint")
-query.trigger(availableNow=True).start(out).awaitTermination()
-written = spark.read.parquet(out)
+query.trigger(availableNow=True).start(out + ".stream").awaitTermination()
+written = spark.read.parquet(out + ".stream")
 print(written.count(), written.distinct().count())
 """
 
 
-def run(master: str, source: Path, tmp_path: Path, happens: str) -> tuple[Path, str]:
-    """Runs the job; returns its output and what the marker file holds."""
+def run(master: str, source: Path, tmp_path: Path, happens: str, script_text: str = JOB) -> tuple[str, str]:
+    """Runs the job, whose output is `out`; returns what it prints and what the marker file holds."""
     script, out, marker = tmp_path / "job.py", tmp_path / "out", tmp_path / "marker"
-    script.write_text(JOB)
+    script.write_text(script_text)
     done = subprocess.run(
         [sys.executable, script, master, source, out, marker, happens],
         env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -104,7 +98,7 @@ def run(master: str, source: Path, tmp_path: Path, happens: str) -> tuple[Path, 
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return out, marker.read_text()
+    return done.stdout, marker.read_text()
 
 
 def check(out: Path) -> None:
@@ -116,26 +110,12 @@ def check(out: Path) -> None:
     assert not (out / "_temporary").exists()
 
 
-def test_a_killed_executor(source: Path, tmp_path: Path) -> None:
-    out, _ = run("local-cluster[2,1,1024]", source, tmp_path, "kill")
-    check(out)
-
-
-def test_a_stream_whose_executor_is_killed(source: Path, tmp_path: Path) -> None:
-    script, marker = tmp_path / "stream.py", tmp_path / "marker"
-    script.write_text(STREAM)
-    done = subprocess.run(
-        [sys.executable, script, "local-cluster[2,1,1024]", source, tmp_path / "out", marker],
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert marker.exists()
+def test_a_job_and_a_stream_whose_executors_are_killed(source: Path, tmp_path: Path) -> None:
+    printed, _ = run("local-cluster[2,1,1024]", source, tmp_path, "kill", JOB + STREAM)
+    check(tmp_path / "out")
+    assert (tmp_path / "marker.stream").exists()
     rows = str(346 + 346 + 78 + 108)
-    assert done.stdout.split() == [rows, rows]
+    assert printed.split() == [rows, rows]
 
 
 @pytest.fixture
@@ -175,6 +155,6 @@ def two_hosts(tmp_path: Path) -> Iterator[str]:
 
 
 def test_speculation(two_hosts: str, source: Path, tmp_path: Path) -> None:
-    out, attempts = run(two_hosts, source, tmp_path, "slow")
+    _, attempts = run(two_hosts, source, tmp_path, "slow")
     assert attempts.split() == ["0", "1"]
-    check(out)
+    check(tmp_path / "out")

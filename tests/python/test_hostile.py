@@ -14,7 +14,7 @@ from conftest import KAFKA
 from corpus import cases
 from hostile import read_as_bytes
 
-ROUNDS = 300
+ROUNDS = 200
 FUZZ_CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
 
 

@@ -17,7 +17,7 @@ from hostile_directories import remove_tree
 from unprivileged import run_unprivileged
 
 SAMPLES = Path(__file__).parents[2] / "samples"
-ROUNDS = 60
+ROUNDS = 40
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="makes FIFOs and sockets, and forbids files")

@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,10 @@ from writers import ROUNDS
 
 pytestmark = pytest.mark.spark
 
-EXECUTORS = 2 * ROUNDS
-DRIVERS = ROUNDS
-SECONDS = 300 * ROUNDS
+EXECUTORS = 2
+SECONDS = 300
 
-# Prints a line when a job begins, and one when it has ended, with the seconds that it took.
+# Prints a line when it has killed an executor, and one when the last job begins: the seconds of the shortest.
 DRIVER = """
 import os, random, signal, sys, threading, time
 from pathlib import Path
@@ -56,27 +56,30 @@ def kill_one(after):
         print("killed", flush=True)
 
 
-whole = 0.0
+times = []
 for number in range(-1, rounds):
-    log.grow_to(begin + (end - begin) * (number + 1) / rounds)
-    print("begins", flush=True)
+    log.grow_to(begin + (end - begin) * (number + 1) / (rounds + 1))
     started = time.monotonic()
-    killer = threading.Thread(target=kill_one, args=(dice.uniform(0, whole),))
     if number >= 0:
+        killer = threading.Thread(target=kill_one, args=(dice.uniform(0, times[0]),))
         killer.start()
     lake.ingest(log.root, batch_metadata=True, engine=SparkEngine(spark))
+    times.append(time.monotonic() - started)
     if number >= 0:
         killer.join()
-    else:
-        whole = time.monotonic() - started
-    print("ended", whole, flush=True)
+
+# In this job the driver is killed, or a moment after it.
+log.grow_to(end)
+print("last", min(times), flush=True)
+lake.ingest(log.root, batch_metadata=True, engine=SparkEngine(spark))
+time.sleep(600)
 """
 
 
-def drive(lake: Lake, logs: Path, begin: float, end: float, rounds: int, seed: int) -> subprocess.Popen[str]:
+def drive(lake: Lake, logs: Path, begin: float, end: float, seed: int) -> subprocess.Popen[str]:
     script = logs.parent / "driver.py"
     script.write_text(DRIVER)
-    arguments = [lake.format, lake.root, logs, begin, end, rounds, seed]
+    arguments = [lake.format, lake.root, logs, begin, end, EXECUTORS, seed]
     return subprocess.Popen(
         [sys.executable, str(script), *map(str, arguments)],
         env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -91,18 +94,18 @@ def drive(lake: Lake, logs: Path, begin: float, end: float, rounds: int, seed: i
 def test_killed_at_random(table_format: str, tmp_path: Path) -> None:
     lake, log = Lake.at(table_format, tmp_path / "lake"), GrowingLog(tmp_path / "logs", GROWN)
     dice = random.Random(seed := random.randrange(1 << 30))
-    job = drive(lake, log.root, 0.05, 0.7, EXECUTORS, seed)
-    said, _ = job.communicate(timeout=SECONDS)
-    assert job.returncode == 0, (tmp_path / "driver.log").read_text()[-4000:]
-    assert said.count("killed") == EXECUTORS
-    whole = float(said.split()[-1])
-    for number in range(DRIVERS):
-        at = 0.7 + 0.3 * number / DRIVERS
-        job = drive(lake, log.root, at, at + 0.3 / DRIVERS, 1, seed)
+    for number in range(ROUNDS):
+        job = drive(lake, log.root, 0.05 + 0.95 * number / ROUNDS, 0.05 + 0.95 * (number + 1) / ROUNDS, seed)
+        # A driver that hangs is ended, too.
+        watch = threading.Timer(SECONDS, job.kill)
+        watch.start()
         assert job.stdout is not None
-        assert job.stdout.readline() == "begins\n"
+        said = [job.stdout.readline() for _ in range(EXECUTORS + 1)]
+        assert said[:-1] == ["killed\n"] * EXECUTORS, (tmp_path / "driver.log").read_text()[-4000:]
+        whole = float(said[-1].removeprefix("last "))
         with pytest.raises(subprocess.TimeoutExpired):
             job.wait(dice.uniform(0, whole))
+        watch.cancel()
         job.kill()
         job.communicate()
     log.grow_to(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import signal
@@ -14,6 +13,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from deltalake import DeltaTable
 from lakes import FORMATS, GrowingLog, Lake
@@ -26,9 +26,8 @@ from magicbyte.jobs.lake.table import LakeFile
 from test_lake import GROWN, append, by_topic, of_kafka, root  # noqa: F401 (a fixture)
 from writers import ROUNDS
 
-# Jobs are forked from a process that has loaded the libraries, which takes longer than a job.
-_SERVER = multiprocessing.get_context("forkserver")
-_SERVER.set_forkserver_preload([__name__])
+# It loads the libraries, which takes longer than a job.
+forked.load(__name__)
 
 
 def run(arguments: Sequence[str], output: Path, deadly: int = 0) -> None:
@@ -58,9 +57,7 @@ def outputs(directory: Path) -> str:
 
 def start(lake: Lake, source: Path, deadly: int = 0, options: Sequence[str] = ()) -> BaseProcess:
     arguments = [*command(lake, source), *options]
-    job = _SERVER.Process(target=run, args=(arguments, source.parent / f"output-{uuid.uuid4()}", deadly))
-    job.start()
-    return job
+    return forked.start(run, arguments, source.parent / f"output-{uuid.uuid4()}", deadly)
 
 
 @pytest.fixture(params=FORMATS)

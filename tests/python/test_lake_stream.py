@@ -9,11 +9,14 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import forked
 import magicbyte
 import polars as pl
 import pytest
@@ -79,12 +82,16 @@ def commits(lake: Lake, source: Path, engine: Looks, **options: Any) -> list[Ing
     return found
 
 
-def start(lake: Lake, source: Path, *options: str) -> subprocess.Popen[str]:
-    """Starts a process that follows."""
+def command(lake: Lake, source: Path, *options: str) -> list[str]:
+    """A command that follows."""
     place = ["--format", lake.format, *lake.options, "--engine", "local", "--include-batch-metadata"]
-    arguments = ["ingest", *place, "--follow", "--interval", str(_FAST), *options, str(source), lake.name]
-    command = [sys.executable, "-m", "magicbyte", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return ["ingest", *place, "--follow", "--interval", str(_FAST), *options, str(source), lake.name]
+
+
+def start(lake: Lake, source: Path, *options: str) -> BaseProcess:
+    """Starts a process that follows."""
+    output = source.parent / f"output-{uuid.uuid4()}"
+    return forked.start_command(command(lake, source, *options), output)
 
 
 def handles(status: str, number: int) -> bool:
@@ -97,15 +104,14 @@ def process_has_ended(status: str) -> bool:
     return any(line.startswith("State:") and "Z" in line.split() for line in status.splitlines())
 
 
-def ended(process: subprocess.Popen[str]) -> str:
-    """Ends a process as a service manager does; returns what it has printed."""
+def end(process: BaseProcess) -> None:
+    """Ends a process as a service manager does."""
     # On a busy machine it may still be starting, and not handle the signal yet.
     status = Path(f"/proc/{process.pid}/status")
     wait_until(lambda: not status.exists() or handles(status.read_text(), signal.SIGTERM))
-    process.send_signal(signal.SIGTERM)
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, output
-    return output
+    process.terminate()
+    process.join(60)
+    assert process.exitcode == 0
 
 
 def write(segment: Path, offset: int) -> None:
@@ -216,13 +222,13 @@ def test_killed_at_random(lake: Lake, tmp_path: Path) -> None:
     log = GrowingLog(tmp_path / "logs", GROWN)
     log.grow_to(0.01)
     dice = random.Random(seed := random.randrange(1 << 30))
-    writer = growing(log, seed, pause=0.5)
+    writer = growing(log, seed, pause=0.3)
     writer.start()
     for _ in range(4 * ROUNDS):
         process = start(lake, log.root)
-        time.sleep(dice.uniform(0.5, 3))
+        time.sleep(dice.uniform(0.1, 1.5))
         process.kill()
-        process.communicate()
+        process.join()
     writer.join()
     commits(lake, log.root, Looks(nothing), options=WITH_METADATA)
     check_whole(lake, log, seed)
@@ -231,7 +237,8 @@ def test_killed_at_random(lake: Lake, tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_it_and_leave_nothing(tmp_path: Path, number: int, root: Path) -> None:  # noqa: F811
     lake = Lake.at("delta", tmp_path / "lake")
-    process = start(lake, root, "--json")
+    words = [sys.executable, "-m", "magicbyte", *command(lake, root, "--json")]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None
     first = json.loads(process.stdout.readline())
     append(root, "orders-0", 5, 1)
@@ -267,7 +274,7 @@ def test_two_streams_into_one_table(lake: Lake, tmp_path: Path) -> None:
     wait_until(lambda: rows_of(lake) == data_records(GROWN))
     writer.join()
     for process in (first, second):
-        ended(process)
+        end(process)
     check_whole(lake, log, seed)
 
 

@@ -554,11 +554,11 @@ def test_a_process_that_follows_is_killed(lake: Lake, log: TypedLog) -> None:
     log.append(FIVE[0], values(0))
     for version in range(1, 5):
         process = start_stream(lake, log.root, *options)
-        time.sleep(dice.uniform(0.5, 2.5))
+        time.sleep(dice.uniform(0.1, 1.5))
         log.append(FIVE[version], values(version))
         time.sleep(dice.uniform(0, 0.5))
         process.kill()
-        process.communicate()
+        process.join()
     commits(lake, log.root, Looks(nothing), options=IngestOptions(typed=log.typed, batch_metadata=True))
     check_rows(lake, log, at_once=False)
     assert only_files_of_commits(lake), seed

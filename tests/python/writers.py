@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 import os
 import shutil
 import sys
@@ -14,14 +13,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+import forked
 import magicbyte
-
-# Commands import these only when they run.
-import magicbyte.jobs.compact
-import magicbyte.jobs.ingest
-import magicbyte.jobs.redact
-import magicbyte.jobs.rescue
-import magicbyte.jobs.rewrite
 import pyarrow.dataset as ds
 from conftest import KAFKA
 from magicbyte.cli import main
@@ -42,11 +35,8 @@ WRITERS: dict[str, tuple[str, ...]] = {
 }
 """The commands by name, without SRC and OUT."""
 
-# Processes that start at the same moment are forked from one that has already loaded Python and its
-# libraries; it must be able to import this module.
-_SERVER = multiprocessing.get_context("forkserver")
-_SERVER.set_forkserver_preload([__name__])
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (*sys.path, os.environ.get("PYTHONPATH"))))
+# Processes that start at the same moment have loaded this module and what commands import.
+forked.load(__name__)
 
 
 def make_source(directory: Path, partitions: Sequence[str], topics: Sequence[str]) -> Path:
@@ -67,9 +57,7 @@ def make_source(directory: Path, partitions: Sequence[str], topics: Sequence[str
 def start(name: str, source: Path, out: Path, errors: Path, pause: float = 0) -> BaseProcess:
     """Runs a writer; its standard error goes to the file `errors`."""
     command = [*WRITERS[name], str(source), str(out)]
-    process = _SERVER.Process(target=_run, args=(command, errors, pause))
-    process.start()
-    return process
+    return forked.start(_run, command, errors, pause)
 
 
 def _run(command: list[str], errors: Path, pause: float) -> None:
