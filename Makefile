@@ -14,10 +14,11 @@ REAL_PARTS := --reruns 1 -rR
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run browser clients test test-rust test-python test-spark test-wheel test-interop corpus licenses messages docstrings lint format fuzz bench bench-spark study wheel docs clean
+.PHONY: help run check browser clients test test-rust test-python test-spark test-wheel test-interop corpus licenses messages docstrings lint format fuzz bench bench-spark study wheel docs clean
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
+	@echo "make check    format, lint and the unit tests of what has changed since the last commit: two minutes"
 	@echo "make test     everything CI runs: lint, Rust, Python, Spark, then Kafka's own classes and a real broker"
 	@echo "make test-wheel  a part of it: the wheel in bare environments, each extra, oldest and newest versions"
 	@echo "make browser  install Chromium, which a test opens pages in, if it is missing (Debian, as root)"
@@ -41,23 +42,34 @@ $(BIN)/python:
 	@scripts/prerequisites "$(PYTHON)" java
 	$(PYTHON) -m venv $(VENV)
 
-# The Python requirements change rarely, the Rust sources often, so there are two stamps.
-$(VENV)/requirements: pyproject.toml | $(BIN)/python
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# The Python requirements change rarely, the Rust sources often, so each has its stamp. The main job needs fewer packages
+# than the tests.
+$(VENV)/runtime: pyproject.toml | $(BIN)/python
 	@scripts/prerequisites "$(PYTHON)" java
-	$(BIN)/python scripts/requirements.py pyproject.toml dev > $(VENV)/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/dev.txt
-	touch $@
+	@echo "Installing the Python packages of the main job (about a minute)"
+	@$(BIN)/python scripts/requirements.py pyproject.toml build cli spark > $(VENV)/runtime.txt
+	@$(PIP) -r $(VENV)/runtime.txt
+	@touch $@
+
+$(VENV)/requirements: $(VENV)/runtime
+	@echo "Installing the Python packages of the tests (about a minute)"
+	@$(BIN)/python scripts/requirements.py pyproject.toml dev > $(VENV)/dev.txt
+	@$(PIP) -r $(VENV)/dev.txt
+	@touch $@
 
 RUST := Cargo.toml Cargo.lock $(shell find src crates -name '*.rs' -o -name '*.json' -o -name '*.proto' -o -name '*.toml')
-$(VENV)/built: $(VENV)/requirements $(RUST) pyproject.toml
-	. $(BIN)/activate && maturin develop --quiet --profile $(PROFILE)
-	touch $@
+$(VENV)/built: $(VENV)/runtime $(RUST) pyproject.toml
+	@echo "Building the Rust side (the first time, four minutes on two cores)"
+	@. $(BIN)/activate && maturin develop --profile $(PROFILE) > $(VENV)/maturin.log || { cat $(VENV)/maturin.log; exit 1; }
+	@touch $@
 
 # --- the main job -------------------------------------------------------------------------------
 
 run: $(VENV)/built
 	$(BIN)/magicbyte ingest --engine spark --overwrite samples $(OUT)
-	$(BIN)/python examples/show_tables.py $(OUT)
+	@$(BIN)/python examples/show_tables.py $(OUT)
 
 # --- tests --------------------------------------------------------------------------------------
 
@@ -70,6 +82,9 @@ clients:
 	@scripts/package kcat kcat
 	@scripts/package tshark tshark
 
+check: $(VENV)/built $(VENV)/requirements
+	$(BIN)/python scripts/check.py --profile $(PROFILE)
+
 test: lint test-rust test-python test-spark test-wheel test-interop
 
 test-rust:
@@ -79,15 +94,15 @@ test-rust:
 	cargo test --quiet --profile $(PROFILE) --no-default-features --tests
 	cargo test --quiet --package magicbyte-object-store
 
-test-python: $(VENV)/built browser
+test-python: $(VENV)/built $(VENV)/requirements browser
 	$(BIN)/python -m pytest -q -m "not spark" --numprocesses 2
 
-test-spark: $(VENV)/built
+test-spark: $(VENV)/built $(VENV)/requirements
 	$(BIN)/python -m pytest -q -m spark $(REAL_PARTS)
 
 # Tests in users' environments what the tests above check in one. The wheel is built with the profile of
 # `run`.
-test-wheel: $(VENV)/built
+test-wheel: $(VENV)/built $(VENV)/requirements
 	rm -rf target/wheel
 	. $(BIN)/activate && maturin build --quiet --profile $(PROFILE) --out target/wheel
 	$(BIN)/python scripts/test_wheel.py target/wheel/*.whl target/wheel/environments
@@ -158,7 +173,7 @@ $(HDFS)/built: $(HDFS)/fetched $(wildcard tests/interop/hdfs/*.java)
 	javac -d $(HDFS)/classes -cp '$(HDFS)/lib/*' $(wildcard tests/interop/hdfs/*.java)
 	touch $@
 
-test-interop: $(VENV)/built clients $(INTEROP)/built $(BROKER)/stamp $(REGISTRY)/built $(HDFS)/built
+test-interop: $(VENV)/built $(VENV)/requirements clients $(INTEROP)/built $(BROKER)/stamp $(REGISTRY)/built $(HDFS)/built
 	$(BIN)/python scripts/messages.py --check $(MESSAGE_JARS) $(RECORDS)/*.jar
 	$(BIN)/python -m pytest -q tests/interop $(REAL_PARTS)
 
@@ -166,7 +181,7 @@ MESSAGE_JARS = $(foreach one,$(MESSAGES) $(BUILDS),$(INTEROP)/lib-$(one)/kafka-c
 messages: $(INTEROP)/fetched
 	$(PYTHON) scripts/messages.py $(MESSAGE_JARS) $(RECORDS)/*.jar
 
-corpus: $(VENV)/built $(INTEROP)/built
+corpus: $(VENV)/built $(VENV)/requirements $(INTEROP)/built
 	$(BIN)/python tests/interop/make_corpus.py
 
 licenses:
@@ -175,7 +190,7 @@ licenses:
 docstrings:
 	$(PYTHON) scripts/docstrings.py
 
-lint: $(VENV)/built
+lint: $(VENV)/built $(VENV)/requirements
 	$(BIN)/python scripts/licenses.py --check
 	$(BIN)/python scripts/docstrings.py --check
 	cargo fmt --check

@@ -42,7 +42,10 @@ def main() -> int:
     found = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.rs")}
     if "--check" in sys.argv[1:]:
         if found != files:
-            print("the docstrings of the bindings do not match the stubs: run `make docstrings`", file=sys.stderr)
+            print(
+                "the docstrings of the bindings do not match the stubs: run `make docstrings`",
+                file=sys.stderr,
+            )
         return int(found != files)
     FOLDER.mkdir(exist_ok=True)
     for name in found.keys() - files.keys():

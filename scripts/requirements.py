@@ -1,4 +1,7 @@
-"""Prints the requirements of an extra of pyproject.toml, one per line, with our own extras resolved."""
+"""Prints the requirements of extras of pyproject.toml, one per line, with our own extras resolved.
+
+The name `build` stands for what building the wheel requires.
+"""
 
 from __future__ import annotations
 
@@ -21,5 +24,6 @@ def resolve(extras: dict[str, list[str]], name: str) -> set[str]:
 
 
 if __name__ == "__main__":
-    project = tomllib.loads(Path(sys.argv[1]).read_text())["project"]
-    print("\n".join(sorted(resolve(project["optional-dependencies"], sys.argv[2]))))
+    content = tomllib.loads(Path(sys.argv[1]).read_text())
+    extras = content["project"]["optional-dependencies"] | {"build": content["build-system"]["requires"]}
+    print("\n".join(sorted(set().union(*(resolve(extras, name) for name in sys.argv[2:])))))

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import document
 import magicbyte
+import programs
 import sets
 from bench import Bench
 from figures import only_ratio
 from magicbyte import Compression, RecordsBuilder, _core
 from processes import pin
-from programs import ours
 from ratios import Comparison
 
 DIRECTORY = sets.DATA / "compact"
@@ -62,7 +62,7 @@ class Took:
 
 
 def measure(bench: Bench) -> None:
-    program = ours("compact")
+    program = programs.ours("compact")
     subprocess.run(["make", "-s", "target/kafka-broker/stamp"], cwd=sets.PROJECT, check=True)
     for log in LOGS:
         if not log.path.exists():

@@ -85,7 +85,17 @@ def with_many_rounds(programs: list[Program]) -> list[Program]:
 def ours(name: str, profile: str = "release") -> Path:
     """Builds one of the programs in `benches/rust`."""
     # With the bindings named, too, features are those of the wheel: what it has built is not built again.
-    command = ["cargo", "build", "-q", "--profile", profile, "-p", "magicbyte-benches", "-p", "magicbyte-python"]
+    command = [
+        "cargo",
+        "build",
+        "-q",
+        "--profile",
+        profile,
+        "-p",
+        "magicbyte-benches",
+        "-p",
+        "magicbyte-python",
+    ]
     subprocess.run([*command, "--bin", name], cwd=PROJECT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", BUILT))
     return target / profile / name

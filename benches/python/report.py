@@ -9,6 +9,7 @@ import arrow_threads
 import capture
 import converting
 import document
+import internal_topics
 import laboratory
 import lake
 import lines
@@ -24,8 +25,6 @@ import stores
 import validate
 from figures import Figure, Figures
 from floors import BEST_PEER, EQUAL_SIZE, FLOORS, Floor, judged
-
-import internal_topics
 
 HOW_TO_READ = f"""\
 Every ratio is magicbyte's speed divided by the peer's, on the same bytes in the same run: above 1, magicbyte

@@ -8,11 +8,11 @@ from pathlib import Path
 from statistics import median
 
 import document
+import programs
 import sets
 from bench import Bench
 from figures import only_ratio
 from processes import pin
-from programs import ours
 from ratios import Comparison
 
 DIRECTORY = sets.DATA / "segments"
@@ -74,7 +74,7 @@ COMPARED = {
 
 
 def measure(bench: Bench) -> None:
-    program = ours("segment")
+    program = programs.ours("segment")
     if not DIRECTORY.exists():
         unfinished = DIRECTORY.with_suffix(".unfinished")
         subprocess.run([program, "generate", unfinished], check=True)

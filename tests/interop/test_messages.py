@@ -20,7 +20,9 @@ from oracle import BUILDS, MESSAGES, Process
 pytestmark = pytest.mark.interop
 
 ROUNDS = 4
-TABLE = json.loads((Path(__file__).parents[2] / "crates/magicbyte-protocol/src/message/messages.json").read_text())
+TABLE = json.loads(
+    (Path(__file__).parents[2] / "crates/magicbyte-protocol/src/message/messages.json").read_text()
+)
 BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 TEXTS = ["", "a", "orders", "Größe", "\U0001f600", "x" * 127, "x" * 128, "x" * 300]
 HEADER = {"correlationId": 7, "clientId": "client"}

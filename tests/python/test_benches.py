@@ -2,7 +2,6 @@
 did not run. Needs none of the peers.
 """
 
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A `leader-epoch-checkpoint` that contradicts the batches is reported; one that is older than they are is not."""
+"""A `leader-epoch-checkpoint` that contradicts the batches is reported; one that is older is not."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def partition(tmp_path: Path) -> Path:
     ("entries", "says"),
     [
         pytest.param([(0, 0), (2, 10), (5, 30)], None, id="right"),
-        pytest.param([(0, 0), (1, 10), (2, 10), (3, 30), (4, 30), (5, 30)], None, id="epochs without batches"),
+        pytest.param(
+            [(0, 0), (1, 10), (2, 10), (3, 30), (4, 30), (5, 30)], None, id="epochs without batches"
+        ),
         pytest.param([(0, 0), (2, 10)], None, id="older than the batches"),
         pytest.param([(2, 15), (5, 30)], None, id="the log began later"),
         pytest.param([(0, 0), (2, 10), (5, 30), (6, 40)], None, id="a leader that wrote nothing"),

@@ -107,14 +107,16 @@ def with_log_end(
 
 
 def _log_end(plan: PartitionPlan, cut: str | None) -> int | None:
-    """The offset at which the log ends by its batches, or by the name of its last segment; None without segments."""
+    """The offset at which the log ends, by its batches or by the name of its last segment."""
     segments = [one for one in plan["segments"] if not one["is_checkpoint"]]
     if cut is not None:
         return next((one["base_offset"] for one in segments if one["file"] == cut), None)
     if not segments:
         return None
     last, end = segments[-1], plan["next_offset"]
-    return last["base_offset"] if end is None else max(end, last["base_offset"] if not last["batches"] else end)
+    if end is None or not last["batches"]:
+        return max(last["base_offset"], end or 0)
+    return end
 
 
 def log_start_checkpoint(written: Iterable[Carried]) -> dict[str, str]:

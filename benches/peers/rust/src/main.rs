@@ -3,7 +3,7 @@
 //! of the file ends the program with an error.
 
 #[allow(dead_code, reason = "only the bench_* examples call `pass`")]
-#[path = "../../../decode/pass.rs"]
+#[path = "../../../rust/src/pass.rs"]
 mod pass;
 mod readers;
 mod rows;
