@@ -198,7 +198,7 @@ lint: $(VENV)/built $(VENV)/requirements
 	cargo clippy --quiet --profile $(PROFILE) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --profile $(PROFILE) --workspace --no-deps
 	for codec in "" gzip snappy lz4 zstd; do \
-	  cargo clippy --quiet --profile $(PROFILE) --no-default-features --features "$$codec" -- -D warnings || exit 1; \
+	  cargo clippy --quiet --profile $(PROFILE) --package magicbyte --no-default-features --features "$$codec" -- -D warnings || exit 1; \
 	done
 	$(BIN)/ruff check python tests/python tests/interop benches examples scripts
 	$(BIN)/ruff format --check python tests/python tests/interop benches examples scripts

@@ -52,7 +52,9 @@ impl<'a> Batch<'a> {
     }
 
     /// The batch in a frame that [`from_frame`](Self::from_frame) has already accepted.
+    #[doc(hidden)]
     #[inline]
+    #[must_use]
     pub fn of_frame(frame: &'a [u8], position: u64) -> Self {
         match frame[MAGIC] {
             2 => Self::V2(RecordBatch::of_frame(frame, position)),
@@ -61,6 +63,7 @@ impl<'a> Batch<'a> {
     }
 
     /// A batch of which only the header is at hand: its header fields can be read, its records cannot.
+    #[doc(hidden)]
     pub fn from_header(header: &'a [u8], position: u64) -> Result<Self> {
         const SMALLEST: usize = LOG_OVERHEAD + RECORD_OVERHEAD_V0;
         if header.len() < SMALLEST {
@@ -71,7 +74,9 @@ impl<'a> Batch<'a> {
     }
 
     /// Sets the bytes that are read next; they are prefetched while this batch's records are walked.
+    #[doc(hidden)]
     #[inline(always)]
+    #[must_use]
     pub fn followed_by(self, following: &'a [u8]) -> Self {
         match self {
             Self::V2(batch) => Self::V2(batch.followed_by(following)),
@@ -231,6 +236,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The bytes that the records are read from: the batch's own, or their decompressed form.
+    #[doc(hidden)]
     pub fn payload<'r>(&self, decompressor: &'r mut Decompressor) -> Result<&'r [u8]>
     where
         'a: 'r,
@@ -245,6 +251,7 @@ impl<'a> Batch<'a> {
 
     /// As [`payload`](Self::payload), refcounted: a slice of `data`, which holds the batch's own bytes, or of
     /// the decompression buffer.
+    #[doc(hidden)]
     pub fn payload_shared(
         &self,
         data: &::bytes::Bytes,
@@ -278,6 +285,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The records in `payload`, which comes from [`payload`](Self::payload).
+    #[doc(hidden)]
     pub fn records_in<'r>(&self, payload: &'r [u8]) -> Result<Records<'r>>
     where
         'a: 'r,
@@ -289,6 +297,8 @@ impl<'a> Batch<'a> {
     }
 
     /// Adds this batch's position and base offset to an error.
+    #[doc(hidden)]
+    #[must_use]
     pub fn place(&self, error: Error) -> Error {
         either!(self, b => b.place(error))
     }

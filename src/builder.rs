@@ -88,6 +88,8 @@ impl RecordsBuilder {
     }
 
     /// A builder of the given magic: 0, 1 or 2.
+    #[doc(hidden)]
+    #[must_use]
     pub fn of(magic: i8, codec: Compression) -> Self {
         match magic {
             0 => Self::v0(codec),
@@ -103,6 +105,7 @@ impl RecordsBuilder {
 
     /// Starts a batch as a leader rewrites it: with the producer and transaction flag of `like`. Records that
     /// were appended but not built are dropped.
+    #[doc(hidden)]
     pub fn restart(
         &mut self,
         base_offset: i64,
@@ -258,6 +261,7 @@ impl RecordsBuilder {
     ///
     /// # Errors
     /// Those of [`append`](Self::append).
+    #[doc(hidden)]
     #[inline]
     pub fn append_at(&mut self, offset: i64, record: &Record<'_>) -> Result<()> {
         let key_and_value = (record.key, record.value);
@@ -431,6 +435,8 @@ impl RecordsBuilder {
     }
 
     /// Size of the batch without compression.
+    #[doc(hidden)]
+    #[must_use]
     pub fn uncompressed_size(&self) -> usize {
         self.overhead() + self.raw_size()
     }
@@ -459,6 +465,7 @@ impl RecordsBuilder {
     /// Calls `take` with the finished batch in the buffer where it was collected, if it is uncompressed and
     /// of magic 2. `None` for any other batch, which needs a buffer of its own:
     /// [`build_into`](Self::build_into).
+    #[doc(hidden)]
     pub fn build_stored<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
         self.options.check(self.magic, self.codec)?;
         let taken = match &mut self.records {

@@ -303,6 +303,7 @@ impl Error {
 
     #[doc(hidden)]
     #[cold]
+    #[must_use]
     pub fn in_field(mut self, field: &'static str) -> Self {
         self.0.field.get_or_insert(field);
         self
@@ -310,6 +311,7 @@ impl Error {
 
     #[doc(hidden)]
     #[cold]
+    #[must_use]
     pub fn at_record(mut self, index: u32) -> Self {
         self.0.record_index.get_or_insert(index);
         self
@@ -330,13 +332,16 @@ impl Error {
 
     #[doc(hidden)]
     #[cold]
+    #[must_use]
     pub fn at_position(mut self, position: u64) -> Self {
         self.0.position.get_or_insert(position);
         self
     }
 
     /// The same error in a larger input, where this one starts at byte `bytes`.
+    #[doc(hidden)]
     #[cold]
+    #[must_use]
     pub fn shifted_by(mut self, bytes: u64) -> Self {
         self.0.position = Some(bytes + self.0.position.unwrap_or(0));
         self

@@ -5,8 +5,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::legacy::message::RECORD_OVERHEAD_V0;
 
 /// Size of the offset and length fields in front of every batch.
+#[doc(hidden)]
 pub const LOG_OVERHEAD: usize = 12;
 /// Size of offset, length, CRC or leader epoch, and magic.
+#[doc(hidden)]
 pub const HEADER_SIZE_UP_TO_MAGIC: usize = 17;
 pub(crate) const MAGIC: usize = 16;
 /// The smallest value of the length field: a magic 0 message without key and value.
@@ -15,6 +17,7 @@ const MIN_LENGTH: i32 = RECORD_OVERHEAD_V0 as i32;
 const MAX_LENGTH: i32 = i32::MAX - LOG_OVERHEAD as i32;
 
 /// The batch at the start of some bytes.
+#[doc(hidden)]
 pub enum Frame {
     /// A batch of this size in bytes.
     Whole {
@@ -28,6 +31,7 @@ pub enum Frame {
     },
 }
 
+#[doc(hidden)]
 impl Frame {
     /// Checks the start of `data` in Kafka's order, so that a truncated tail and a corrupt one are
     /// distinguished as Kafka does.

@@ -7,7 +7,7 @@ pub use crate::bytes::cursor::Cursor;
 pub use crate::bytes::prefetch::following;
 pub use crate::bytes::range_checksum::{Algorithm, RangeChecksum};
 pub use crate::bytes::varint::{self, Varint};
-#[cfg(feature = "zstd")]
+#[cfg(all(feature = "gzip", feature = "zstd"))]
 pub use crate::compression::prefix::{Prefix, PrefixContext};
 #[cfg(feature = "zstd")]
 pub use crate::compression::zstd;

@@ -98,12 +98,14 @@ pub struct Body {
 
 impl BatchLayout {
     /// Of `batch`, which need not be whole; nothing is read yet.
+    #[doc(hidden)]
     #[must_use]
     pub fn new(batch: Bytes, decompressor: Decompressor) -> Self {
         Self { walk: Walk::new(batch), decompressor, next: Step::Batch }
     }
 
     /// The bytes that the ranges of a section count in; of [`Section::Decompressed`], once a field of it was given.
+    #[doc(hidden)]
     #[must_use]
     pub fn bytes(&self, section: Section) -> &Bytes {
         self.walk.bytes(section)
@@ -219,6 +221,7 @@ fn record(walk: &mut Walk, index: u32, records: u32) -> Result<Step> {
 }
 
 /// A header of a record.
+#[doc(hidden)]
 pub fn header(walk: &mut Walk, index: u32, record: u32) -> Result<()> {
     (walk.record, walk.header) = (Some(record), Some(index));
     let place = |e: Error| e.at_record(record);
@@ -292,6 +295,7 @@ fn message(walk: &mut Walk) -> Result<Message> {
 }
 
 /// Nothing should be left.
+#[doc(hidden)]
 pub fn rest(walk: &mut Walk) -> Result<()> {
     let bytes = walk.remaining();
     if bytes == 0 {
@@ -303,6 +307,7 @@ pub fn rest(walk: &mut Walk) -> Result<()> {
 }
 
 /// A reader of the fields of one kind of batch, a few at a time.
+#[doc(hidden)]
 pub trait Steps {
     /// The place in the batch.
     fn walk(&mut self) -> &mut Walk;
@@ -312,6 +317,7 @@ pub trait Steps {
 }
 
 /// The next field; after the damage, the error, and then the end.
+#[doc(hidden)]
 pub fn next_field(layout: &mut impl Steps) -> Option<Result<Field>> {
     loop {
         let walk = layout.walk();

@@ -260,7 +260,7 @@ fn check(pieces: &[Piece], bytes: &[u8]) {
     thread_local!(static SCRATCH: Scratch = Scratch::new());
     let log = SCRATCH.with(|scratch| {
         scratch.segment(bytes);
-        PartitionLog::open(&scratch.partition()).unwrap()
+        PartitionLog::open(scratch.partition()).unwrap()
     });
     let sums = log.verify(PlanOptions::default()).unwrap();
     assert!(sums.balanced, "{sums:?}");

@@ -32,7 +32,7 @@ impl Served {
         let damaged = segment.len() - 80;
         segment[damaged] ^= 1;
         scratch.segment(&segment);
-        let log = PartitionLog::open(&scratch.partition()).unwrap();
+        let log = PartitionLog::open(scratch.partition()).unwrap();
         Self { listing: log.listing().clone(), _scratch: scratch }
     }
 }

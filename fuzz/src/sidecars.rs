@@ -69,12 +69,12 @@ fn file_name(data: &[u8]) {
     let scratch = Scratch::new();
     scratch.file(name, b"content");
     for include_checkpoints in [false, true] {
-        let listing = list_partition(&scratch.partition(), include_checkpoints).unwrap();
+        let listing = list_partition(scratch.partition(), include_checkpoints).unwrap();
         let lists = (listing.segments.len(), listing.sidecars.len(), listing.ignored.len());
         assert!([(1, 0, 0), (0, 1, 0), (0, 0, 1)].contains(&lists), "{name:?}: {lists:?}");
         assert_eq!((listing.topic.as_str(), listing.partition), ("t", 0));
         assert!(listing.segments.iter().all(|segment| segment.base_offset >= 0));
-        let log = PartitionLog::open(&scratch.partition()).unwrap();
+        let log = PartitionLog::open(scratch.partition()).unwrap();
         // A name that is not UTF-8 cannot be a segment's.
         assert!(log.verify(PlanOptions::default()).unwrap().balanced);
     }
@@ -90,7 +90,7 @@ fn directory_name(data: &[u8]) {
         Err(_) => assert!(name.to_str().is_none(), "only a path that is not UTF-8 is refused"),
     }
     // What is inside it does not belong to the outer directory.
-    let outer = list_partition(&scratch.partition(), false).unwrap();
+    let outer = list_partition(scratch.partition(), false).unwrap();
     assert!(outer.segments.is_empty() && outer.sidecars.is_empty());
     assert_eq!(outer.ignored.len(), 1);
     assert_eq!(outer.problems.is_empty(), outer.ignored[0].reason == IgnoreReason::Directory);
@@ -136,7 +136,7 @@ fn beside_a_segment(choice: u8, data: &[u8]) {
     });
     SCRATCH.with(|scratch| {
         let sidecar = scratch.file(SIDECARS[usize::from(choice) % SIDECARS.len()], data);
-        let log = PartitionLog::open(&scratch.partition()).unwrap();
+        let log = PartitionLog::open(scratch.partition()).unwrap();
         for isolation_level in [IsolationLevel::ReadUncommitted, IsolationLevel::ReadCommitted] {
             let sums = log.verify(PlanOptions { isolation_level, ..PlanOptions::default() }).unwrap();
             assert!(sums.balanced);

@@ -29,6 +29,7 @@ pub fn crc32c(data: &[u8], value: u32) -> u32 {
 }
 
 /// CRC-32 (IEEE), the checksum of magic 0 and 1 messages.
+#[doc(hidden)]
 #[must_use]
 #[inline]
 pub fn crc32(data: &[u8]) -> u32 {

@@ -4,6 +4,7 @@ use crate::bytes::varint;
 use crate::error::{ErrorKind, Result};
 
 /// Reads Kafka's primitives from a slice; the slices it returns borrow from it.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     /// The unread bytes: one comparison decides whether a read fits.
@@ -14,16 +15,19 @@ pub struct Cursor<'a> {
 #[doc(hidden)]
 impl<'a> Cursor<'a> {
     #[inline]
+    #[must_use]
     pub fn new(data: &'a [u8]) -> Self {
         Self { rest: data, size: data.len() }
     }
 
     #[inline]
+    #[must_use]
     pub fn position(&self) -> usize {
         self.size - self.rest.len()
     }
 
     #[inline]
+    #[must_use]
     pub fn remaining(&self) -> usize {
         self.rest.len()
     }

@@ -16,6 +16,8 @@ const CACHE_LINE: usize = 64;
 
 /// The range to prefetch, in an input of `length` bytes, after a batch of `size` bytes that ends at `end`:
 /// consecutive batches mostly have about the same size.
+#[doc(hidden)]
+#[must_use]
 pub fn following(length: usize, end: usize, size: usize) -> Range<usize> {
     end..length.min(end + size)
 }

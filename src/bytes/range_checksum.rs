@@ -12,6 +12,7 @@ use crate::bytes::checksum::{crc32, crc32c};
 const STRIDE: usize = 1 << 8;
 
 /// Which of Kafka's two checksums.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// CRC-32C, of magic 2.
@@ -30,6 +31,7 @@ impl Algorithm {
         }
     }
 
+    #[must_use]
     pub fn checksum(self, data: &[u8]) -> u32 {
         match self {
             Self::Castagnoli => crc32c(data, 0),
@@ -38,6 +40,7 @@ impl Algorithm {
     }
 
     /// The checksum of two adjacent ranges; `second` is that of the second range, of `length` bytes.
+    #[must_use]
     pub fn join(self, first: u32, second: u32, length: u64) -> u32 {
         self.shift(first, length) ^ second
     }
@@ -83,6 +86,7 @@ impl Algorithm {
     /// The shortest prefix of `data`, of at least `min_length` bytes, that has this checksum together with
     /// the bytes before `data`, whose checksum is `before`. Returns its length, and the checksum up to the
     /// end of the prefix or, if there is none, of `data`. Cost: one table lookup per byte.
+    #[must_use]
     pub fn prefix_with(
         self,
         checksum: u32,
@@ -110,6 +114,7 @@ impl Algorithm {
     /// The single bit whose flip changes the checksum of `length` bytes by `syndrome` (stored XOR computed),
     /// as an index that counts from the first byte's lowest bit. `None` if there is no such bit. Cost: one
     /// step per bit, from the last bit to the one found.
+    #[must_use]
     pub fn flipped_bit(self, syndrome: u32, length: usize) -> Option<u64> {
         // The last bit that enters the CRC is the last byte's highest; each bit before it has one more
         // power of x.
@@ -150,6 +155,7 @@ fn bytewise(algorithm: Algorithm) -> [u32; 256] {
 }
 
 /// Checksums of ranges of one buffer. Those of its prefixes are computed once, as far as they are needed.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct RangeChecksum<'a> {
     algorithm: Algorithm,
@@ -160,6 +166,7 @@ pub struct RangeChecksum<'a> {
 
 #[doc(hidden)]
 impl<'a> RangeChecksum<'a> {
+    #[must_use]
     pub fn new(algorithm: Algorithm, data: &'a [u8]) -> Self {
         Self { algorithm, data, prefixes: vec![0] }
     }

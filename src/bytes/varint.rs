@@ -38,6 +38,7 @@ fn read_long(data: &[u8], max_size: usize) -> Result<(u64, &[u8])> {
 }
 
 /// Takes a zigzag varint of up to 5 bytes off the front of `data`.
+#[doc(hidden)]
 #[inline(always)]
 pub fn read_i32(data: &mut &[u8]) -> Result<i32> {
     let raw = read_unsigned(data)?;
@@ -45,6 +46,7 @@ pub fn read_i32(data: &mut &[u8]) -> Result<i32> {
 }
 
 /// Takes a zigzag varlong of up to 10 bytes off the front of `data`.
+#[doc(hidden)]
 #[inline(always)]
 pub fn read_i64(data: &mut &[u8]) -> Result<i64> {
     let value = match **data {
@@ -78,13 +80,16 @@ fn zigzag(value: i64) -> u64 {
 
 /// Writes the shortest zigzag form of `value` to the start of `out`, which must be long enough; returns its
 /// size.
+#[doc(hidden)]
 #[inline(always)]
 pub fn write(value: i64, out: &mut [u8]) -> usize {
     write_unsigned(zigzag(value), out)
 }
 
 /// The bytes that [`write`](fn@write) writes: one for each 7 bits.
+#[doc(hidden)]
 #[inline(always)]
+#[must_use]
 pub fn size(value: i64) -> usize {
     let bits = u64::BITS - (zigzag(value) | 1).leading_zeros();
     // Rounded up for 1 to 64 bits, without a division by 7.
@@ -92,6 +97,7 @@ pub fn size(value: i64) -> usize {
 }
 
 /// As [`write`](fn@write), without zigzag.
+#[doc(hidden)]
 #[inline(always)]
 pub fn write_unsigned(mut raw: u64, out: &mut [u8]) -> usize {
     let mut at = 0;
@@ -112,9 +118,11 @@ pub fn encode_varint(value: i64, out: &mut Vec<u8>) {
 }
 
 /// The shortest zigzag form of a number, encoded once for its size and its bytes.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Varint(u64);
 
+#[doc(hidden)]
 impl Varint {
     /// How many bytes [`write`](Self::write) may overwrite.
     pub(crate) const MARGIN: usize = size_of::<u64>();
@@ -122,6 +130,7 @@ impl Varint {
     const SIZE_AT: u32 = 56;
 
     #[inline(always)]
+    #[must_use]
     pub fn of(value: i64) -> Self {
         // Each group of seven bits moves up by one more than the group before, to make room for the
         // continuation bits.
@@ -152,6 +161,7 @@ impl Varint {
 
     /// Size in bytes, 1 to 10.
     #[inline(always)]
+    #[must_use]
     pub fn size(self) -> usize {
         (self.0 >> Self::SIZE_AT) as usize
     }

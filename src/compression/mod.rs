@@ -12,7 +12,7 @@ pub(crate) mod gzip;
 pub(crate) mod lz4;
 pub(crate) mod output;
 pub(crate) mod plain;
-#[cfg(feature = "zstd")]
+#[cfg(all(feature = "gzip", feature = "zstd"))]
 pub(crate) mod prefix;
 #[cfg(feature = "snappy")]
 pub(crate) mod snappy;

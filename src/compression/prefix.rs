@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 const STEP: usize = 64 << 10;
 
 /// What prefixes reuse: a buffer, and the context of zstd.
+#[doc(hidden)]
 #[derive(Default)]
 pub struct PrefixContext {
     data: Vec<u8>,
@@ -20,6 +21,7 @@ pub struct PrefixContext {
 }
 
 /// The beginning of a decompressed payload.
+#[doc(hidden)]
 pub struct Prefix<'a> {
     stream: Stream<'a>,
     data: &'a mut Vec<u8>,
@@ -32,6 +34,7 @@ enum Stream<'a> {
     Zstd(&'a mut DCtx<'static>, InBuffer<'a>),
 }
 
+#[doc(hidden)]
 impl PrefixContext {
     /// The beginning of a payload that this codec compressed; nothing is decompressed yet. `None` for codecs other than gzip and
     /// zstd.
@@ -58,18 +61,22 @@ impl PrefixContext {
     }
 }
 
+#[doc(hidden)]
 impl Prefix<'_> {
     /// What has been decompressed.
+    #[must_use]
     pub fn data(&self) -> &[u8] {
         self.data
     }
 
     /// Whether that is all.
+    #[must_use]
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 
     /// The largest size that is decompressed.
+    #[must_use]
     pub fn limit(&self) -> usize {
         self.limit
     }

@@ -90,6 +90,7 @@ fn after_frame(data: &[u8]) -> Option<&[u8]> {
     }
 }
 
+#[doc(hidden)]
 pub const DEFAULT_LEVEL: i32 = 3;
 /// The parameters of level 3 for input of unknown size, as in Kafka, which streams. Given the size of a
 /// batch, zstd would choose smaller tables, and the output could be 7 % larger.
@@ -101,8 +102,10 @@ const AS_STREAMED: [CParameter; 5] = [
     CParameter::Strategy(Strategy::ZSTD_dfast),
 ];
 
+#[doc(hidden)]
 pub struct Encoder(CCtx<'static>);
 
+#[doc(hidden)]
 impl Encoder {
     /// `level` is a level of zstd's.
     pub fn new(level: i32) -> Result<Self> {
@@ -128,6 +131,8 @@ impl Encoder {
 }
 
 /// A dictionary of at most `size` bytes for content like these samples, which follow each other; `None` if zstd finds them too few.
+#[doc(hidden)]
+#[must_use]
 pub fn train(samples: &[u8], sizes: &[usize], size: usize) -> Option<Vec<u8>> {
     let mut dictionary = vec![0; size];
     let written = zstd_safe::train_from_buffer(&mut dictionary[..], samples, sizes).ok()?;

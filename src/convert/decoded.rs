@@ -21,6 +21,7 @@ pub struct Decoded<'b, 'a> {
     pub last_offset: Option<i64>,
 }
 
+#[doc(hidden)]
 impl<'b, 'a> Decoded<'b, 'a> {
     /// Reads all records. The caller verifies the batch's own CRC.
     ///
@@ -49,11 +50,13 @@ impl<'b, 'a> Decoded<'b, 'a> {
     }
 
     /// The record section, decompressed.
+    #[must_use]
     pub fn payload(&self) -> &'b [u8] {
         self.payload
     }
 
     /// The records, which are known to decode.
+    #[must_use]
     pub fn records(&self) -> Records<'b> {
         self.records.clone()
     }

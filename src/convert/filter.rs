@@ -14,6 +14,7 @@ use crate::record::header::Headers;
 use crate::record::timestamp_type::TimestampType;
 
 /// What happens to a record.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Kept.
@@ -31,6 +32,8 @@ const CONTROL_KEY: usize = 4;
 
 /// Whether a control record has nothing but its type and, if the type is known, its value: no bytes after
 /// them, no headers.
+#[doc(hidden)]
+#[must_use]
 pub fn is_bare(record: &Record<'_>) -> bool {
     bare(*record) == *record
 }
@@ -48,6 +51,7 @@ fn bare(record: Record<'_>) -> Record<'_> {
     Record { key, value, headers: Headers::default(), ..record }
 }
 
+#[doc(hidden)]
 impl Encoder {
     /// Appends the batch with the records that are kept, at least one. `fates` has one entry per record, in
     /// order. A magic 2 batch keeps its first and last offset, sequences, flags and epochs. Timestamps are
@@ -99,6 +103,7 @@ impl Encoder {
 
 /// Appends the batch without any records: only its header (`DefaultRecordBatch.writeEmptyHeader`). A batch of
 /// magic 0 or 1, for which Kafka has no such form, becomes an empty magic 2 batch with the same offsets.
+#[doc(hidden)]
 pub fn empty_of(decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
     let batch = decoded.batch;
     let mut header = match batch {

@@ -105,6 +105,7 @@ pub fn set_max_timestamp(batch: &mut [u8], timestamp_type: TimestampType, max_ti
 /// # Errors
 /// The errors of `change`, framing errors, and [`ErrorKind::NeedMoreBytes`] for a truncated last batch, with
 /// the batch's position in `data`. Batches before it have been changed.
+#[doc(hidden)]
 pub fn each_batch(data: &mut [u8], mut change: impl FnMut(&mut [u8]) -> Result<()>) -> Result<()> {
     let mut at = 0;
     while at < data.len() {

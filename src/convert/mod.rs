@@ -61,6 +61,7 @@ impl Converter {
     ///
     /// # Errors
     /// Those of [`Compressor::with_level`].
+    #[doc(hidden)]
     pub fn to_codec(codec: Compression, level: Option<i32>) -> Result<Self> {
         Ok(Self { encoder: Encoder::to_codec(codec, level)?, ..Self::new() })
     }
@@ -81,12 +82,14 @@ impl Default for Converter {
 }
 
 /// The writing half of a [`Converter`]: it takes decoded batches.
-#[derive(Debug)]
+#[doc(hidden)]
+#[derive(Debug, Default)]
 pub struct Encoder {
     codecs: Codecs,
     section: BatchBuilder,
 }
 
+#[doc(hidden)]
 impl Encoder {
     /// Writes every batch with this codec and level.
     pub fn to_codec(codec: Compression, level: Option<i32>) -> Result<Self> {
@@ -94,12 +97,6 @@ impl Encoder {
         encoder.codecs.target = Some(codec);
         encoder.codecs.compressors[codec as usize] = Some(Compressor::with_level(codec, level)?);
         Ok(encoder)
-    }
-}
-
-impl Default for Encoder {
-    fn default() -> Self {
-        Self { codecs: Codecs::default(), section: BatchBuilder::new() }
     }
 }
 

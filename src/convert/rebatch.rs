@@ -22,6 +22,7 @@ pub struct Rebatcher {
 }
 
 /// The writing half of a [`Rebatcher`].
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct Packer {
     encoder: Encoder,
@@ -47,6 +48,7 @@ impl SharedFields {
 impl Rebatcher {
     /// Packs into batches of up to `max_size` bytes before compression; a larger record gets a batch of its
     /// own.
+    #[doc(hidden)]
     #[must_use]
     pub fn new(converter: Converter, max_size: usize) -> Self {
         let Converter { decompressor, encoder } = converter;
@@ -63,6 +65,7 @@ impl Rebatcher {
     ///
     /// # Errors
     /// Those of [`Converter::up_convert`]. The whole batch is then left out; earlier ones are not affected.
+    #[doc(hidden)]
     pub fn push(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<()> {
         batch.verify()?;
         self.packer.push(&Decoded::of(batch, &mut self.decompressor)?, out)
@@ -72,6 +75,7 @@ impl Rebatcher {
     ///
     /// # Errors
     /// Those of the compression.
+    #[doc(hidden)]
     pub fn flush(&mut self, out: &mut Vec<u8>) -> Result<()> {
         self.packer.flush(out)
     }
@@ -79,6 +83,7 @@ impl Rebatcher {
 
 #[doc(hidden)]
 impl Packer {
+    #[must_use]
     pub fn new(mut encoder: Encoder, max_size: usize) -> Self {
         encoder.section.start(0, 0);
         let pending =

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::legacy::batch::LegacyBatch;
 use crate::legacy::iter::split_message;
 
+#[doc(hidden)]
 impl Decoded<'_, '_> {
     /// Whether the batch has any: after the header of a batch without records, in a wrapper's key, after a
     /// message's value, in a truncated message at the end of a wrapper, or beside the content of a compressed

@@ -20,7 +20,9 @@ pub struct LegacyBatch<'a> {
 
 impl<'a> LegacyBatch<'a> {
     /// `data` is one whole frame; the caller has checked its size and magic.
+    #[doc(hidden)]
     #[inline(always)]
+    #[must_use]
     pub fn from_frame(data: &'a [u8], position: u64) -> Self {
         Self { data, position }
     }
@@ -186,6 +188,7 @@ impl<'a> LegacyBatch<'a> {
 
     #[doc(hidden)]
     #[cold]
+    #[must_use]
     pub fn place(&self, error: Error) -> Error {
         error.in_batch(self.position, self.last_offset())
     }

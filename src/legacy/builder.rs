@@ -25,6 +25,7 @@ pub struct MessageFields<'a> {
     pub value: Option<&'a [u8]>,
 }
 
+#[doc(hidden)]
 impl MessageFields<'_> {
     /// Size of the message in bytes, offset and size fields included.
     pub fn size(&self) -> usize {
@@ -71,11 +72,14 @@ fn overhead(magic: i8) -> usize {
 }
 
 /// Size of a message set without its messages: that of the wrapper, if compressed.
+#[doc(hidden)]
+#[must_use]
 pub fn set_overhead(magic: i8, codec: Compression) -> usize {
     if codec == Compression::None { 0 } else { LOG_OVERHEAD + overhead(magic) }
 }
 
 /// Collects messages. It checks nothing: the caller enforces Kafka's rules.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct MessageSetBuilder {
     magic: i8,
@@ -91,6 +95,7 @@ pub struct MessageSetBuilder {
 
 #[doc(hidden)]
 impl MessageSetBuilder {
+    #[must_use]
     pub fn new(magic: i8, codec: Compression) -> Self {
         Self {
             magic,
@@ -111,6 +116,7 @@ impl MessageSetBuilder {
         self.messages.clear();
     }
 
+    #[must_use]
     pub fn count(&self) -> i32 {
         self.count
     }
@@ -120,11 +126,13 @@ impl MessageSetBuilder {
     }
 
     /// The messages of an uncompressed set. A view.
+    #[must_use]
     pub fn messages(&self) -> &[u8] {
         &self.messages
     }
 
     /// Size of the messages in bytes.
+    #[must_use]
     pub fn messages_size(&self) -> usize {
         self.messages.len()
     }
@@ -139,6 +147,7 @@ impl MessageSetBuilder {
     }
 
     /// The message of a record with this absolute offset.
+    #[must_use]
     pub fn fields<'a>(
         &self,
         (offset, timestamp): (i64, i64),

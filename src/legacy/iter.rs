@@ -129,6 +129,7 @@ impl<'r> MessageIter<'r> {
     }
 
     /// The next message with its stored offset, unchecked.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn read_message(&mut self) -> Result<Option<(i64, Message<'r>)>> {
         Ok(split_message(self.rest)?.map(|(stored_offset, message, after)| {
@@ -138,6 +139,7 @@ impl<'r> MessageIter<'r> {
     }
 
     /// The record of a message that [`read_message`](Self::read_message) returned.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn record_of(&self, stored_offset: i64, message: Message<'r>) -> Result<Record<'r>> {
         if !matches!(message.magic(), 0 | 1) {

@@ -9,6 +9,7 @@ use crate::record::timestamp_type::TimestampType;
 /// Size of the offset and size fields in front of every message.
 pub(crate) const LOG_OVERHEAD: usize = 12;
 /// Size of the smallest message: CRC, magic, attributes, key size and value size.
+#[doc(hidden)]
 pub const RECORD_OVERHEAD_V0: usize = 14;
 
 /// Positions of the fields, from the start of the message.
@@ -21,9 +22,11 @@ pub mod at {
 }
 
 pub(crate) const COMPRESSION: u8 = 0b111;
+#[doc(hidden)]
 pub const LOG_APPEND_TIME: u8 = 1 << 3;
 
 /// A message without its offset and size fields; at least [`RECORD_OVERHEAD_V0`] bytes.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     data: &'a [u8],
@@ -40,7 +43,9 @@ impl<'a> Message<'a> {
         be!(self.data, 0, u32)
     }
 
+    #[doc(hidden)]
     #[inline]
+    #[must_use]
     pub fn magic(&self) -> i8 {
         self.data[at::MAGIC] as i8
     }
@@ -50,6 +55,7 @@ impl<'a> Message<'a> {
         self.data[at::ATTRIBUTES]
     }
 
+    #[doc(hidden)]
     #[inline]
     pub fn compression(&self) -> Result<Compression> {
         Compression::from_id(self.attributes() & COMPRESSION).map_err(|e| e.in_field("attributes"))

@@ -25,6 +25,7 @@ pub struct RecordBatch<'a> {
 
 impl<'a> RecordBatch<'a> {
     /// `data` is one whole frame; the caller has checked its size and magic.
+    #[doc(hidden)]
     pub fn from_frame(data: &'a [u8], position: u64) -> Result<Self> {
         if data.len() < RECORD_BATCH_OVERHEAD {
             let invalid = ErrorKind::InvalidSize {
@@ -50,6 +51,8 @@ impl<'a> RecordBatch<'a> {
     }
 
     /// The header's fields by value.
+    #[doc(hidden)]
+    #[must_use]
     pub fn header(&self) -> BatchHeader {
         BatchHeader {
             base_offset: self.base_offset(),
@@ -252,6 +255,7 @@ impl<'a> RecordBatch<'a> {
     }
 
     /// The records in `records`, which is this batch's decompressed record section.
+    #[doc(hidden)]
     pub fn records_in<'r>(&self, records: &'r [u8]) -> Result<RecordIter<'r>>
     where
         'a: 'r,

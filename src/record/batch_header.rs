@@ -28,13 +28,18 @@ pub(crate) mod at {
     pub(crate) const COUNT: usize = 57;
 }
 
+#[doc(hidden)]
 pub const COMPRESSION: u8 = 0b111;
+#[doc(hidden)]
 pub const LOG_APPEND_TIME: u8 = 1 << 3;
+#[doc(hidden)]
 pub const TRANSACTIONAL: u8 = 1 << 4;
+#[doc(hidden)]
 pub const CONTROL: u8 = 1 << 5;
 pub(crate) const DELETE_HORIZON: u8 = 1 << 6;
 
 /// The header's fields by value; length and CRC are computed from the batch.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchHeader {
     pub base_offset: i64,

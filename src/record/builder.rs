@@ -8,6 +8,7 @@ use crate::record::encode::{HeaderFields, RecordFields};
 
 /// Collects records relative to a base offset and timestamp. It checks nothing: the caller enforces Kafka's
 /// rules.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct BatchBuilder {
     base_offset: i64,
@@ -20,7 +21,15 @@ pub struct BatchBuilder {
 }
 
 #[doc(hidden)]
+impl Default for BatchBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[doc(hidden)]
 impl BatchBuilder {
+    #[must_use]
     pub fn new() -> Self {
         let mut data = OutputBuffer::default();
         data.restart(RECORD_BATCH_OVERHEAD);
@@ -34,6 +43,7 @@ impl BatchBuilder {
         self.data.restart(RECORD_BATCH_OVERHEAD);
     }
 
+    #[must_use]
     pub fn count(&self) -> i32 {
         self.count
     }
@@ -47,6 +57,7 @@ impl BatchBuilder {
     }
 
     /// Size of the records in bytes.
+    #[must_use]
     pub fn records_size(&self) -> usize {
         self.data.len() - RECORD_BATCH_OVERHEAD
     }
@@ -60,6 +71,7 @@ impl BatchBuilder {
 
     /// A record with these fields; its offset has been checked.
     #[inline(always)]
+    #[must_use]
     pub fn fields<'a>(
         &self,
         (offset, timestamp): (i64, i64),
@@ -88,6 +100,7 @@ impl BatchBuilder {
     }
 
     /// The header of the records so far: no producer, no flags, no leader epoch.
+    #[must_use]
     pub fn header(&self) -> BatchHeader {
         BatchHeader {
             base_offset: self.base_offset,
@@ -141,6 +154,7 @@ fn check_size(size: usize) -> Result<()> {
 }
 
 /// Appends a batch with this header and record section to `out`.
+#[doc(hidden)]
 pub fn append_batch(header: &BatchHeader, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let size = RECORD_BATCH_OVERHEAD + payload.len();
     check_size(size)?;
@@ -164,6 +178,7 @@ pub(crate) fn offset_between(offset: i64, base: i64, last: Option<i64>) -> Resul
 }
 
 /// Checks that a batch with base offset 0 can have this offset, and `size` bytes.
+#[doc(hidden)]
 pub fn representable(offset: i64, size: usize) -> Result<()> {
     match i32::try_from(offset) {
         Ok(_) => check_size(size),

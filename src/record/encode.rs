@@ -8,6 +8,7 @@ use crate::record::header::{Header, Headers};
 const NULL: i64 = -1;
 
 /// The fields of a record in encoded form, and their size, computed once.
+#[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct RecordFields<'a> {
     attributes: i8,
@@ -24,6 +25,7 @@ pub struct RecordFields<'a> {
 }
 
 /// Headers to be written: a list, or the encoded headers of another record.
+#[doc(hidden)]
 #[derive(Clone, Copy)]
 pub enum HeaderFields<'a> {
     /// In this order.
@@ -78,6 +80,7 @@ impl HeaderFields<'_> {
 #[doc(hidden)]
 impl<'a> RecordFields<'a> {
     #[inline(always)]
+    #[must_use]
     pub fn new(
         attributes: i8,
         (timestamp_delta, offset_delta): (i64, i32),
@@ -104,12 +107,14 @@ impl<'a> RecordFields<'a> {
     }
 
     /// Size of the record in bytes, without its length field.
+    #[must_use]
     pub fn body_size(&self) -> usize {
         self.body_size
     }
 
     /// Size of the record in bytes, its length field included.
     #[inline]
+    #[must_use]
     pub fn size(&self) -> usize {
         self.length.size() + self.body_size
     }

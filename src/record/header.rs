@@ -22,6 +22,7 @@ pub struct Headers<'r> {
 
 impl<'r> Headers<'r> {
     /// Reads the count and the sizes in every header; the cursor is then after the last header.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn check(cursor: &mut Cursor<'r>) -> Result<Self> {
         // Most records have none.
@@ -51,11 +52,15 @@ impl<'r> Headers<'r> {
     }
 
     /// The bytes and the number of the headers.
+    #[doc(hidden)]
+    #[must_use]
     pub fn parts(&self) -> (&'r [u8], u32) {
         (self.data, self.count)
     }
 
     /// Headers from the result of [`parts`](Self::parts).
+    #[doc(hidden)]
+    #[must_use]
     pub fn from_parts(data: &'r [u8], count: u32) -> Self {
         Self { data, count }
     }

@@ -33,6 +33,8 @@ impl<'r> RecordIter<'r> {
     }
 
     /// The position after the last record read, in the record section.
+    #[doc(hidden)]
+    #[must_use]
     pub fn position(&self) -> usize {
         self.cursor.position()
     }

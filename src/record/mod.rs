@@ -21,6 +21,7 @@ pub use timestamp_type::TimestampType;
 
 /// Size of the smallest record of any magic: length, attributes, timestamp and offset deltas, key and value
 /// lengths, header count.
+#[doc(hidden)]
 pub const SMALLEST_RECORD: usize = 7;
 
 /// One record of any magic, borrowed from its batch or from the decompression buffer. Copying it copies no

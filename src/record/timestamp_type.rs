@@ -14,6 +14,8 @@ pub enum TimestampType {
 
 impl TimestampType {
     /// The type with this number, Kafka's `id`: -1 to 1.
+    #[doc(hidden)]
+    #[must_use]
     pub fn from_id(id: i32) -> Option<Self> {
         [Self::NoTimestampType, Self::CreateTime, Self::LogAppendTime]
             .into_iter()

@@ -4,12 +4,14 @@
 use crate::error::{ErrorKind, Result};
 
 /// The name of the checkpoint with the log start offsets (`LogManager`).
+#[doc(hidden)]
 pub const LOG_START_OFFSET_CHECKPOINT: &str = "log-start-offset-checkpoint";
 
 /// The offset that the checkpoint has for a partition; None if it has none.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidSidecar`] if the text is not a whole checkpoint of version 0.
+#[doc(hidden)]
 pub fn offset_in_checkpoint(text: &str, topic: &str, partition: i32) -> Result<Option<i64>> {
     let invalid = |why| Err(ErrorKind::InvalidSidecar(why).into());
     let mut lines = text.lines();

@@ -4,6 +4,7 @@ use crate::bytes::cursor::be;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The size of an entry in bytes.
+#[doc(hidden)]
 pub const OFFSET_INDEX_ENTRY: usize = 8;
 
 /// One entry: the batch with this last offset starts at this position.

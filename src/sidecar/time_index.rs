@@ -6,6 +6,7 @@ use crate::error::{ErrorKind, Result};
 use crate::sidecar::offset_index::{check_size, relative_offset, used_entries};
 
 /// The size of an entry in bytes.
+#[doc(hidden)]
 pub const TIME_INDEX_ENTRY: usize = 12;
 
 /// One entry: no record up to the offset has a larger timestamp.

@@ -77,11 +77,14 @@ impl From<(i64, i64, i64)> for AbortedTransaction {
 }
 
 /// The aborted transactions of a log by producer, in offset order. Those of one producer do not overlap.
+#[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct AbortedByProducer(HashMap<i64, Vec<AbortedTransaction>>);
 
+#[doc(hidden)]
 impl AbortedByProducer {
     /// From transactions in any order.
+    #[must_use]
     pub fn new(aborted: &[AbortedTransaction]) -> Self {
         let mut by_producer: HashMap<i64, Vec<AbortedTransaction>> = HashMap::new();
         for one in aborted {
@@ -94,6 +97,7 @@ impl AbortedByProducer {
     }
 
     /// Whether a transactional batch with this base offset was aborted, as `CompletedFetch` decides it.
+    #[must_use]
     pub fn contains(&self, producer_id: i64, base_offset: i64) -> bool {
         self.0.get(&producer_id).is_some_and(|transactions| {
             // Only the last transaction that begins at or before the offset can contain it.
@@ -106,6 +110,7 @@ impl AbortedByProducer {
     /// producers with transactional data in `bytes`. This keeps thousands of long transactions out of
     /// thousands of chunks. `transactional` has the position and producer of each piece of transactional
     /// data, in order of position.
+    #[must_use]
     pub fn within(
         &self,
         transactional: &[(u64, i64)],

@@ -216,6 +216,7 @@ impl TryFrom<Vec<i64>> for ProducerEvent {
 
 /// Collects the events of a segment, and joins those that a snapshot does not distinguish. Their number grows
 /// with producers and transactions, not with batches.
+#[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct ProducerEvents {
     events: Vec<ProducerEvent>,
@@ -242,6 +243,7 @@ impl ProducerEvents {
         }
     }
 
+    #[must_use]
     pub fn into_events(self) -> Vec<ProducerEvent> {
         self.events
     }

@@ -251,6 +251,8 @@ impl Producers {
     }
 
     /// As [`snapshot`](Self::snapshot), borrowed.
+    #[doc(hidden)]
+    #[must_use]
     pub fn in_order(&self) -> Vec<&ProducerStateEntry> {
         let capacity = hash_map_capacity(self.max_count);
         let mut entries: Vec<_> = self.entries.iter().collect();

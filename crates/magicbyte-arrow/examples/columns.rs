@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::TimestampMillisecondType;
@@ -27,7 +28,7 @@ pub fn columns(directory: &str, out: &mut impl Write) -> Result<(), Box<dyn Erro
     let options =
         StreamOptions { columns: vec!["timestamp".parse()?, "value".parse()?], ..StreamOptions::default() };
     let mut hours: BTreeMap<i64, (u64, u64)> = BTreeMap::new();
-    for batch in LogStream::new(log, ReadOptions::default(), options, Default::default()) {
+    for batch in LogStream::new(log, ReadOptions::default(), options, Arc::default()) {
         let batch = batch?;
         let times = batch.column(0).as_primitive::<TimestampMillisecondType>();
         let values = batch.column(1).as_binary::<i32>();

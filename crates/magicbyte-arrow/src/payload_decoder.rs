@@ -45,6 +45,8 @@ impl PayloadDecoder {
 }
 
 /// Avro's references have their names in their texts.
+#[doc(hidden)]
+#[must_use]
 pub fn texts<'a>(references: &[(&str, &'a str)]) -> Vec<&'a str> {
     references.iter().map(|reference| reference.1).collect()
 }

@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn batch(base_sequence: i32, value: &[u8]) -> magicbyte::Result<Vec<u8>> {
     let mut builder = RecordsBuilder::v2(Compression::Lz4).producer(4711, 0, base_sequence);
     builder.append(0, NOW, None, Some(value), &[])?;
-    Ok(builder.build()?.to_vec())
+    Ok(builder.build()?.clone())
 }
 
 /// Writes what the broker answers.

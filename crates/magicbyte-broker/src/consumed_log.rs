@@ -82,8 +82,10 @@ pub struct Wanted {
     at_least_one: bool,
 }
 
+#[doc(hidden)]
 impl Wanted {
     /// How many bytes there may be if the first batch has this size.
+    #[must_use]
     pub fn room(&self, first_batch: u64) -> u64 {
         if self.at_least_one { self.max_bytes.max(first_batch) } else { self.max_bytes }
     }
@@ -99,6 +101,7 @@ pub struct Slice<R> {
 }
 
 /// What to look up by time.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Lookup {
     /// The first record with the largest timestamp.
@@ -133,6 +136,7 @@ pub struct Consumed<R> {
 }
 
 /// Answers a fetch; `None` if the offset is before the log's start or past its end.
+#[doc(hidden)]
 pub fn fetch<L: ConsumedLog>(log: &L, request: FetchAt) -> Result<Option<Consumed<L::Records>>, L::Error> {
     let FetchAt { offset, max_bytes, at_least_one, isolation } = request;
     let bounds = log.bounds();
@@ -152,6 +156,7 @@ pub fn fetch<L: ConsumedLog>(log: &L, request: FetchAt) -> Result<Option<Consume
 }
 
 /// Looks up an offset; `None` if no record has such a timestamp, or if this isolation level ends before it.
+#[doc(hidden)]
 pub fn list_offset<L: ConsumedLog>(
     log: &mut L,
     spec: OffsetSpec,

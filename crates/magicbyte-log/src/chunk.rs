@@ -53,6 +53,8 @@ pub struct Chunk {
 
 impl Chunk {
     /// Whether the offset is before the log's start.
+    #[doc(hidden)]
+    #[must_use]
     pub fn is_deleted(&self, offset: i64) -> bool {
         self.log_start_offset.is_some_and(|start| offset < start)
     }
@@ -63,6 +65,8 @@ impl Chunk {
     }
 
     /// A problem with a byte range of the chunk.
+    #[doc(hidden)]
+    #[must_use]
     pub fn problem(&self, range: Range<u64>, error: &Error) -> Problem {
         Problem::of_bytes(&self.topic, self.partition, &self.segment, range, error)
     }

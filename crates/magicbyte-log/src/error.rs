@@ -50,6 +50,7 @@ impl std::error::Error for LogError {
 
 impl LogError {
     #[doc(hidden)]
+    #[must_use]
     pub fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.to_owned(), source }
     }

@@ -223,6 +223,7 @@ impl Listing {
 
     /// Reads where the log starts, from the directory that the partition's is in. A checkpoint that cannot be
     /// read is a problem, and says nothing, as to a broker.
+    #[doc(hidden)]
     pub fn read_log_start(&mut self) {
         let path = Path::new(&self.path);
         let is_file = self.segments.iter().any(|one| one.path == self.path);

@@ -55,6 +55,7 @@ pub struct Problem {
 
 impl Problem {
     /// A problem with a byte range of a segment.
+    #[doc(hidden)]
     pub fn of_bytes(topic: &str, partition: i32, segment: &str, range: Range<u64>, error: &Error) -> Self {
         Self {
             topic: topic.to_owned(),

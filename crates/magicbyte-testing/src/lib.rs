@@ -3,6 +3,7 @@
 #![allow(
     missing_docs,
     clippy::unwrap_used,
+    clippy::missing_errors_doc,
     clippy::missing_panics_doc,
     clippy::must_use_candidate,
     reason = "it is for tests"

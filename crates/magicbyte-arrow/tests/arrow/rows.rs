@@ -111,7 +111,7 @@ fn a_partition_is_written_from_rows() {
     assert_eq!(summaries.len(), 1);
     assert_eq!(rows(&read_log(&dir, read.clone())), rows(&read_log(&source, read)));
 
-    let mut writer = RowsWriter::new(&scratch("columns_rows_refused"), options).unwrap();
+    let mut writer = RowsWriter::new(scratch("columns_rows_refused"), options).unwrap();
     let offsets: ArrayRef = Arc::new(Int64Array::from(vec![3, 4, 4]));
     let value: ArrayRef = Arc::new(BinaryArray::from_opt_vec(vec![None; 3]));
     let error = writer.append(&arrow_batch(vec![("value", value), ("offset", offsets)])).unwrap_err();

@@ -104,7 +104,7 @@ fn write(
     let mut lists: Vec<PathBuf> = Vec::new();
     for (part, file) in indexed.files.into_iter().enumerate() {
         if let Some(file) = file {
-            lists.extend(reduce_keys(&[file], &scratch.join(format!("part-{part:02}")), keys)?);
+            lists.extend(reduce_keys(&[file], scratch.join(format!("part-{part:02}")), keys)?);
         }
     }
     let summary = ProducerSummary::of(&[indexed.producers], expired_until);

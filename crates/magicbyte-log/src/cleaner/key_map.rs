@@ -289,7 +289,7 @@ mod tests {
     fn reduced(files: Vec<Option<PathBuf>>, scratch: &Path) -> Vec<u64> {
         let mut positions = Vec::new();
         for (part, file) in files.into_iter().enumerate() {
-            let lists = reduce_keys(file.as_slice(), &scratch.join(format!("to-{part}")), OPTIONS);
+            let lists = reduce_keys(file.as_slice(), scratch.join(format!("to-{part}")), OPTIONS);
             for list in lists.expect("the files are there") {
                 let data = fs::read(list).expect("just written");
                 let own: Vec<_> = data.chunks(8).map(read_u64).collect();

@@ -31,6 +31,7 @@ pub enum Disposition {
 }
 
 /// One step of a [`ChunkReader`].
+#[doc(hidden)]
 #[derive(Debug)]
 pub enum Step {
     /// A batch whose CRC holds.
@@ -155,6 +156,7 @@ impl ChunkReader {
     }
 
     /// Like [`next_batch`](Self::next_batch), but returns after each piece, since damage may be long.
+    #[doc(hidden)]
     pub fn step(&mut self) -> io::Result<Step> {
         match self.pieces.next().transpose()? {
             Some(piece) => self.take(piece),
@@ -281,6 +283,7 @@ impl ChunkReader {
     }
 
     /// Passes a good batch: offsets lost before it end where it begins.
+    #[doc(hidden)]
     pub fn pass(&mut self, first_offset: Option<i64>, last_offset: i64) {
         self.end_damage(first_offset);
         self.result.lost_at_end = None;
@@ -288,6 +291,7 @@ impl ChunkReader {
     }
 
     /// Whether damage was the last thing read.
+    #[doc(hidden)]
     pub fn follows_damage(&self) -> bool {
         self.damage.0.is_some()
     }
@@ -366,6 +370,7 @@ impl ChunkReader {
     }
 
     /// Moves the problems found since the last call to `problems`.
+    #[doc(hidden)]
     pub fn move_problems(&mut self, problems: &mut Problems) {
         self.take_problems().into_iter().for_each(|problem| problems.note(problem));
         problems.left_out += self.take_problems_left_out();

@@ -39,6 +39,7 @@ const BEFORE_BORDER: u64 = 1 << 20;
 const MAX_CHECKED: usize = 64 << 20;
 
 /// Receives the batches of a survey's scan.
+#[doc(hidden)]
 pub trait HeaderVisitor: Send {
     /// Receives the header of the log's next batch, and what the header does not say, if that can be read.
     fn visit(&mut self, batch: &Batch<'_>, size: usize, content: Option<&Content>);
@@ -50,6 +51,7 @@ pub trait HeaderVisitor: Send {
 }
 
 /// The part of a batch that only its records tell.
+#[doc(hidden)]
 pub enum Content {
     /// The first record of a control batch.
     Control(Control),
@@ -76,6 +78,7 @@ pub fn survey_segment(segment: &Segment) -> LogResult<Survey> {
 }
 
 /// Like [`survey_segment`], with a visitor that receives each batch once it is certain to be part of the log.
+#[doc(hidden)]
 pub fn survey_with(segment: &Segment, visitor: Option<&mut dyn HeaderVisitor>) -> LogResult<Survey> {
     let mut scan = Scan::begin(segment, visitor, false)?;
     while scan.step()? {}
@@ -119,6 +122,7 @@ pub(super) struct Scan<'a> {
 }
 
 /// The first record of a control batch. Its `kind` is None in a batch that compaction emptied.
+#[doc(hidden)]
 pub struct Control {
     pub(crate) kind: Option<ControlType>,
     /// The coordinator epoch of a marker whose value can be read.

@@ -310,6 +310,7 @@ impl LogBatches {
     }
 
     /// Takes all problems found so far, listed or only counted.
+    #[doc(hidden)]
     pub fn take_problems(&mut self) -> Problems {
         std::mem::take(&mut self.problems)
     }

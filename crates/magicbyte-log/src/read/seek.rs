@@ -38,6 +38,7 @@ pub struct FoundRecord {
 }
 
 /// As [`offset_for_timestamp`], with the record's own timestamp and leader epoch.
+#[doc(hidden)]
 pub fn record_for_timestamp(plan: &Plan, timestamp: i64) -> LogResult<Option<FoundRecord>> {
     let start = plan.log_start_offset.unwrap_or(i64::MIN);
     for planned in plan.segments.iter().filter(|planned| planned.max_timestamp >= timestamp) {

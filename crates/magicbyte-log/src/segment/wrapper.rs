@@ -4,6 +4,7 @@
 use magicbyte::{Batch, Compression, Decompressor, ErrorKind, Result};
 
 /// The messages in a compressed wrapper of magic 0 or 1. Its header has only the last offset.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InnerMessages {
     pub(crate) first_offset: i64,

@@ -10,6 +10,7 @@ use crate::storage::store::{StoredFile, is_fatal};
 pub(crate) const MAX_SIDECAR_BYTES: u64 = 64 << 20;
 
 /// What is known of a file before it is opened.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileInfo {
     /// In bytes; of a compressed segment, those of its content.
@@ -64,6 +65,8 @@ impl From<StoredFile> for Found {
 }
 
 /// The error of a file that no longer has the version that was listed.
+#[doc(hidden)]
+#[must_use]
 pub fn changed() -> io::Error {
     let why = "it has changed since it was listed";
     io::Error::new(io::ErrorKind::StaleNetworkFileHandle, why)

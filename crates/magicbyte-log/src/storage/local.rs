@@ -33,6 +33,7 @@ pub(crate) fn modified(path: &Path) -> Option<SystemTime> {
 ///
 /// # Errors
 /// Those of the system.
+#[doc(hidden)]
 pub fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::read_at(file, buffer, position);
@@ -55,6 +56,7 @@ pub(super) fn write_at(file: &File, bytes: &[u8], position: u64) -> io::Result<u
 ///
 /// # Errors
 /// If it cannot be opened; [`io::ErrorKind::InvalidInput`] for anything but a regular file.
+#[doc(hidden)]
 pub fn open_regular(path: &Path) -> io::Result<File> {
     // Opening a device can have side effects.
     check_regular(fs::metadata(path)?.file_type())?;
@@ -72,6 +74,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`open_regular`]; [`io::ErrorKind::StaleNetworkFileHandle`] for another file of the same name.
+#[doc(hidden)]
 pub fn open_pinned(path: &Path, pin: Option<&str>) -> io::Result<File> {
     let file = open_regular(path)?;
     if let Some(pin) = pin

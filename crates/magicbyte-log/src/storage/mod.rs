@@ -48,6 +48,7 @@ pub(crate) fn entries(directory: &Path) -> io::Result<Vec<(PathBuf, io::Result<F
 ///
 /// # Errors
 /// If the directory cannot be read.
+#[doc(hidden)]
 pub fn entries_as_they_are(directory: &Path) -> io::Result<Vec<(PathBuf, io::Result<Found>)>> {
     if let Some((archive, inside)) = archive::split(directory) {
         let archive =
@@ -76,6 +77,7 @@ pub fn entries_as_they_are(directory: &Path) -> io::Result<Vec<(PathBuf, io::Res
 ///
 /// # Errors
 /// If there is no such path, or it cannot be examined.
+#[doc(hidden)]
 pub fn is_directory(path: &Path) -> io::Result<bool> {
     if is_url(path) || archive::split(path).is_some() {
         return Ok(archive::split(path).is_some_and(|(_, inside)| inside.is_empty())
@@ -91,6 +93,8 @@ pub(crate) fn is_written_now(directory: &Path) -> bool {
 }
 
 /// Whether a path is a URL or leads into an archive.
+#[doc(hidden)]
+#[must_use]
 pub fn is_stored(path: &Path) -> bool {
     is_url(path) || archive::split(path).is_some()
 }
@@ -113,6 +117,7 @@ pub(crate) fn without_archive_ending(name: &str) -> &str {
 ///
 /// # Errors
 /// [`io::ErrorKind::NotFound`] if the entry does not exist (any more); those that end the run.
+#[doc(hidden)]
 pub fn examine(path: &Path) -> io::Result<Found> {
     if let Some(found) = tiered::examine(path)? {
         return Ok(found);
@@ -173,6 +178,7 @@ pub(crate) fn size_if_written(path: &Path, version: Option<&str>) -> Option<u64>
 /// # Errors
 /// If it cannot be opened; [`io::ErrorKind::InvalidInput`] for anything but a regular file,
 /// [`io::ErrorKind::StaleNetworkFileHandle`] if it has another version.
+#[doc(hidden)]
 pub fn open(path: &Path, size: u64, version: Option<&str>) -> io::Result<OpenFile> {
     if let Some(file) = tiered::open(path, version)? {
         return Ok(file);

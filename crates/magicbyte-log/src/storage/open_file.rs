@@ -38,6 +38,7 @@ pub trait Composed: Debug + Send + Sync {
     fn damage(&self, range: &Range<u64>) -> Option<String>;
 }
 
+#[doc(hidden)]
 impl OpenFile {
     /// Reads once at a position; returns the number of bytes read, 0 at the end of the file.
     ///
@@ -117,6 +118,7 @@ pub(super) fn read_range(file: &OpenFile, range: &Range<u64>) -> io::Result<Resu
 }
 
 /// What a compressed file holds, in a temporary file.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct Unpacked {
     pub(super) file: File,

@@ -11,11 +11,14 @@ pub(super) fn pin(file: &FileInfo) -> Option<String> {
 }
 
 /// Whether a version is the pin of a local file.
+#[doc(hidden)]
+#[must_use]
 pub fn is_pin(version: &str) -> bool {
     version.starts_with(PIN)
 }
 
 /// Whether two versions are of the same file, which may have grown in between.
+#[doc(hidden)]
 pub fn is_same_file(one: Option<&str>, other: Option<&str>) -> bool {
     fn inode(version: &str) -> Option<&str> {
         is_pin(version).then(|| version.split(' ').nth(1)).flatten()

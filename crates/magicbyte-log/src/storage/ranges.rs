@@ -26,6 +26,7 @@ const SMALL_FILE: u64 = 1 << 20;
 const KEPT: usize = 64 << 10;
 
 /// An open file of a store. Memory: the current range, and those under way ([`AHEAD`]).
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct Ranges {
     store: Arc<dyn Store>,

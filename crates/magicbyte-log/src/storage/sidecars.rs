@@ -125,13 +125,13 @@ mod tests {
         let _socket = std::os::unix::net::UnixListener::bind(path("socket")).expect("bound");
 
         for name in ["file", "link"] {
-            assert_eq!(read_sidecar(&path(name)).expect("read").as_deref(), Some(&b"content"[..]));
+            assert_eq!(read_sidecar(path(name)).expect("read").as_deref(), Some(&b"content"[..]));
             assert!(matches!(examine(&path(name)).expect("there"), Found::File(_)));
         }
-        assert_eq!(read_sidecar(&path("none")).expect("nothing to read"), None);
+        assert_eq!(read_sidecar(path("none")).expect("nothing to read"), None);
         assert!(examine(&path("none")).is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
         for (name, what) in [("fifo", "a FIFO"), ("socket", "a socket"), (".", "a directory")] {
-            let error = read_sidecar(&path(name)).expect_err("not regular");
+            let error = read_sidecar(path(name)).expect_err("not regular");
             assert_eq!(error.to_string(), format!("it is {what}, not a regular file"));
             let found = examine(&path(name)).expect("there");
             assert!(
@@ -139,7 +139,7 @@ mod tests {
             );
         }
         assert!(read_sidecar(Path::new("/dev/zero")).is_err_and(|e| e.to_string().contains("a device")));
-        assert_eq!(read_sidecar(&path("dangling")).expect("nothing to read"), None);
+        assert_eq!(read_sidecar(path("dangling")).expect("nothing to read"), None);
         for name in ["dangling", "loop"] {
             assert!(matches!(examine(&path(name)).expect("there"), Found::Other(Other::Unknown, _)));
         }

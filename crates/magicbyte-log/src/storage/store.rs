@@ -124,6 +124,8 @@ pub(super) fn fatal(error: io::Error) -> io::Error {
 }
 
 /// What a store said, if the error is one of a store.
+#[doc(hidden)]
+#[must_use]
 pub fn cause(error: &io::Error) -> Option<&(dyn std::error::Error + 'static)> {
     let inner: &(dyn std::error::Error + 'static) = error.get_ref()?;
     match inner.downcast_ref::<StoreFailed>() {

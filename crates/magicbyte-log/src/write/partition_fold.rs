@@ -96,7 +96,7 @@ impl PartitionFold {
 /// The existing epoch checkpoint, which a broker extends: it has epochs of which compaction left no batch. An
 /// unreadable checkpoint counts as empty; the listing has reported it.
 pub(crate) fn existing_epochs(directory: &Path) -> LeaderEpochs {
-    let data = read_sidecar(&directory.join("leader-epoch-checkpoint")).ok().flatten();
+    let data = read_sidecar(directory.join("leader-epoch-checkpoint")).ok().flatten();
     let text = data.and_then(|data| String::from_utf8(data).ok());
     let entries = text.and_then(|text| parse_leader_epoch_checkpoint(&text).ok());
     entries.map(|entries| LeaderEpochs::from_entries(&entries)).unwrap_or_default()

@@ -117,7 +117,7 @@ fn index(compaction: &Compaction, directory: &Path) -> (IndexedKeys, Vec<PathBuf
     let chunks = &compaction.groups[0].chunks;
     let indexed = index_keys(chunks, Some((&scratch, keys)), 1 << 20, DamageMode::Permissive).unwrap();
     let files: Vec<_> = indexed.files.iter().flatten().cloned().collect();
-    (indexed, reduce_keys(&files, &scratch.join("lists"), keys).unwrap())
+    (indexed, reduce_keys(&files, scratch.join("lists"), keys).unwrap())
 }
 
 /// The second pass over a log of one group.

@@ -179,7 +179,7 @@ fn bases(summaries: &[SegmentSummary]) -> Vec<i64> {
 fn segments_roll_by_time_offset_and_full_index_as_in_kafka() {
     let root = scratch("writer-roll");
     let write = |name: &str, base_offset, options, batches: &[Vec<u8>]| {
-        let mut writer = PartitionWriter::create(&root.join(name), base_offset, options).unwrap();
+        let mut writer = PartitionWriter::create(root.join(name), base_offset, options).unwrap();
         for bytes in batches {
             writer.append(&Batch::from_frame(bytes, 0).unwrap()).unwrap();
         }

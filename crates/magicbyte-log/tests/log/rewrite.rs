@@ -243,13 +243,13 @@ fn options_that_exclude_each_other_are_refused() {
         (RewriteOptions { magic: Some(3), ..Default::default() }, "magic 3: expected 0, 1 or 2"),
     ];
     for (options, why) in cases {
-        let error = rewrite_chunks(&chunks, &root.join("out"), 0, &options).unwrap_err();
+        let error = rewrite_chunks(&chunks, root.join("out"), 0, &options).unwrap_err();
         assert!(matches!(&error, LogError::Usage(found) if found == why), "{error}");
         assert!(!root.join("out").exists());
     }
     // The codec checks its own levels: zstd has levels up to 22.
     let options = RewriteOptions { compression: Some((Compression::Zstd, Some(23))), ..Default::default() };
-    let error = rewrite_chunks(&chunks, &root.join("out"), 0, &options).unwrap_err();
+    let error = rewrite_chunks(&chunks, root.join("out"), 0, &options).unwrap_err();
     assert!(matches!(error, LogError::Usage(_)), "{error}");
 }
 
@@ -289,7 +289,7 @@ fn a_batch_larger_than_a_segment_is_an_error() {
     write_log(&source, &[(0, [plain(0, 1), plain(1, 50)].concat())]);
     let write = WriteOptions { segment_bytes: plain(1, 50).len() as u32 - 1, ..Default::default() };
     let options = RewriteOptions { write, ..Default::default() };
-    let error = rewrite_chunks(&plan(&source).chunks, &root.join("out"), 0, &options).unwrap_err();
+    let error = rewrite_chunks(&plan(&source).chunks, root.join("out"), 0, &options).unwrap_err();
     let LogError::Format { error, .. } = error else { panic!("{error}") };
     assert_eq!((error.field(), error.base_offset()), (Some("segment.bytes"), Some(1)));
 }

@@ -176,7 +176,7 @@ fn a_renamed_segment_without_its_first_header() {
     let mut bytes = whole.bytes.clone();
     bytes[..17].fill(0);
     fs::write(scratch.0.join("t-0/00000000000000001000.log"), &bytes).unwrap();
-    let log = PartitionLog::open(&scratch.0.join("t-0")).unwrap();
+    let log = PartitionLog::open(scratch.0.join("t-0")).unwrap();
     let sums = log.verify(PlanOptions::default()).unwrap();
     let kept: Vec<i64> = (whole.offsets[1].start..whole.next_offset()).collect();
     assert_eq!((sums.rows, sums.balanced), (kept.len() as u64, true));

@@ -167,7 +167,7 @@ fn what_is_decoded_next_is_fetched_once() {
         let (bytes, fetches) = files.take();
         assert!(bytes <= written && fetches <= written / (4 << 20) + 1, "{name}: {bytes} in {fetches}");
         // As close together as those of a local file.
-        let local = PartitionLog::open(&root.join(name)).unwrap();
+        let local = PartitionLog::open(root.join(name)).unwrap();
         assert_eq!(survey.borders, survey_segment(&local.listing().segments[0]).unwrap().borders);
         let plan = plan_partition(listing, &[survey], options).unwrap();
         for chunk in plan.chunks {

@@ -70,6 +70,7 @@ pub fn read_record<'a>(
 }
 
 /// Whether a value of `topic` is a record of a type with secrets, also if its version is not known.
+#[doc(hidden)]
 pub fn is_secret(topic: &str, value: &[u8]) -> bool {
     let mut cursor = Cursor::new(value);
     let (Ok(FRAME_VERSION), Ok(record_type)) = (cursor.unsigned_varint(), cursor.unsigned_varint()) else {

@@ -115,6 +115,7 @@ pub fn read_response(frame: &[u8], api_key: i16, api_version: i16) -> Result<Mes
 
 /// Reads a request of this API and version as a broker does, which ignores bytes after it: librdkafka's requests for
 /// the metadata of all topics have three.
+#[doc(hidden)]
 pub fn read_request_start(frame: &[u8], api_key: i16, api_version: i16) -> Result<Message<'_>> {
     read_start(MessageKind::Request, frame, api_key, api_version).map(|(message, _)| message)
 }
@@ -169,6 +170,7 @@ pub fn write_message(message: &Message<'_>) -> Result<Vec<u8>> {
 }
 
 /// Writes a response by [`write_answer`], without the frame's size.
+#[doc(hidden)]
 pub fn write_response(
     api_key: i16,
     api_version: i16,

@@ -33,6 +33,7 @@ pub(crate) enum Role {
 }
 
 /// A message in a range of versions.
+#[doc(hidden)]
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Definition {
@@ -49,6 +50,7 @@ pub struct Definition {
 }
 
 /// A field of a message or structure.
+#[doc(hidden)]
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Field {
@@ -56,7 +58,6 @@ pub struct Field {
     pub name: &'static str,
     #[serde(rename = "type")]
     pub(crate) kind: Type,
-    #[doc(hidden)]
     pub versions: Versions,
     #[serde(default)]
     pub(crate) nullable_versions: Versions,
@@ -151,6 +152,7 @@ impl TryFrom<&str> for Type {
 }
 
 /// A range of versions, both ends inclusive: "0-3", "4+", "2" or "none".
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "&str")]
 pub struct Versions {
@@ -164,6 +166,7 @@ impl Default for Versions {
     }
 }
 
+#[doc(hidden)]
 impl Versions {
     pub fn contain(self, version: i16) -> bool {
         (self.first..=self.last).contains(&version)
@@ -187,6 +190,8 @@ impl TryFrom<&str> for Versions {
 
 impl Field {
     /// The tag, if the version has the field as a tagged one.
+    #[doc(hidden)]
+    #[must_use]
     pub fn tag(&self, version: i16) -> Option<u32> {
         self.tag.filter(|_| self.tagged_versions.contain(version))
     }

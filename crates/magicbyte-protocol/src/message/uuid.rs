@@ -3,11 +3,15 @@
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 
 /// The text of a UUID.
+#[doc(hidden)]
+#[must_use]
 pub fn to_text(uuid: [u8; 16]) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(uuid)
 }
 
 /// The UUID of a text; `None` if it is not one.
+#[doc(hidden)]
+#[must_use]
 pub fn from_text(text: &[u8]) -> Option<[u8; 16]> {
     let mut uuid = [0; 16];
     let length = BASE64_URL_SAFE_NO_PAD.decode_slice(text, &mut uuid).ok()?;

@@ -24,6 +24,7 @@ pub(crate) fn write(
 }
 
 /// A place for bytes that the caller sends itself.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// Where the bytes belong: before this byte of what was written.
@@ -284,6 +285,8 @@ fn default_of(field: &Field) -> Value<'static> {
 }
 
 /// Whether a value is a field's default, which tagged fields are left out for.
+#[doc(hidden)]
+#[must_use]
 pub fn is_default(field: &Field, value: &Value<'_>) -> bool {
     match value {
         Value::Struct(given) if field.default.is_none() => {

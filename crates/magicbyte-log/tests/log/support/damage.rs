@@ -84,7 +84,7 @@ impl Scratch {
     }
     pub fn write(&self, bytes: &[u8]) -> PartitionLog {
         fs::write(self.0.join("t-0/00000000000000000000.log"), bytes).unwrap();
-        PartitionLog::open(&self.0.join("t-0")).unwrap()
+        PartitionLog::open(self.0.join("t-0")).unwrap()
     }
 }
 
