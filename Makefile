@@ -200,6 +200,7 @@ lint: $(VENV)/built $(VENV)/requirements
 	for codec in "" gzip snappy lz4 zstd; do \
 	  cargo clippy --quiet --profile $(PROFILE) --package magicbyte --no-default-features --features "$$codec" -- -D warnings || exit 1; \
 	done
+	$(BIN)/python scripts/test_packages.py --profile $(PROFILE)
 	$(BIN)/ruff check python tests/python tests/interop benches examples scripts
 	$(BIN)/ruff format --check python tests/python tests/interop benches examples scripts
 	$(BIN)/mypy --strict python

@@ -44,6 +44,7 @@
 //! `magicbyte-lab` (costs).
 //!
 //! Features: `gzip`, `snappy`, `lz4`, `zstd` (default), `serde` (for the plain-data types).
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod batch;

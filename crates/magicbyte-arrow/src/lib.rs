@@ -1,5 +1,6 @@
 //! Converting batches to Arrow arrays, in one pass from bytes to columns without an object per record; and
 //! rows of Arrow arrays to batches.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 pub(crate) mod batch_decoder;

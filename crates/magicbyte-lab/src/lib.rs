@@ -5,6 +5,7 @@
 //! - `comparison` (feature `experimental-v3`): the same records in each format
 //! - `magic3` (feature `experimental-v3`): ideas for the next format, encoded and decoded
 //! - [`trial`]: codecs, levels and batch sizes tried on a window of a log
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 pub mod chunk_cost;

@@ -5,6 +5,7 @@
 //! [`compact_partition`] compacts one, [`rebuild_sidecars`] rebuilds its indexes, and [`Rescuer`] shows what
 //! can be saved from damage. Each consists of steps over plain data, which threads or a cluster can run: see
 //! [`steps`].
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 pub(crate) mod chunk;
