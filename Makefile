@@ -8,8 +8,9 @@ PROFILE ?= ci
 # The tests and the bindings have one set of features, so that each crate is built once; these two would change it.
 APART := --exclude magicbyte-benches --exclude magicbyte-object-store
 # Brokers, stores and Spark can be late on a busy machine: a test that fails once runs again. One that passes then is
-# listed as RERUN in the summary, and has to be mended.
-REAL_PARTS := --reruns 1 -rR
+# listed as RERUN in the summary, and has to be mended. Files stay together: they share brokers and sessions.
+TWO := --numprocesses 2 --dist loadfile
+REAL_PARTS := --reruns 1 -rR $(TWO)
 
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
