@@ -98,14 +98,12 @@ pub struct Body {
 
 impl BatchLayout {
     /// Of `batch`, which need not be whole; nothing is read yet.
-    #[doc(hidden)]
     #[must_use]
     pub fn new(batch: Bytes, decompressor: Decompressor) -> Self {
         Self { walk: Walk::new(batch), decompressor, next: Step::Batch }
     }
 
     /// The bytes that the ranges of a section count in; of [`Section::Decompressed`], once a field of it was given.
-    #[doc(hidden)]
     #[must_use]
     pub fn bytes(&self, section: Section) -> &Bytes {
         self.walk.bytes(section)

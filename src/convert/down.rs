@@ -51,7 +51,6 @@ impl Converter {
     /// [`ErrorKind::UnsupportedCompression`] if the codec to write is zstd, [`ErrorKind::InvalidOptions`] for
     /// another `magic`, [`ErrorKind::CrcMismatch`], [`ErrorKind::OffsetOutOfRange`] for offsets that do not
     /// increase, and those of [`Batch::records`].
-    #[doc(hidden)]
     pub fn down_convert(&mut self, batch: &Batch<'_>, magic: i8, out: &mut Vec<u8>) -> Result<Losses> {
         if !matches!(magic, 0 | 1) {
             return Err(ErrorKind::InvalidOptions("down-conversion needs a target magic of 0 or 1").into());

@@ -61,7 +61,6 @@ impl Converter {
     ///
     /// # Errors
     /// Those of [`Compressor::with_level`].
-    #[doc(hidden)]
     pub fn to_codec(codec: Compression, level: Option<i32>) -> Result<Self> {
         Ok(Self { encoder: Encoder::to_codec(codec, level)?, ..Self::new() })
     }

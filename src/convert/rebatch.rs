@@ -48,7 +48,6 @@ impl SharedFields {
 impl Rebatcher {
     /// Packs into batches of up to `max_size` bytes before compression; a larger record gets a batch of its
     /// own.
-    #[doc(hidden)]
     #[must_use]
     pub fn new(converter: Converter, max_size: usize) -> Self {
         let Converter { decompressor, encoder } = converter;
@@ -65,7 +64,6 @@ impl Rebatcher {
     ///
     /// # Errors
     /// Those of [`Converter::up_convert`]. The whole batch is then left out; earlier ones are not affected.
-    #[doc(hidden)]
     pub fn push(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<()> {
         batch.verify()?;
         self.packer.push(&Decoded::of(batch, &mut self.decompressor)?, out)
@@ -75,7 +73,6 @@ impl Rebatcher {
     ///
     /// # Errors
     /// Those of the compression.
-    #[doc(hidden)]
     pub fn flush(&mut self, out: &mut Vec<u8>) -> Result<()> {
         self.packer.flush(out)
     }

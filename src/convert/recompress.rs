@@ -26,7 +26,6 @@ impl Converter {
     /// # Errors
     /// [`ErrorKind::CrcMismatch`], [`ErrorKind::UnsupportedCompression`] for zstd below magic 2, and those of
     /// [`Batch::records`].
-    #[doc(hidden)]
     pub fn recompress(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<()> {
         batch.verify()?;
         self.encoder.recompress(&Decoded::of(batch, &mut self.decompressor)?, out)

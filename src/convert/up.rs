@@ -20,7 +20,6 @@ impl Converter {
     /// [`ErrorKind::CrcMismatch`](crate::ErrorKind::CrcMismatch), also of a message inside,
     /// [`ErrorKind::OffsetOutOfRange`](crate::ErrorKind::OffsetOutOfRange) for offsets that do not increase
     /// or are more than 2^31-1 apart, and those of [`LegacyBatch::records`](crate::LegacyBatch::records).
-    #[doc(hidden)]
     pub fn up_convert(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<()> {
         batch.verify()?;
         if self.encoder.keeps(batch) {

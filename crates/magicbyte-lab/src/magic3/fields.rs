@@ -89,7 +89,6 @@ pub struct Header3 {
     pub append_time: Option<i64>,
 }
 
-#[doc(hidden)]
 impl Header3 {
     /// Appends the header with length and CRC left out, for [`finish`](Self::finish).
     pub(super) fn write(&self, out: &mut Vec<u8>) {
