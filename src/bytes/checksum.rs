@@ -40,7 +40,11 @@ pub fn crc32(data: &[u8]) -> u32 {
         crc.update(data);
         crc.sum()
     }
-    #[cfg(not(feature = "gzip"))]
+    #[cfg(all(not(feature = "gzip"), any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        crc_fast::crc32_iso_hdlc(data)
+    }
+    #[cfg(all(not(feature = "gzip"), not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     {
         crc32fast::hash(data)
     }
