@@ -1,5 +1,19 @@
 //! Converting batches to Arrow arrays, in one pass from bytes to columns without an object per record; and
 //! rows of Arrow arrays to batches.
+//!
+//! ```
+//! use magicbyte_arrow::{LogStream, StreamOptions};
+//! use magicbyte_log::{PartitionLog, ReadOptions};
+//!
+//! # let directory = magicbyte_testing::repository().join("samples/orders-0");
+//! let log = PartitionLog::open(&directory)?;
+//! let options = StreamOptions { columns: vec!["offset".parse()?, "value".parse()?], ..Default::default() };
+//! for batch in LogStream::new(log, ReadOptions::default(), options, Default::default()) {
+//!     let batch = batch?; // an arrow_array::RecordBatch of up to about 1 MiB
+//!     assert_eq!(batch.num_columns(), 2);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,20 @@
 //! A broker's side of produce and fetch: the checks and changes of an append (`LogValidator`, `UnifiedLog`),
 //! and an in-memory partition for testing producers and consumers.
+//!
+//! ```
+//! use magicbyte::{Compression, RecordsBuilder};
+//! use magicbyte_broker::{AppendConfig, PartitionSimulator};
+//!
+//! let mut builder = RecordsBuilder::v2(Compression::None).producer(4711, 0, 0);
+//! builder.append(0, 0, None, Some(b"value"), &[])?;
+//! let batch = builder.build()?;
+//!
+//! let mut partition = PartitionSimulator::new(AppendConfig::default())?;
+//! assert!(!partition.produce(&batch, 11)?.duplicate);
+//! assert!(partition.produce(&batch, 11)?.duplicate, "sent twice, stored once");
+//! assert_eq!(partition.log_end_offset(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub(crate) mod analysis;

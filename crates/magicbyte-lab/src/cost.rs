@@ -36,8 +36,7 @@ impl Format {
 macro_rules! sums {
     ($(#[$about:meta])* pub struct $name:ident { $($(#[$doc:meta])* pub $field:ident: u64,)* }) => {
         $(#[$about])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        #[derive(serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         #[non_exhaustive]
         pub struct $name {
             $($(#[$doc])* pub $field: u64,)*

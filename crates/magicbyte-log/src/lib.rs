@@ -5,6 +5,16 @@
 //! [`compact_partition`] compacts one, [`rebuild_sidecars`] rebuilds its indexes, and [`Rescuer`] shows what
 //! can be saved from damage. Each consists of steps over plain data, which threads or a cluster can run: see
 //! [`steps`].
+//!
+//! ```
+//! use magicbyte_log::{PartitionLog, PlanOptions};
+//!
+//! # let directory = magicbyte_testing::repository().join("samples/archive-0");
+//! let account = PartitionLog::open(&directory)?.verify(PlanOptions::default())?;
+//! println!("{} records, {} offsets may be lost", account.rows, account.lost_offsets);
+//! assert_eq!(account.size, account.good_bytes + account.quarantined_bytes + account.tail_bytes);
+//! # Ok::<(), magicbyte_log::LogError>(())
+//! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 

@@ -23,6 +23,7 @@ mod path;
 pub(crate) mod read;
 pub(crate) mod secrets;
 pub(crate) mod table;
+#[doc(hidden)]
 pub mod uuid;
 pub(crate) mod value;
 pub(crate) mod write;
