@@ -117,8 +117,8 @@ def _print_history(history: PartitionHistory) -> None:
     _print_over_time(history)
     if history["last_stable_offset"] != history["next_offset"]:
         print_line(f"  {'last stable offset':<20}{history['last_stable_offset']:>20,}")
-    _counts("codecs", history["codecs"])
-    _counts("magics", history["magics"])
+    _counts("batches by codec", history["codecs"])
+    _counts("batches by magic", history["magics"])
     _counts("control batches", {one["kind"]: one["batches"] for one in history["controls"]})
     _counts("anomalies", history["anomaly_counts"])
     producers = sorted(history["producers"], key=lambda one: -one["bytes"])
@@ -235,7 +235,7 @@ def _print_history(history: PartitionHistory) -> None:
 
 def _counts(title: str, counts: dict[str, int]) -> None:
     if counts:
-        print_line(f"  {title:<20}" + ", ".join(f"{name} {number:,}" for name, number in counts.items()))
+        print_line(f"  {title:<20}" + ", ".join(f"{name}: {number:,}" for name, number in counts.items()))
 
 
 def _print_rows(title: str, names: list[str], rows: list[list[Any]], total: int | None = None) -> None:
