@@ -15,7 +15,7 @@ REAL_PARTS := --reruns 1 -rR $(TWO)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run check browser clients test test-rust test-python test-spark test-wheel test-interop corpus licenses messages docstrings lint format fuzz bench bench-spark study wheel docs clean
+.PHONY: help run check browser clients test test-rust test-python test-spark test-wheel test-interop corpus licenses messages lint format fuzz bench bench-spark study wheel docs clean
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
@@ -27,7 +27,6 @@ help:
 	@echo "make corpus   rebuild tests/corpus with Kafka's verdicts"
 	@echo "make messages rewrite the table of Kafka's messages and records from its jars"
 	@echo "make licenses rewrite THIRD-PARTY-LICENSES from Cargo.lock, for the wheel"
-	@echo "make docstrings  rewrite the docstrings of the compiled modules from their stubs"
 	@echo "make lint     rustfmt, clippy, rustdoc, ruff, mypy, stubtest"
 	@echo "make format   rustfmt and ruff, in place"
 	@echo "make fuzz     each fuzz target for SECONDS=60, or one: make fuzz TARGET=salvage SECONDS=600"
@@ -60,7 +59,8 @@ $(VENV)/requirements: $(VENV)/runtime
 	@$(PIP) -r $(VENV)/dev.txt
 	@touch $@
 
-RUST := Cargo.toml Cargo.lock $(shell find src crates -name '*.rs' -o -name '*.json' -o -name '*.proto' -o -name '*.toml')
+RUST := Cargo.toml Cargo.lock $(shell find src crates -name '*.rs' -o -name '*.json' -o -name '*.proto' -o -name '*.toml') \
+  $(wildcard python/magicbyte/_stubs/*.pyi)
 $(VENV)/built: $(VENV)/runtime $(RUST) pyproject.toml
 	@echo "Building the Rust side (the first time, four minutes on two cores)"
 	@. $(BIN)/activate && maturin develop --profile $(PROFILE) > $(VENV)/maturin.log || { cat $(VENV)/maturin.log; exit 1; }
@@ -188,12 +188,8 @@ corpus: $(VENV)/built $(VENV)/requirements $(INTEROP)/built
 licenses:
 	$(PYTHON) scripts/licenses.py
 
-docstrings:
-	$(PYTHON) scripts/docstrings.py
-
 lint: $(VENV)/built $(VENV)/requirements
 	$(BIN)/python scripts/licenses.py --check
-	$(BIN)/python scripts/docstrings.py --check
 	cargo fmt --check
 	cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml
 	cargo clippy --quiet --profile $(PROFILE) --workspace --all-targets -- -D warnings

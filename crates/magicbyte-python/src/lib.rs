@@ -13,7 +13,10 @@ mod classes;
 mod cleaner;
 mod compat;
 mod convert;
-mod docs;
+/// The docstrings of the stubs, by the build script.
+mod docs {
+    include!(concat!(env!("OUT_DIR"), "/docs.rs"));
+}
 mod errors;
 mod gil_cell;
 mod indexed_batch;

@@ -5,14 +5,14 @@ from typing import Self, final
 
 @final
 class LineWriter:
-    """Writes rows of the table `records` as lines of text.
+    r"""Writes rows of the table `records` as lines of text.
 
     Args:
         format: `jsonl`, or `csv` by RFC 4180: headers as their JSON text, an empty field for null and
             `""` for an empty text.
         template: a format string of kcat instead: `%t` topic, `%p` partition, `%o` offset, `%T`
             timestamp (ms), `%k` key, `%K` its length, `%s` value, `%S` its length, `%R` that as four
-            bytes, `%h` headers, `%%`; the escapes are `\\n`, `\\r`, `\\t` and `\\xNN`.
+            bytes, `%h` headers, `%%`; the escapes are `\n`, `\r`, `\t` and `\xNN`.
         key_format: `utf-8` (invalid bytes show as U+FFFD, but in a template they are written as they
             are), `hex`, `base64`, or `json`: documents are embedded. A key that is not JSON is null, and
             shown as text in the additional field `invalidKey`. Not for a template.

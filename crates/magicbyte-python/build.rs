@@ -1,0 +1,94 @@
+//! Docstrings of the compiled module: they are written once, in the stubs in `python/magicbyte/_stubs`.
+//!
+//! Each stub becomes a macro of its name: `#[doc = docs::builder!(RecordsBuilder.build)]`.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::error::Error;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+const STUBS: &str = "../../python/magicbyte/_stubs";
+const QUOTES: &str = "\"\"\"";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={STUBS}");
+    let mut macros = String::new();
+    let mut stubs: Vec<_> =
+        fs::read_dir(STUBS)?.map(|entry| Ok(entry?.path())).collect::<Result<_, std::io::Error>>()?;
+    stubs.sort();
+    for stub in stubs {
+        let name = stub.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        if name.starts_with('_') || stub.extension().is_none_or(|extension| extension != "pyi") {
+            continue;
+        }
+        writeln!(macros, "macro_rules! {name} {{")?;
+        for (path, doc) in docstrings(&fs::read_to_string(&stub)?) {
+            writeln!(macros, "    ({path}) => {{ r#\"{doc}\"# }};")?;
+        }
+        writeln!(macros, "}}\npub(crate) use {name};\n")?;
+    }
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("docs.rs"), macros)?;
+    Ok(())
+}
+
+/// The docstring of each class, method, attribute and function of a stub, by its name.
+fn docstrings(stub: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut class = String::new();
+    let mut lines = stub.lines();
+    while let Some(line) = lines.next() {
+        let (is_member, declared) = match line.strip_prefix("    ") {
+            Some(member) => (true, member),
+            None => (false, line),
+        };
+        let named = declared.strip_prefix("def ").or_else(|| declared.strip_prefix("class "));
+        let Some(named) = named else { continue };
+        let name: String = named.chars().take_while(|&c| c.is_alphanumeric() || c == '_').collect();
+        if declared.starts_with("class ") {
+            class.clone_from(&name);
+        }
+        // A signature may take several lines; one that ends with `...` has no docstring.
+        let (mut end, mut open) = (line, depth(line));
+        while open > 0 {
+            let Some(next) = lines.next() else { return found };
+            (end, open) = (next, open + depth(next));
+        }
+        let mut ahead = lines.clone();
+        let Some(first) = ahead.next().map(str::trim_start).filter(|_| end.ends_with(':')) else { continue };
+        let Some(first) = first.strip_prefix('r').unwrap_or(first).strip_prefix(QUOTES) else { continue };
+        // CPython has its own docstrings for special methods; to it, Arrow's are methods like any other.
+        let is_special = name.starts_with("__") && !name.starts_with("__arrow_c_");
+        if !is_special {
+            let path = if is_member { format!("{class}.{name}") } else { name };
+            found.entry(path).or_insert_with(|| cleaned(first, ahead));
+        }
+    }
+    found
+}
+
+/// The number of brackets that a line opens and leaves open.
+fn depth(line: &str) -> i32 {
+    line.chars().map(|c| i32::from("([{".contains(c)) - i32::from(")]}".contains(c))).sum()
+}
+
+/// A docstring that begins with the rest of a line: without its indentation, up to its quotes.
+fn cleaned<'a>(first: &'a str, following: impl Iterator<Item = &'a str>) -> String {
+    if let Some(only) = first.strip_suffix(QUOTES) {
+        return only.trim().to_owned();
+    }
+    let mut rest = Vec::new();
+    for line in following {
+        if let Some(last) = line.trim_end().strip_suffix(QUOTES) {
+            rest.push(last);
+            break;
+        }
+        rest.push(line);
+    }
+    let indentation = |line: &&str| line.len() - line.trim_start().len();
+    let margin = rest.iter().filter(|line| !line.trim().is_empty()).map(indentation).min().unwrap_or(0);
+    let rest = rest.iter().map(|line| line.get(margin..).unwrap_or_default());
+    let lines: Vec<_> = std::iter::once(first.trim()).chain(rest).collect();
+    lines.join("\n").trim().to_owned()
+}
