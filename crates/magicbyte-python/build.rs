@@ -1,35 +1,30 @@
 //! Docstrings of the compiled module: they are written once, in the stubs in `python/magicbyte/_stubs`.
 //!
-//! Each stub becomes a macro of its name: `#[doc = docs::builder!(RecordsBuilder.build)]`.
+//! Each becomes a file, for the macro `docstring`: `#[doc = docstring!(builder, RecordsBuilder.build)]`.
 
 use std::collections::BTreeMap;
 use std::env;
 use std::error::Error;
-use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
 const STUBS: &str = "../../python/magicbyte/_stubs";
 const QUOTES: &str = "\"\"\"";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={STUBS}");
-    let mut macros = String::new();
-    let mut stubs: Vec<_> =
-        fs::read_dir(STUBS)?.map(|entry| Ok(entry?.path())).collect::<Result<_, std::io::Error>>()?;
-    stubs.sort();
-    for stub in stubs {
+    let target = PathBuf::from(env::var("OUT_DIR")?);
+    for stub in fs::read_dir(STUBS)? {
+        let stub = stub?.path();
         let name = stub.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         if name.starts_with('_') || stub.extension().is_none_or(|extension| extension != "pyi") {
             continue;
         }
-        writeln!(macros, "macro_rules! {name} {{")?;
-        for (path, doc) in docstrings(&fs::read_to_string(&stub)?) {
-            writeln!(macros, "    ({path}) => {{ r#\"{doc}\"# }};")?;
+        fs::create_dir_all(target.join(name))?;
+        for (path, docstring) in docstrings(&fs::read_to_string(&stub)?) {
+            fs::write(target.join(name).join(path), docstring)?;
         }
-        writeln!(macros, "}}\npub(crate) use {name};\n")?;
     }
-    fs::write(Path::new(&env::var("OUT_DIR")?).join("docs.rs"), macros)?;
     Ok(())
 }
 

@@ -61,6 +61,7 @@ impl PayloadEncoder {
 }
 
 /// Why a column could not be encoded.
+#[non_exhaustive]
 #[derive(Debug)]
 pub enum EncodeError {
     /// The id does not fit into the framing.
@@ -68,6 +69,17 @@ pub enum EncodeError {
     /// A row, or the column as a whole.
     Column(magicbyte_schema::SchemaError),
 }
+
+impl std::fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Framing(error) => error.fmt(f),
+            Self::Column(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for EncodeError {}
 
 impl From<magicbyte::Error> for EncodeError {
     fn from(error: magicbyte::Error) -> Self {

@@ -441,6 +441,7 @@ fn cut(reason: &mut String) {
 }
 
 /// Why a batch could not be decoded.
+#[non_exhaustive]
 #[derive(Debug)]
 pub enum DecodeError {
     /// These have to be added or refused first; in order of their first rows.
@@ -450,6 +451,20 @@ pub enum DecodeError {
     /// The column would be too large.
     Column(SchemaError),
 }
+
+impl std::fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::UnknownSchemas(ids) => {
+                write!(f, "{} unknown schemas, the first {:?}", ids.len(), ids.first())
+            }
+            Self::Batch(error) => error.fmt(f),
+            Self::Column(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for DecodeError {}
 
 impl From<Error> for DecodeError {
     fn from(error: Error) -> Self {

@@ -42,6 +42,7 @@ impl Default for AppendConfig {
 }
 
 /// The codec that a topic's batches are stored with (`BrokerCompressionType`).
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TargetCompression {
     /// `producer`: each batch keeps its codec.

@@ -13,6 +13,7 @@ use crate::magic3::fields::{Ideas, RawRecord, frames};
 use crate::magic3::validate::{Validated, Validator};
 
 /// A format of batches.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Messages of magic 0 or 1. Headers of records, and what only magic 2 has in a batch, are lost.

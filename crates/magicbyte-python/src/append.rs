@@ -8,21 +8,20 @@ use std::ffi::{CStr, CString};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
-use pyo3::ffi::c_str;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple, PyType};
 
 use crate::append_arguments::Argument;
 use crate::builder::PyRecordsBuilder;
-use crate::docs;
+use crate::docs::{docstring, signed};
 use crate::panics::guarded;
 
 const PARAMETERS: [&str; 5] = ["offset", "timestamp", "key", "value", "headers"];
-const DOC: &CStr = c_str!(concat!(
+const DOC: &CStr = signed!(
     "append($self, /, offset, timestamp, key=None, value=None, headers=None)\n--\n\n",
-    docs::builder!(RecordsBuilder.append)
-));
+    docstring!(builder, RecordsBuilder.append)
+);
 
 /// The parameters' names as interned strings; keywords in source code are interned too.
 static NAMES: PyOnceLock<[Py<PyString>; PARAMETERS.len()]> = PyOnceLock::new();

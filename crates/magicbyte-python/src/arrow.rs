@@ -21,7 +21,7 @@ use magicbyte_log::LogError;
 
 use crate::errors::{log_to_py, to_py};
 use crate::view::{optional_items, parse_name};
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
@@ -286,7 +286,7 @@ fn last_error(stream: &mut FFI_ArrowArrayStream, failure: c_int) -> ArrowError {
     ArrowError::CDataInterface(text.unwrap_or_else(|| format!("the stream failed with errno {failure}")))
 }
 
-#[doc = docs::arrow!(ArrowBatch)]
+#[doc = docstring!(arrow, ArrowBatch)]
 #[pyclass(frozen, name = "ArrowBatch", module = "magicbyte._core")]
 pub(super) struct PyArrowBatch(RecordBatch);
 
@@ -298,7 +298,7 @@ impl PyArrowBatch {
 
 #[pymethods]
 impl PyArrowBatch {
-    #[doc = docs::arrow!(ArrowBatch.num_rows)]
+    #[doc = docstring!(arrow, ArrowBatch.num_rows)]
     #[getter]
     fn num_rows(&self) -> usize {
         self.0.num_rows()
@@ -324,7 +324,7 @@ impl PyArrowBatch {
     }
 }
 
-#[doc = docs::arrow!(ArrowSchema)]
+#[doc = docstring!(arrow, ArrowSchema)]
 #[pyclass(frozen, name = "ArrowSchema", module = "magicbyte._core")]
 pub(super) struct PyArrowSchema(SchemaRef);
 
@@ -345,7 +345,7 @@ pub(super) fn parse_columns(py: Python<'_>, columns: &[String]) -> PyResult<Vec<
     columns.iter().map(|name| name.parse().map_err(|e: LogError| log_to_py(py, &e))).collect()
 }
 
-#[doc = docs::arrow!(arrow_schema)]
+#[doc = docstring!(arrow, arrow_schema)]
 #[pyfunction]
 #[pyo3(signature = (table, columns = None, *, key_as = "binary", value_as = "binary"))]
 pub(super) fn arrow_schema(
@@ -371,7 +371,7 @@ pub(super) fn arrow_schema(
 /// Topic, partition, number of rows, first offset, last offset, digest.
 type Digest = (String, i32, u64, i64, i64, u128);
 
-#[doc = docs::arrow!(digest_records)]
+#[doc = docstring!(arrow, digest_records)]
 #[pyfunction]
 pub(super) fn digest_records(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Vec<Digest>> {
     panics::here();

@@ -14,7 +14,7 @@ use magicbyte_log::{PartitionLog, ReadOptions};
 
 use crate::arrow::{parse_columns, requested, schema_capsule, stream_capsule};
 use crate::jobs::to_json;
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
 /// More threads than this are rejected as a mistake.
 const MAX_THREADS: usize = 256;
@@ -64,7 +64,7 @@ pub(super) enum Origin {
     Log { log: Box<PartitionLog>, read: ReadOptions },
 }
 
-#[doc = docs::arrow!(ArrowStream)]
+#[doc = docstring!(arrow, ArrowStream)]
 #[pyclass(frozen, name = "ArrowStream", module = "magicbyte")]
 pub(super) struct PyArrowStream {
     origin: Origin,
@@ -93,7 +93,7 @@ impl PyArrowStream {
         schema_capsule(py, &records_schema(&self.options.columns, self.options.flavour))
     }
 
-    #[doc = docs::arrow!(ArrowStream.__arrow_c_stream__)]
+    #[doc = docstring!(arrow, ArrowStream.__arrow_c_stream__)]
     #[pyo3(signature = (requested_schema = None))]
     pub(super) fn __arrow_c_stream__<'py>(
         &self,
@@ -120,17 +120,17 @@ impl PyArrowStream {
         }
     }
 
-    #[doc = docs::arrow!(ArrowStream.problems)]
+    #[doc = docstring!(arrow, ArrowStream.problems)]
     fn problems(&self, py: Python<'_>) -> PyResult<String> {
         self.findings(py, |findings| to_json(&findings.problems.listed))
     }
 
-    #[doc = docs::arrow!(ArrowStream.problems_left_out)]
+    #[doc = docstring!(arrow, ArrowStream.problems_left_out)]
     fn problems_left_out(&self, py: Python<'_>) -> u64 {
         self.findings(py, |findings| findings.problems.left_out)
     }
 
-    #[doc = docs::arrow!(ArrowStream.end_offset)]
+    #[doc = docstring!(arrow, ArrowStream.end_offset)]
     #[getter]
     fn end_offset(&self, py: Python<'_>) -> Option<i64> {
         self.findings(py, |findings| findings.end_offset)

@@ -20,7 +20,7 @@ use crate::indexed_batch::IndexedBatch;
 use crate::locked::{Detached, Locked, detached};
 use crate::objects::record_object;
 use crate::view::{optional_items, to_bytes};
-use crate::{arrow, classes, docs, panics};
+use crate::{arrow, classes, docs::docstring, panics};
 
 /// State shared by all batches of one reader: a locked decompressor, and whether to check CRCs.
 pub(super) struct Reading {
@@ -35,7 +35,7 @@ impl Reading {
     }
 }
 
-#[doc = docs::batches!(read_batches)]
+#[doc = docstring!(batches, read_batches)]
 #[pyfunction]
 #[pyo3(signature = (
     buffer, *, check_crcs = true, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
@@ -54,7 +54,7 @@ pub(super) fn read_batches(
 /// A bit set in a position whose bytes are not a batch. No buffer is this long.
 const FAILED: usize = 1 << (usize::BITS - 1);
 
-#[doc = docs::batches!(Batches)]
+#[doc = docstring!(batches, Batches)]
 #[pyclass(frozen, name = "Batches", module = "magicbyte")]
 pub(super) struct PyBatches {
     data: Bytes,
@@ -108,19 +108,19 @@ impl PyBatches {
         new_batch(py, data, following, start as u64, Arc::clone(&self.reading)).map(Some)
     }
 
-    #[doc = docs::batches!(Batches.remaining)]
+    #[doc = docstring!(batches, Batches.remaining)]
     #[getter]
     fn remaining(&self) -> usize {
         self.data.len() - self.rest()
     }
 
-    #[doc = docs::batches!(Batches.needed)]
+    #[doc = docstring!(batches, Batches.needed)]
     #[getter]
     fn needed(&self) -> u64 {
         Batches::new(&self.data[self.rest()..]).needed()
     }
 
-    #[doc = docs::batches!(Batches.to_arrow)]
+    #[doc = docstring!(batches, Batches.to_arrow)]
     #[pyo3(signature = (
         columns = None, *, views = false, start_offset = None, end_offset = None, start_timestamp = None,
         end_timestamp = None, threads = 1
@@ -146,7 +146,7 @@ impl PyBatches {
         self.stream(StreamOptions::default())?.__arrow_c_schema__(py)
     }
 
-    #[doc = docs::batches!(Batches.__arrow_c_stream__)]
+    #[doc = docstring!(batches, Batches.__arrow_c_stream__)]
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -157,7 +157,7 @@ impl PyBatches {
     }
 }
 
-#[doc = docs::batches!(_Batch)]
+#[doc = docstring!(batches, _Batch)]
 #[pyclass(frozen, subclass, name = "_Batch", module = "magicbyte")]
 pub(super) struct BatchBase {
     data: Bytes,
@@ -171,11 +171,11 @@ pub(super) struct BatchBase {
     indexed: PyOnceLock<Py<IndexedBatch>>,
 }
 
-#[doc = docs::batches!(RecordBatch)]
+#[doc = docstring!(batches, RecordBatch)]
 #[pyclass(frozen, extends = BatchBase, module = "magicbyte")]
 pub(super) struct RecordBatch;
 
-#[doc = docs::batches!(LegacyBatch)]
+#[doc = docstring!(batches, LegacyBatch)]
 #[pyclass(frozen, extends = BatchBase, module = "magicbyte")]
 pub(super) struct LegacyBatch;
 
@@ -280,13 +280,13 @@ macro_rules! v2_field {
 
 #[pymethods]
 impl BatchBase {
-    #[doc = docs::batches!(_Batch.magic)]
+    #[doc = docstring!(batches, _Batch.magic)]
     #[getter]
     fn magic(&self, py: Python<'_>) -> PyResult<i8> {
         Ok(self.batch(py)?.magic())
     }
 
-    #[doc = docs::batches!(_Batch.base_offset)]
+    #[doc = docstring!(batches, _Batch.base_offset)]
     #[getter]
     fn base_offset(&self, py: Python<'_>) -> PyResult<i64> {
         match self.batch(py)? {
@@ -298,80 +298,80 @@ impl BatchBase {
         }
     }
 
-    #[doc = docs::batches!(_Batch.last_offset)]
+    #[doc = docstring!(batches, _Batch.last_offset)]
     #[getter]
     fn last_offset(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.batch(py)?.last_offset())
     }
 
-    #[doc = docs::batches!(_Batch.next_offset)]
+    #[doc = docstring!(batches, _Batch.next_offset)]
     #[getter]
     fn next_offset(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.batch(py)?.last_offset().wrapping_add(1))
     }
 
-    #[doc = docs::batches!(_Batch.position)]
+    #[doc = docstring!(batches, _Batch.position)]
     #[getter]
     fn position(&self) -> u64 {
         self.position
     }
 
-    #[doc = docs::batches!(_Batch.size_in_bytes)]
+    #[doc = docstring!(batches, _Batch.size_in_bytes)]
     #[getter]
     fn size_in_bytes(&self) -> usize {
         self.data.len()
     }
 
-    #[doc = docs::batches!(_Batch.crc)]
+    #[doc = docstring!(batches, _Batch.crc)]
     #[getter]
     fn crc(&self, py: Python<'_>) -> PyResult<u32> {
         Ok(self.batch(py)?.crc())
     }
 
-    #[doc = docs::batches!(_Batch.is_valid)]
+    #[doc = docstring!(batches, _Batch.is_valid)]
     fn is_valid(&self, py: Python<'_>) -> bool {
         panics::here();
         py.detach(|| Batch::from_frame(&self.data, self.position).is_ok_and(|batch| batch.verify().is_ok()))
     }
 
-    #[doc = docs::batches!(_Batch.compression)]
+    #[doc = docstring!(batches, _Batch.compression)]
     #[getter]
     fn compression(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let codec = self.batch(py)?.compression().map_err(|error| to_py(py, &error))?;
         classes::compression(py, codec)
     }
 
-    #[doc = docs::batches!(_Batch.timestamp_type)]
+    #[doc = docstring!(batches, _Batch.timestamp_type)]
     #[getter]
     fn timestamp_type(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         classes::timestamp_type(py, self.batch(py)?.timestamp_type())
     }
 
-    #[doc = docs::batches!(_Batch.base_timestamp)]
+    #[doc = docstring!(batches, _Batch.base_timestamp)]
     #[getter]
     fn base_timestamp(&self, py: Python<'_>) -> PyResult<Option<i64>> {
         v2_field!(self, py, batch => batch.base_timestamp())
     }
 
-    #[doc = docs::batches!(_Batch.max_timestamp)]
+    #[doc = docstring!(batches, _Batch.max_timestamp)]
     #[getter]
     fn max_timestamp(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.batch(py)?.max_timestamp())
     }
 
-    #[doc = docs::batches!(_Batch.delete_horizon_ms)]
+    #[doc = docstring!(batches, _Batch.delete_horizon_ms)]
     #[getter]
     fn delete_horizon_ms(&self, py: Python<'_>) -> PyResult<Option<i64>> {
         Ok(self.batch(py)?.delete_horizon_ms())
     }
 
-    #[doc = docs::batches!(_Batch.partition_leader_epoch)]
+    #[doc = docstring!(batches, _Batch.partition_leader_epoch)]
     #[getter]
     fn partition_leader_epoch(&self, py: Python<'_>) -> PyResult<Option<i32>> {
         v2_field!(self, py, batch => batch.partition_leader_epoch())
     }
 
-    #[doc = docs::batches!(_Batch.record_count)]
+    #[doc = docstring!(batches, _Batch.record_count)]
     #[getter]
     fn record_count(&self, py: Python<'_>) -> PyResult<Option<i64>> {
         Ok(match self.batch(py)? {
@@ -381,37 +381,37 @@ impl BatchBase {
         })
     }
 
-    #[doc = docs::batches!(_Batch.producer_id)]
+    #[doc = docstring!(batches, _Batch.producer_id)]
     #[getter]
     fn producer_id(&self, py: Python<'_>) -> PyResult<Option<i64>> {
         v2_field!(self, py, batch => batch.producer_id())
     }
 
-    #[doc = docs::batches!(_Batch.producer_epoch)]
+    #[doc = docstring!(batches, _Batch.producer_epoch)]
     #[getter]
     fn producer_epoch(&self, py: Python<'_>) -> PyResult<Option<i16>> {
         v2_field!(self, py, batch => batch.producer_epoch())
     }
 
-    #[doc = docs::batches!(_Batch.base_sequence)]
+    #[doc = docstring!(batches, _Batch.base_sequence)]
     #[getter]
     fn base_sequence(&self, py: Python<'_>) -> PyResult<Option<i32>> {
         v2_field!(self, py, batch => batch.base_sequence())
     }
 
-    #[doc = docs::batches!(_Batch.last_sequence)]
+    #[doc = docstring!(batches, _Batch.last_sequence)]
     #[getter]
     fn last_sequence(&self, py: Python<'_>) -> PyResult<Option<i32>> {
         v2_field!(self, py, batch => batch.last_sequence())
     }
 
-    #[doc = docs::batches!(_Batch.is_transactional)]
+    #[doc = docstring!(batches, _Batch.is_transactional)]
     #[getter]
     fn is_transactional(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.batch(py)?.is_transactional())
     }
 
-    #[doc = docs::batches!(_Batch.is_control)]
+    #[doc = docstring!(batches, _Batch.is_control)]
     #[getter]
     fn is_control(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.batch(py)?.is_control())
@@ -459,7 +459,7 @@ impl BatchBase {
         found.ok_or_else(|| PyIndexError::new_err(format!("record {index} of a batch of {length}")))
     }
 
-    #[doc = docs::batches!(_Batch.columns)]
+    #[doc = docstring!(batches, _Batch.columns)]
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let indexed = self.index(py)?;
         let bytes = |value: Option<&[u8]>| value.map(|v| PyBytes::new(py, v));
@@ -471,12 +471,12 @@ impl BatchBase {
         ))
     }
 
-    #[doc = docs::batches!(_Batch.to_bytes)]
+    #[doc = docstring!(batches, _Batch.to_bytes)]
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.data)
     }
 
-    #[doc = docs::batches!(_Batch.to_arrow)]
+    #[doc = docstring!(batches, _Batch.to_arrow)]
     #[pyo3(signature = (columns = None, *, views = false))]
     fn to_arrow(
         &self,

@@ -14,7 +14,7 @@ use crate::arguments::Codec;
 use crate::errors::{append_to_py, to_py};
 use crate::locked::Locked;
 use crate::view::content;
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
 /// The topic's configuration; every field is given.
 #[derive(FromPyObject)]
@@ -83,7 +83,7 @@ pub(super) fn info_fields(info: &AppendInfo) -> InfoFields {
     )
 }
 
-#[doc = docs::broker!(AppendValidatorCore)]
+#[doc = docstring!(broker, AppendValidatorCore)]
 #[pyclass(frozen, name = "AppendValidatorCore", module = "magicbyte._core")]
 pub(super) struct PyAppendValidator(Locked<AppendValidator>);
 
@@ -95,7 +95,7 @@ impl PyAppendValidator {
         Ok(Self(Locked::new(validator)))
     }
 
-    #[doc = docs::broker!(AppendValidatorCore.validate)]
+    #[doc = docstring!(broker, AppendValidatorCore.validate)]
     fn validate<'py>(
         &self,
         py: Python<'py>,
@@ -113,7 +113,7 @@ impl PyAppendValidator {
     }
 }
 
-#[doc = docs::broker!(check_produce_request)]
+#[doc = docstring!(broker, check_produce_request)]
 #[pyfunction]
 pub(super) fn check_produce_request(
     py: Python<'_>,

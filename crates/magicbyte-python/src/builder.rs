@@ -15,9 +15,9 @@ use crate::errors::to_py;
 use crate::gil_cell::GilCell;
 use crate::objects::record_object;
 use crate::view::{content, header_key};
-use crate::{arrow, docs, panics};
+use crate::{arrow, docs::docstring, panics};
 
-#[doc = docs::builder!(RecordsBuilder)]
+#[doc = docstring!(builder, RecordsBuilder)]
 #[pyclass(frozen, name = "RecordsBuilder", module = "magicbyte")]
 pub(super) struct PyRecordsBuilder(GilCell<State>);
 
@@ -208,7 +208,7 @@ impl PyRecordsBuilder {
         Ok(Self(GilCell::new(State { builder, built: Vec::new() })))
     }
 
-    #[doc = docs::builder!(RecordsBuilder.append_many)]
+    #[doc = docstring!(builder, RecordsBuilder.append_many)]
     fn append_many(&self, py: Python<'_>, records: &Bound<'_, PyAny>) -> PyResult<()> {
         let Ok(list) = records.cast_exact::<PyList>() else {
             for item in records.try_iter()? {
@@ -228,7 +228,7 @@ impl PyRecordsBuilder {
         }
     }
 
-    #[doc = docs::builder!(RecordsBuilder.append_arrow)]
+    #[doc = docstring!(builder, RecordsBuilder.append_arrow)]
     #[pyo3(signature = (data, *, offset = 0, timestamp = Millis(-1)))]
     fn append_arrow(
         &self,
@@ -251,7 +251,7 @@ impl PyRecordsBuilder {
         Ok(count)
     }
 
-    #[doc = docs::builder!(RecordsBuilder.has_room_for)]
+    #[doc = docstring!(builder, RecordsBuilder.has_room_for)]
     #[pyo3(signature = (timestamp, key = None, value = None, headers = None))]
     fn has_room_for(
         &self,
@@ -270,19 +270,19 @@ impl PyRecordsBuilder {
         }))
     }
 
-    #[doc = docs::builder!(RecordsBuilder.estimated_size_in_bytes)]
+    #[doc = docstring!(builder, RecordsBuilder.estimated_size_in_bytes)]
     #[getter]
     fn estimated_size_in_bytes(&self, py: Python<'_>) -> usize {
         self.with(py, |builder| builder.estimated_size_in_bytes())
     }
 
-    #[doc = docs::builder!(RecordsBuilder.record_count)]
+    #[doc = docstring!(builder, RecordsBuilder.record_count)]
     #[getter]
     fn record_count(&self, py: Python<'_>) -> u32 {
         self.with(py, |builder| builder.record_count())
     }
 
-    #[doc = docs::builder!(RecordsBuilder.build)]
+    #[doc = docstring!(builder, RecordsBuilder.build)]
     fn build<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         // Without compression this is only a copy, not worth releasing the GIL.
         let stored = self.with(py, |builder| builder.build_stored(|batch| PyBytes::new(py, batch)));
@@ -300,7 +300,7 @@ impl PyRecordsBuilder {
         Ok(batch)
     }
 
-    #[doc = docs::builder!(RecordsBuilder.empty_batch)]
+    #[doc = docstring!(builder, RecordsBuilder.empty_batch)]
     fn empty_batch<'py>(
         &self,
         py: Python<'py>,

@@ -18,9 +18,9 @@ use crate::errors::log_to_py;
 use crate::jobs::{parse, to_json};
 use crate::view::{items, parse_name};
 use crate::writer::{TaskResult, Work};
-use crate::{docs, panics, view};
+use crate::{docs::docstring, panics, view};
 
-#[doc = docs::cleaner!(plan_compaction)]
+#[doc = docstring!(cleaner, plan_compaction)]
 #[pyfunction]
 #[pyo3(signature = (
     plan, listing, *, now, delete_retention_ms = CompactOptions::default().delete_retention_ms,
@@ -56,13 +56,13 @@ pub(super) fn plan_compaction(
     to_json(&compaction.map_err(|e| log_to_py(py, &e))?)
 }
 
-#[doc = docs::cleaner!(plan_redaction)]
+#[doc = docstring!(cleaner, plan_redaction)]
 #[pyfunction]
 pub(super) fn plan_redaction(py: Python<'_>, plan: &str) -> PyResult<String> {
     to_json(&steps::plan_redaction(&parse(plan)?).map_err(|e| log_to_py(py, &e))?)
 }
 
-#[doc = docs::cleaner!(index_keys)]
+#[doc = docstring!(cleaner, index_keys)]
 #[pyfunction]
 #[pyo3(signature = (
     chunks, directory = None, *, seed = 0, memory_bytes = 64 << 20, parts = 16,
@@ -101,7 +101,7 @@ struct IndexedText {
     files: Vec<Option<PathBuf>>,
 }
 
-#[doc = docs::cleaner!(reduce_keys)]
+#[doc = docstring!(cleaner, reduce_keys)]
 #[pyfunction]
 #[pyo3(signature = (files, directory, *, seed, memory_bytes = 64 << 20))]
 pub(super) fn reduce_keys(
@@ -115,7 +115,7 @@ pub(super) fn reduce_keys(
     py.detach(|| steps::reduce_keys(&files, &directory, options)).map_err(|e| log_to_py(py, &e))
 }
 
-#[doc = docs::cleaner!(producer_summary)]
+#[doc = docstring!(cleaner, producer_summary)]
 #[pyfunction]
 #[pyo3(signature = (producers, groups, *, expired_until = None))]
 pub(super) fn producer_summary(
@@ -128,7 +128,7 @@ pub(super) fn producer_summary(
     groups.iter().map(|&(first, last)| to_json(&summary.between(first, last))).collect()
 }
 
-#[doc = docs::cleaner!(compact_group)]
+#[doc = docstring!(cleaner, compact_group)]
 #[pyfunction]
 #[pyo3(signature = (
     group, indexed, summary, directory, *, lists, clean_until, now, delete_retention_ms,
@@ -160,7 +160,7 @@ pub(super) fn compact_group(
     clean_group(py, group, &indexed, summary, directory, &options)
 }
 
-#[doc = docs::cleaner!(redact_group)]
+#[doc = docstring!(cleaner, redact_group)]
 #[pyfunction]
 #[pyo3(signature = (
     group, indexed, summary, directory, *, keys, tombstones, clean_until,
@@ -191,7 +191,7 @@ pub(super) fn redact_group(
     clean_group(py, group, &indexed, summary, directory, &options)
 }
 
-#[doc = docs::cleaner!(KeySet)]
+#[doc = docstring!(cleaner, KeySet)]
 #[pyclass(frozen, name = "KeySet", module = "magicbyte._core")]
 pub(super) struct PyKeySet(Arc<KeySet>);
 
@@ -204,7 +204,7 @@ impl PyKeySet {
         Self(Arc::new(py.detach(|| KeySet::new(keys))))
     }
 
-    #[doc = docs::cleaner!(KeySet.find)]
+    #[doc = docstring!(cleaner, KeySet.find)]
     fn find(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
         panics::here();
         let data = view::to_bytes(data)?;
@@ -212,7 +212,7 @@ impl PyKeySet {
     }
 }
 
-#[doc = docs::cleaner!(check_segment)]
+#[doc = docstring!(cleaner, check_segment)]
 #[pyfunction]
 #[pyo3(signature = (path, keys, *, tombstones, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
 pub(super) fn check_segment(

@@ -11,9 +11,9 @@ use crate::arguments::Codec;
 use crate::errors::to_py;
 use crate::locked::Locked;
 use crate::view::content;
-use crate::{classes, docs, panics};
+use crate::{classes, docs::docstring, panics};
 
-#[doc = docs::convert!(Converter)]
+#[doc = docstring!(convert, Converter)]
 #[pyclass(frozen, name = "Converter", module = "magicbyte.convert")]
 pub(super) struct PyConverter(Locked<Converter>);
 
@@ -84,12 +84,12 @@ impl PyConverter {
         Ok(Self(Locked::new(converter.with_limit(max_decompressed_bytes))))
     }
 
-    #[doc = docs::convert!(Converter.up_convert)]
+    #[doc = docstring!(convert, Converter.up_convert)]
     fn up_convert<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         self.rewrite(py, data, |converter, data, out| each(data, |batch| converter.up_convert(&batch, out)))
     }
 
-    #[doc = docs::convert!(Converter.down_convert)]
+    #[doc = docstring!(convert, Converter.down_convert)]
     fn down_convert<'py>(
         &self,
         py: Python<'py>,
@@ -107,12 +107,12 @@ impl PyConverter {
         Ok((out, classes::losses(py, &losses)?))
     }
 
-    #[doc = docs::convert!(Converter.recompress)]
+    #[doc = docstring!(convert, Converter.recompress)]
     fn recompress<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         self.rewrite(py, data, |converter, data, out| each(data, |batch| converter.recompress(&batch, out)))
     }
 
-    #[doc = docs::convert!(Converter.merge)]
+    #[doc = docstring!(convert, Converter.merge)]
     fn merge<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         self.rewrite(py, data, |converter, data, out| {
             let mut batches = Vec::new();
@@ -127,7 +127,7 @@ impl PyConverter {
         })
     }
 
-    #[doc = docs::convert!(Converter.split)]
+    #[doc = docstring!(convert, Converter.split)]
     fn split<'py>(
         &self,
         py: Python<'py>,
@@ -142,7 +142,7 @@ impl PyConverter {
         })
     }
 
-    #[doc = docs::convert!(Converter.rebatch)]
+    #[doc = docstring!(convert, Converter.rebatch)]
     fn rebatch<'py>(
         &self,
         py: Python<'py>,
@@ -157,7 +157,7 @@ impl PyConverter {
         })
     }
 
-    #[doc = docs::convert!(Converter.assign_offsets)]
+    #[doc = docstring!(convert, Converter.assign_offsets)]
     fn assign_offsets<'py>(
         &self,
         py: Python<'py>,
@@ -187,7 +187,7 @@ fn changed<'py>(
     })
 }
 
-#[doc = docs::convert!(set_last_offset)]
+#[doc = docstring!(convert, set_last_offset)]
 #[pyfunction]
 pub(super) fn set_last_offset<'py>(
     py: Python<'py>,
@@ -197,7 +197,7 @@ pub(super) fn set_last_offset<'py>(
     changed(py, batch, |batch| magicbyte::convert::set_last_offset(batch, last_offset))
 }
 
-#[doc = docs::convert!(set_partition_leader_epoch)]
+#[doc = docstring!(convert, set_partition_leader_epoch)]
 #[pyfunction]
 pub(super) fn set_partition_leader_epoch<'py>(
     py: Python<'py>,
@@ -209,7 +209,7 @@ pub(super) fn set_partition_leader_epoch<'py>(
     })
 }
 
-#[doc = docs::convert!(set_max_timestamp)]
+#[doc = docstring!(convert, set_max_timestamp)]
 #[pyfunction]
 pub(super) fn set_max_timestamp<'py>(
     py: Python<'py>,

@@ -13,13 +13,13 @@ use crate::batch::BatchBase;
 use crate::errors::to_py;
 use crate::indexed_batch::IndexedBatch;
 use crate::locked::Locked;
-use crate::{docs, panics, view};
+use crate::{docs::docstring, panics, view};
 
 /// The type, its name, the key, the value's version, the value.
 type Decoded<'py> =
     (i64, Option<&'static str>, Option<Bound<'py, PyDict>>, Option<i16>, Option<Bound<'py, PyDict>>);
 
-#[doc = docs::internal_topics!(decode_record)]
+#[doc = docstring!(internal_topics, decode_record)]
 #[pyfunction]
 #[pyo3(signature = (topic, key, value, secrets=true))]
 pub(super) fn decode_record<'py>(
@@ -53,14 +53,14 @@ pub(super) fn decode_record<'py>(
     })
 }
 
-#[doc = docs::internal_topics!(is_secret_record)]
+#[doc = docstring!(internal_topics, is_secret_record)]
 #[pyfunction]
 pub(super) fn is_secret_record(topic: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     panics::here();
     Ok(magicbyte_protocol::internals::is_secret(topic, &view::content(value)?))
 }
 
-#[doc = docs::internal_topics!(decode_data)]
+#[doc = docstring!(internal_topics, decode_data)]
 #[pyfunction]
 pub(super) fn decode_data<'py>(
     py: Python<'py>,
@@ -128,7 +128,7 @@ type Row<'py> = (i64, Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>);
 type Replayed<'py> = (Vec<Row<'py>>, Vec<(i64, Py<PyAny>)>);
 type Commit = (String, String, i32, i64, i32, String, i64, i64, i64);
 
-#[doc = docs::internal_topics!(CommittedOffsets)]
+#[doc = docstring!(internal_topics, CommittedOffsets)]
 #[pyclass(frozen, module = "magicbyte._core")]
 pub(super) struct CommittedOffsets(Locked<magicbyte_protocol::internal_topics::CommittedOffsets>);
 
@@ -140,7 +140,7 @@ impl CommittedOffsets {
         Self(Locked::new(magicbyte_protocol::internal_topics::CommittedOffsets::default()))
     }
 
-    #[doc = docs::internal_topics!(CommittedOffsets.replay)]
+    #[doc = docstring!(internal_topics, CommittedOffsets.replay)]
     fn replay<'py>(&self, py: Python<'py>, batch: &BatchBase) -> PyResult<Replayed<'py>> {
         let producer = batch.transactional_producer(py)?;
         let indexed = batch.index(py)?;
@@ -152,7 +152,7 @@ impl CommittedOffsets {
         Ok((others.collect(), errors.collect()))
     }
 
-    #[doc = docs::internal_topics!(CommittedOffsets.commits)]
+    #[doc = docstring!(internal_topics, CommittedOffsets.commits)]
     #[getter]
     fn commits(&self, py: Python<'_>) -> Vec<Commit> {
         self.0.with(py, |state| {
@@ -173,7 +173,7 @@ impl CommittedOffsets {
         })
     }
 
-    #[doc = docs::internal_topics!(CommittedOffsets.pending)]
+    #[doc = docstring!(internal_topics, CommittedOffsets.pending)]
     #[getter]
     fn pending(&self, py: Python<'_>) -> usize {
         self.0.with(py, |state| state.pending())

@@ -18,7 +18,7 @@ use crate::arrow::{PyArrowBatch, parse_columns};
 use crate::errors::{io_to_py, log_to_py};
 use crate::locked::Locked;
 use crate::view::{items, parse_name};
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     panics::here();
@@ -31,7 +31,7 @@ pub(super) fn to_json<T: Serialize>(value: &T) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-#[doc = docs::steps!(list_partition)]
+#[doc = docstring!(steps, list_partition)]
 #[pyfunction]
 #[pyo3(signature = (path, *, include_checkpoints = false))]
 pub(super) fn list_partition(py: Python<'_>, path: PathBuf, include_checkpoints: bool) -> PyResult<String> {
@@ -39,14 +39,14 @@ pub(super) fn list_partition(py: Python<'_>, path: PathBuf, include_checkpoints:
     to_json(&listing.map_err(|e| log_to_py(py, &e))?)
 }
 
-#[doc = docs::steps!(unreadable_directory)]
+#[doc = docstring!(steps, unreadable_directory)]
 #[pyfunction]
 pub(super) fn unreadable_directory(py: Python<'_>, path: PathBuf, why: &str) -> PyResult<String> {
     panics::here();
     to_json(&Listing::unreadable(&path, why).map_err(|e| log_to_py(py, &e))?)
 }
 
-#[doc = docs::steps!(is_partition)]
+#[doc = docstring!(steps, is_partition)]
 #[pyfunction]
 pub(super) fn is_partition(directory: OsString, names: Vec<OsString>) -> bool {
     panics::here();
@@ -54,14 +54,14 @@ pub(super) fn is_partition(directory: OsString, names: Vec<OsString>) -> bool {
     steps::is_partition(&directory.to_string_lossy(), names.iter().filter_map(|name| name.to_str()))
 }
 
-#[doc = docs::steps!(is_segment_file)]
+#[doc = docstring!(steps, is_segment_file)]
 #[pyfunction]
 pub(super) fn is_segment_file(name: OsString) -> bool {
     panics::here();
     name.to_str().is_some_and(steps::is_segment_file)
 }
 
-#[doc = docs::steps!(is_in_name_order)]
+#[doc = docstring!(steps, is_in_name_order)]
 #[pyfunction]
 pub(super) fn is_in_name_order(py: Python<'_>, listing: &str) -> PyResult<bool> {
     panics::here();
@@ -70,7 +70,7 @@ pub(super) fn is_in_name_order(py: Python<'_>, listing: &str) -> PyResult<bool> 
     is_in_order.map_err(|e| log_to_py(py, &e))
 }
 
-#[doc = docs::steps!(segments_from)]
+#[doc = docstring!(steps, segments_from)]
 #[pyfunction]
 pub(super) fn segments_from(py: Python<'_>, listing: &str, offset: i64) -> PyResult<String> {
     let listing: Listing = parse(listing)?;
@@ -78,7 +78,7 @@ pub(super) fn segments_from(py: Python<'_>, listing: &str, offset: i64) -> PyRes
     to_json(&segments.map_err(|e| log_to_py(py, &e))?)
 }
 
-#[doc = docs::steps!(survey_segment)]
+#[doc = docstring!(steps, survey_segment)]
 #[pyfunction]
 #[pyo3(signature = (segment, before = None))]
 pub(super) fn survey_segment(py: Python<'_>, segment: &str, before: Option<&str>) -> PyResult<String> {
@@ -94,7 +94,7 @@ pub(super) fn survey_segment(py: Python<'_>, segment: &str, before: Option<&str>
     to_json(&survey.map_err(|e| log_to_py(py, &e))?)
 }
 
-#[doc = docs::steps!(SurveyInParts)]
+#[doc = docstring!(steps, SurveyInParts)]
 #[pyclass(frozen, name = "SurveyInParts", module = "magicbyte._core")]
 pub(super) struct PySurveyInParts(Locked<SurveyInParts>);
 
@@ -122,7 +122,7 @@ impl PySurveyInParts {
     }
 }
 
-#[doc = docs::steps!(plan_partition)]
+#[doc = docstring!(steps, plan_partition)]
 #[pyfunction]
 #[pyo3(signature = (
     listing, surveys, *, isolation_level = "read_uncommitted", start_offset = None, end_offset = None,
@@ -145,14 +145,14 @@ pub(super) fn plan_partition(
     to_json(&plan.map_err(|e| log_to_py(py, &e))?)
 }
 
-#[doc = docs::steps!(offset_for_timestamp)]
+#[doc = docstring!(steps, offset_for_timestamp)]
 #[pyfunction]
 pub(super) fn offset_for_timestamp(py: Python<'_>, plan: &str, timestamp: i64) -> PyResult<Option<i64>> {
     let plan = parse(plan)?;
     py.detach(|| steps::offset_for_timestamp(&plan, timestamp)).map_err(|e| log_to_py(py, &e))
 }
 
-#[doc = docs::steps!(reconcile)]
+#[doc = docstring!(steps, reconcile)]
 #[pyfunction]
 pub(super) fn reconcile(
     py: Python<'_>,
@@ -164,7 +164,7 @@ pub(super) fn reconcile(
     to_json(&steps::reconcile(&plan, &results?).map_err(|e| log_to_py(py, &e))?)
 }
 
-#[doc = docs::steps!(trim_chunk)]
+#[doc = docstring!(steps, trim_chunk)]
 #[pyfunction]
 pub(super) fn trim_chunk(py: Python<'_>, chunk: &str) -> PyResult<Option<String>> {
     let chunk: Chunk = parse(chunk)?;
@@ -173,7 +173,7 @@ pub(super) fn trim_chunk(py: Python<'_>, chunk: &str) -> PyResult<Option<String>
     trimmed.map(|chunk| to_json(&chunk)).transpose()
 }
 
-#[doc = docs::steps!(ChunkDecoder)]
+#[doc = docstring!(steps, ChunkDecoder)]
 #[pyclass(frozen, name = "ChunkDecoder", module = "magicbyte._core")]
 pub(super) struct PyChunkDecoder {
     decoder: Locked<ChunkDecoder>,
@@ -227,7 +227,7 @@ impl PyChunkDecoder {
         Ok(Self { decoder: Locked::new(decoder), path, mode: parse_name(mode)? })
     }
 
-    #[doc = docs::steps!(ChunkDecoder.bytes_read)]
+    #[doc = docstring!(steps, ChunkDecoder.bytes_read)]
     #[getter]
     fn bytes_read(&self, py: Python<'_>) -> u64 {
         self.decoder.with(py, |decoder| decoder.bytes_read())
@@ -250,23 +250,23 @@ impl PyChunkDecoder {
         Ok(batch.map(PyArrowBatch::new))
     }
 
-    #[doc = docs::steps!(ChunkDecoder.take_batches)]
+    #[doc = docstring!(steps, ChunkDecoder.take_batches)]
     fn take_batches(&self, py: Python<'_>) -> Option<PyArrowBatch> {
         self.decoder.with(py, ChunkDecoder::take_batches).map(PyArrowBatch::new)
     }
 
-    #[doc = docs::steps!(ChunkDecoder.take_problems)]
+    #[doc = docstring!(steps, ChunkDecoder.take_problems)]
     fn take_problems(&self, py: Python<'_>) -> Option<PyArrowBatch> {
         self.decoder.with(py, ChunkDecoder::take_problems).map(PyArrowBatch::new)
     }
 
-    #[doc = docs::steps!(ChunkDecoder.checksum)]
+    #[doc = docstring!(steps, ChunkDecoder.checksum)]
     #[getter]
     fn checksum(&self, py: Python<'_>) -> u32 {
         self.decoder.with(py, |decoder| decoder.checksum())
     }
 
-    #[doc = docs::steps!(ChunkDecoder.result)]
+    #[doc = docstring!(steps, ChunkDecoder.result)]
     fn result(&self, py: Python<'_>) -> PyResult<String> {
         self.decoder.with(py, |decoder| to_json(decoder.result()))
     }

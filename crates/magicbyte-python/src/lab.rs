@@ -8,12 +8,12 @@ use magicbyte_lab::chunk_cost::{ChunkCost, CostReport};
 use magicbyte_lab::trial;
 use magicbyte_lab::trial::Layout;
 
-use crate::docs;
+use crate::docs::docstring;
 use crate::errors::{log_to_py, to_py};
 use crate::jobs::{parse, to_json};
 use crate::view::{items, to_bytes};
 
-#[doc = docs::lab!(chunk_cost)]
+#[doc = docstring!(lab, chunk_cost)]
 #[pyfunction]
 #[pyo3(signature = (chunk, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
 pub(super) fn chunk_cost(py: Python<'_>, chunk: &str, max_decompressed_bytes: usize) -> PyResult<String> {
@@ -22,14 +22,14 @@ pub(super) fn chunk_cost(py: Python<'_>, chunk: &str, max_decompressed_bytes: us
     to_json(&cost.map_err(|e| log_to_py(py, &e))?)
 }
 
-#[doc = docs::lab!(cost_report)]
+#[doc = docstring!(lab, cost_report)]
 #[pyfunction]
 pub(super) fn cost_report(#[pyo3(from_py_with = items)] chunks: Vec<PyBackedStr>) -> PyResult<String> {
     let chunks: PyResult<Vec<ChunkCost>> = chunks.iter().map(|chunk| parse(chunk)).collect();
     to_json(&CostReport::of(&chunks?))
 }
 
-#[doc = docs::lab!(batches_cost)]
+#[doc = docstring!(lab, batches_cost)]
 #[pyfunction]
 #[pyo3(signature = (batches, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
 pub(super) fn batches_cost(
@@ -43,7 +43,7 @@ pub(super) fn batches_cost(
     to_json(&report.map_err(|e| to_py(py, &e))?)
 }
 
-#[doc = docs::lab!(try_layouts)]
+#[doc = docstring!(lab, try_layouts)]
 #[pyfunction]
 #[pyo3(signature = (
     chunks, position, layouts, *, window_bytes, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,

@@ -8,7 +8,7 @@ use magicbyte::layout::{BatchLayout, Field, Section};
 use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 use magicbyte_lab::magic3::layout::Layout3;
 
-use crate::docs;
+use crate::docs::docstring;
 use crate::errors::to_py;
 use crate::locked::Locked;
 use crate::view::to_bytes;
@@ -16,7 +16,7 @@ use crate::view::to_bytes;
 /// Whether the field is in the decompressed payload, position, bytes, name, record, header, number, computed CRC.
 type Fields = (bool, usize, Py<PyBytes>, &'static str, Option<u32>, Option<u32>, Option<i64>, Option<u32>);
 
-#[doc = docs::layout!(BatchLayoutCore)]
+#[doc = docstring!(layout, BatchLayoutCore)]
 #[pyclass(frozen, name = "BatchLayoutCore", module = "magicbyte._core")]
 pub(super) struct PyBatchLayout(Locked<Layout>);
 
@@ -77,7 +77,7 @@ impl PyBatchLayout {
         )))
     }
 
-    #[doc = docs::layout!(BatchLayoutCore.decompressed_size)]
+    #[doc = docstring!(layout, BatchLayoutCore.decompressed_size)]
     #[getter]
     fn decompressed_size(&self, py: Python<'_>) -> usize {
         self.0.with(py, |layout| layout.bytes(Section::Decompressed).len())

@@ -13,10 +13,7 @@ mod classes;
 mod cleaner;
 mod compat;
 mod convert;
-/// The docstrings of the stubs, by the build script.
-mod docs {
-    include!(concat!(env!("OUT_DIR"), "/docs.rs"));
-}
+mod docs;
 mod errors;
 mod gil_cell;
 mod indexed_batch;
@@ -51,6 +48,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
+
+use crate::docs::docstring;
 
 /// The module `magicbyte._core`. Types, free lists and classes are kept in statics that the GIL guards: there is one
 /// module a process, and an interpreter without GIL gets it back for us.
@@ -168,7 +167,7 @@ fn load_once() -> PyResult<()> {
     Ok(())
 }
 
-#[doc = docs::basics!(crc32c)]
+#[doc = docstring!(basics, crc32c)]
 #[pyfunction]
 #[pyo3(signature = (data, value = 0))]
 fn crc32c(py: Python<'_>, data: &Bound<'_, PyAny>, value: u32) -> PyResult<u32> {
@@ -176,7 +175,7 @@ fn crc32c(py: Python<'_>, data: &Bound<'_, PyAny>, value: u32) -> PyResult<u32> 
     Ok(py.detach(|| magicbyte::crc32c(&data, value)))
 }
 
-#[doc = docs::basics!(encode_varint)]
+#[doc = docstring!(basics, encode_varint)]
 #[pyfunction]
 fn encode_varint(n: i64) -> Vec<u8> {
     panics::here();
@@ -185,7 +184,7 @@ fn encode_varint(n: i64) -> Vec<u8> {
     out
 }
 
-#[doc = docs::basics!(decode_varint)]
+#[doc = docstring!(basics, decode_varint)]
 #[pyfunction]
 #[pyo3(signature = (data, position = 0))]
 fn decode_varint(py: Python<'_>, data: &Bound<'_, PyAny>, position: usize) -> PyResult<(i64, usize)> {

@@ -13,9 +13,9 @@ use magicbyte_log::LogResult;
 use crate::arrow::batches_of;
 use crate::errors::log_to_py;
 use crate::view::{optional_items, parse_name};
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
-#[doc = docs::lines!(LineWriter)]
+#[doc = docstring!(lines, LineWriter)]
 #[pyclass(frozen, name = "LineWriter", module = "magicbyte._core")]
 pub(super) struct PyLineWriter(LineWriter);
 
@@ -65,18 +65,18 @@ impl PyLineWriter {
         Ok(Self(LineWriter::new(options).map_err(|e| log_to_py(py, &e))?))
     }
 
-    #[doc = docs::lines!(LineWriter.header)]
+    #[doc = docstring!(lines, LineWriter.header)]
     fn header<'py>(&self, rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         self.text(rows, LineWriter::write_header)
     }
 
-    #[doc = docs::lines!(LineWriter.lines)]
+    #[doc = docstring!(lines, LineWriter.lines)]
     fn lines<'py>(&self, rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         self.text(rows, LineWriter::write)
     }
 }
 
-#[doc = docs::lines!(RowFilter)]
+#[doc = docstring!(lines, RowFilter)]
 #[pyclass(frozen, name = "RowFilter", module = "magicbyte._core")]
 pub(super) struct PyRowFilter(RowFilter);
 
@@ -94,7 +94,7 @@ impl PyRowFilter {
         Ok(Self(RowFilter::new(keys, pattern).map_err(|e| log_to_py(py, &e))?))
     }
 
-    #[doc = docs::lines!(RowFilter.mask)]
+    #[doc = docstring!(lines, RowFilter.mask)]
     fn mask<'py>(&self, py: Python<'py>, rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         panics::here();
         let mut batches = batches_of(rows)?;

@@ -16,9 +16,9 @@ use crate::errors::log_to_py;
 use crate::jobs::{parse, to_json};
 use crate::locked::Locked;
 use crate::view::{optional_items, parse_name};
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
-#[doc = docs::log!(PartitionLogCore)]
+#[doc = docstring!(log, PartitionLogCore)]
 #[pyclass(frozen, name = "PartitionLogCore", module = "magicbyte._core")]
 pub(super) struct PyPartitionLog(PartitionLog);
 
@@ -32,19 +32,19 @@ impl PyPartitionLog {
         Ok(Self(log.include_deleted_records(include_deleted_records)))
     }
 
-    #[doc = docs::log!(PartitionLogCore.of_listing)]
+    #[doc = docstring!(log, PartitionLogCore.of_listing)]
     #[staticmethod]
     fn of_listing(listing: &str) -> PyResult<Self> {
         panics::here();
         Ok(Self(PartitionLog::of_listing(parse(listing)?)))
     }
 
-    #[doc = docs::log!(PartitionLogCore.listing)]
+    #[doc = docstring!(log, PartitionLogCore.listing)]
     fn listing(&self) -> PyResult<String> {
         to_json(self.0.listing())
     }
 
-    #[doc = docs::log!(PartitionLogCore.verify)]
+    #[doc = docstring!(log, PartitionLogCore.verify)]
     fn verify(
         &self,
         py: Python<'_>,
@@ -58,13 +58,13 @@ impl PyPartitionLog {
         to_json(&verified.map_err(|e| log_to_py(py, &e))?)
     }
 
-    #[doc = docs::log!(PartitionLogCore.offset_for_timestamp)]
+    #[doc = docstring!(log, PartitionLogCore.offset_for_timestamp)]
     fn offset_for_timestamp(&self, py: Python<'_>, timestamp: Millis) -> PyResult<Option<i64>> {
         panics::here();
         py.detach(|| self.0.offset_for_timestamp(timestamp.0)).map_err(|e| log_to_py(py, &e))
     }
 
-    #[doc = docs::log!(PartitionLogCore.to_arrow)]
+    #[doc = docstring!(log, PartitionLogCore.to_arrow)]
     #[pyo3(signature = (
         columns, *, views, start_offset, end_offset, start_timestamp, end_timestamp, threads,
         isolation_level, check_crcs, max_decompressed_bytes, mode
@@ -93,7 +93,7 @@ impl PyPartitionLog {
         PyArrowStream::new(Origin::Log { log: Box::new(self.0.clone()), read }, options)
     }
 
-    #[doc = docs::log!(PartitionLogCore.batches)]
+    #[doc = docstring!(log, PartitionLogCore.batches)]
     #[pyo3(signature = (
         *, start_offset, end_offset, start_timestamp, isolation_level, check_crcs, max_decompressed_bytes, mode
     ))]
@@ -131,7 +131,7 @@ fn read_options(check_crcs: bool, max_decompressed_bytes: usize, mode: &str) -> 
     Ok(ReadOptions { check_crcs, max_decompressed_bytes, mode, ..ReadOptions::default() })
 }
 
-#[doc = docs::log!(LogBatchesCore)]
+#[doc = docstring!(log, LogBatchesCore)]
 #[pyclass(frozen, name = "LogBatchesCore", module = "magicbyte._core")]
 pub(super) struct PyLogBatches {
     batches: Locked<LogBatches>,
@@ -157,17 +157,17 @@ impl PyLogBatches {
         Ok(Some((batch, next.segment, next.start_offset, next.end_offset, is_data)))
     }
 
-    #[doc = docs::log!(LogBatchesCore.problems)]
+    #[doc = docstring!(log, LogBatchesCore.problems)]
     fn problems(&self, py: Python<'_>) -> PyResult<String> {
         self.batches.with(py, |batches| to_json(&batches.problems()))
     }
 
-    #[doc = docs::log!(LogBatchesCore.problems_left_out)]
+    #[doc = docstring!(log, LogBatchesCore.problems_left_out)]
     fn problems_left_out(&self, py: Python<'_>) -> u64 {
         self.batches.with(py, |batches| batches.problems_left_out())
     }
 
-    #[doc = docs::log!(LogBatchesCore.end_offset)]
+    #[doc = docstring!(log, LogBatchesCore.end_offset)]
     #[getter]
     fn end_offset(&self, py: Python<'_>) -> i64 {
         self.batches.with(py, |batches| batches.end_offset())

@@ -11,12 +11,12 @@ use magicbyte_lab::magic3::fields::{Ideas, frames};
 use magicbyte_lab::magic3::validate::Validator;
 
 use crate::arguments::Codec;
-use crate::docs;
+use crate::docs::docstring;
 use crate::errors::to_py;
 use crate::jobs::to_json;
 use crate::view::content;
 
-#[doc = docs::magic3!(magic3_encode)]
+#[doc = docstring!(magic3, magic3_encode)]
 #[pyfunction]
 #[pyo3(signature = (batches, ideas, compression, *, level = None))]
 pub(super) fn magic3_encode<'py>(
@@ -47,7 +47,7 @@ fn encode(data: &[u8], ideas: i16, compression: Codec, level: Option<i32>) -> Re
     batches.truncated().map_or(Ok(out), Err)
 }
 
-#[doc = docs::magic3!(magic3_to_magic_2)]
+#[doc = docstring!(magic3, magic3_to_magic_2)]
 #[pyfunction]
 #[pyo3(signature = (batches, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
 pub(super) fn magic3_to_magic_2<'py>(
@@ -65,7 +65,7 @@ pub(super) fn magic3_to_magic_2<'py>(
     Ok(PyBytes::new(py, &converted.map_err(|e: Error| to_py(py, &e))?))
 }
 
-#[doc = docs::magic3!(magic3_validate)]
+#[doc = docstring!(magic3, magic3_validate)]
 #[pyfunction]
 #[pyo3(signature = (batches, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
 pub(super) fn magic3_validate(
@@ -98,7 +98,7 @@ fn each(data: &[u8], mut work: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
     Ok(())
 }
 
-#[doc = docs::magic3!(compare_format)]
+#[doc = docstring!(magic3, compare_format)]
 #[pyfunction]
 #[pyo3(signature = (batches, magic, ideas, compression, *, level = None))]
 pub(super) fn compare_format(

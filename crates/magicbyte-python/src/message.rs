@@ -12,7 +12,7 @@ use magicbyte_protocol::message::{Message, MessageKind, Struct, Value};
 
 use crate::errors::to_py;
 use crate::record::header_text;
-use crate::{docs, panics, view};
+use crate::{docs::docstring, panics, view};
 
 /// As Kafka's generated classes name them.
 const UNKNOWN: &str = "_unknownTaggedFields";
@@ -22,7 +22,7 @@ const MAX_DEPTH: usize = 32;
 /// API key, version of the body, header, body.
 type Decoded<'py> = (i16, i16, Bound<'py, PyDict>, Bound<'py, PyDict>);
 
-#[doc = docs::message!(apis)]
+#[doc = docstring!(message, apis)]
 #[pyfunction]
 pub(super) fn apis() -> Vec<(i16, &'static str, i16, i16)> {
     panics::here();
@@ -32,14 +32,14 @@ pub(super) fn apis() -> Vec<(i16, &'static str, i16, i16)> {
         .collect()
 }
 
-#[doc = docs::message!(error_name)]
+#[doc = docstring!(message, error_name)]
 #[pyfunction]
 pub(super) fn error_name(code: i16) -> Option<&'static str> {
     panics::here();
     ErrorCode::name_of(code)
 }
 
-#[doc = docs::message!(decode_request)]
+#[doc = docstring!(message, decode_request)]
 #[pyfunction]
 #[pyo3(signature = (frame, secrets=true))]
 pub(super) fn decode_request<'py>(
@@ -53,7 +53,7 @@ pub(super) fn decode_request<'py>(
     decoded(py, message, secrets)
 }
 
-#[doc = docs::message!(decode_response)]
+#[doc = docstring!(message, decode_response)]
 #[pyfunction]
 #[pyo3(signature = (frame, api_key, api_version, secrets=true))]
 pub(super) fn decode_response<'py>(
@@ -68,7 +68,7 @@ pub(super) fn decode_response<'py>(
     decoded(py, message.map_err(|error| to_py(py, &error))?, secrets)
 }
 
-#[doc = docs::message!(encode_request)]
+#[doc = docstring!(message, encode_request)]
 #[pyfunction]
 pub(super) fn encode_request<'py>(
     py: Python<'py>,
@@ -80,7 +80,7 @@ pub(super) fn encode_request<'py>(
     encoded(py, MessageKind::Request, api_key, api_version, header, body)
 }
 
-#[doc = docs::message!(encode_response)]
+#[doc = docstring!(message, encode_response)]
 #[pyfunction]
 pub(super) fn encode_response<'py>(
     py: Python<'py>,

@@ -9,7 +9,7 @@ use pyo3::ffi;
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 
-use crate::docs;
+use crate::docs::docstring;
 
 /// PyO3 catches panics in every function and slot it generates and raises its `PanicException`. As a
 /// `BaseException` that would bypass handlers and end worker processes, so it is turned into
@@ -20,7 +20,7 @@ pub(super) fn add_internal_error(module: &Bound<'_, PyModule>) -> PyResult<()> {
     class.setattr("__name__", "InternalError")?;
     class.setattr("__qualname__", "InternalError")?;
     class.setattr("__module__", "magicbyte")?;
-    class.setattr("__doc__", docs::basics!(InternalError))?;
+    class.setattr("__doc__", docstring!(basics, InternalError))?;
     module.add("InternalError", class)
 }
 

@@ -10,12 +10,12 @@ use magicbyte::{Headers, Record, TimestampType};
 use crate::errors::to_py;
 use crate::indexed_batch::IndexedBatch;
 use crate::objects::record_object::{RECORD, record_at};
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
 type Numbers = (i64, i64, i8, i32, u8);
 type Content<'py> = (Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>, Bound<'py, PyBytes>, u32);
 
-#[doc = docs::records!(unpickle_record)]
+#[doc = docstring!(records, unpickle_record)]
 #[pyfunction]
 pub(super) fn unpickle_record(
     py: Python<'_>,

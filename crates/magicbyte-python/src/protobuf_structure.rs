@@ -6,9 +6,9 @@ use pyo3::pybacked::PyBackedStr;
 
 use magicbyte_schema::protobuf;
 
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
-#[doc = docs::protobuf_structure!(protobuf_structure)]
+#[doc = docstring!(protobuf_structure, protobuf_structure)]
 #[pyfunction]
 #[pyo3(signature = (schema, references = None))]
 pub(super) fn protobuf_structure(

@@ -12,14 +12,14 @@ use magicbyte_log::steps::Survey;
 
 use crate::errors::io_to_py;
 use crate::locked::Locked;
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
 type Header = (String, Option<Py<PyBytes>>);
 type Suspect = (i64, i64, Option<Py<PyBytes>>, Option<Py<PyBytes>>, Vec<Header>);
 type Repair = (Py<PyBytes>, usize, String, f64, bool);
 type Item = (u64, Py<PyBytes>, &'static str, String, Option<Repair>, Vec<Suspect>);
 
-#[doc = docs::log!(RescuerCore)]
+#[doc = docstring!(log, RescuerCore)]
 #[pyclass(frozen, name = "RescuerCore", module = "magicbyte._core")]
 pub(super) struct PyRescuer {
     rescuer: Locked<Rescuer>,

@@ -22,9 +22,9 @@ use crate::errors::to_py;
 use crate::locked::Locked;
 use crate::schema_framing::{id_size, schema_id};
 use crate::view::items;
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
-#[doc = docs::schema_decoder!(SchemaDecoder)]
+#[doc = docstring!(schema_decoder, SchemaDecoder)]
 #[pyclass(frozen, name = "SchemaDecoder", module = "magicbyte._core")]
 pub(super) struct PySchemaDecoder(Locked<SchemaDecoder>);
 
@@ -54,20 +54,20 @@ impl PySchemaDecoder {
         Ok(Self(Locked::new(SchemaDecoder::new(decoder, is_key, id_size(id_bytes)?))))
     }
 
-    #[doc = docs::schema_decoder!(SchemaDecoder.schema)]
+    #[doc = docstring!(schema_decoder, SchemaDecoder.schema)]
     #[getter]
     fn schema(&self, py: Python<'_>) -> PyArrowSchema {
         PyArrowSchema::new(self.0.with(py, |decoder| Arc::clone(decoder.schema())))
     }
 
-    #[doc = docs::schema_decoder!(SchemaDecoder.new_ids)]
+    #[doc = docstring!(schema_decoder, SchemaDecoder.new_ids)]
     fn new_ids<'py>(&self, py: Python<'py>, batch: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let batch = only_batch(batch)?;
         let ids = self.0.with(py, |decoder| decoder.new_ids(&batch)).map_err(|error| to_py(py, &error))?;
         names(py, &ids)
     }
 
-    #[doc = docs::schema_decoder!(SchemaDecoder.add_writer)]
+    #[doc = docstring!(schema_decoder, SchemaDecoder.add_writer)]
     #[pyo3(signature = (schema_id, schema, references = None))]
     fn add_writer(
         &self,
@@ -82,27 +82,27 @@ impl PySchemaDecoder {
         Ok(())
     }
 
-    #[doc = docs::schema_decoder!(SchemaDecoder.refuse)]
+    #[doc = docstring!(schema_decoder, SchemaDecoder.refuse)]
     fn refuse(&self, py: Python<'_>, schema_id: &Bound<'_, PyAny>, reason: String) -> PyResult<()> {
         let id = self::schema_id(schema_id)?;
         self.0.with(py, |decoder| decoder.refuse(id, reason));
         Ok(())
     }
 
-    #[doc = docs::schema_decoder!(SchemaDecoder.messages)]
+    #[doc = docstring!(schema_decoder, SchemaDecoder.messages)]
     fn messages(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
         let batch = only_batch(batch)?;
         self.0.with(py, |decoder| decoder.messages(&batch)).map_err(|error| to_py(py, &error))
     }
 
-    #[doc = docs::schema_decoder!(SchemaDecoder.decode)]
+    #[doc = docstring!(schema_decoder, SchemaDecoder.decode)]
     fn decode<'py>(&self, py: Python<'py>, batch: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let batch = only_batch(batch)?;
         match self.0.with(py, |decoder| decoder.decode(&batch)) {
             Ok(decoded) => (PyArrowBatch::new(decoded.batch), decoded.unframed).into_bound_py_any(py),
             Err(DecodeError::UnknownSchemas(ids)) => names(py, &ids)?.into_bound_py_any(py),
             Err(DecodeError::Batch(error)) => Err(to_py(py, &error)),
-            Err(DecodeError::Column(error)) => Err(PyValueError::new_err(error.to_string())),
+            Err(error) => Err(PyValueError::new_err(error.to_string())),
         }
     }
 }

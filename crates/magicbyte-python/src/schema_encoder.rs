@@ -18,9 +18,9 @@ use crate::arrow::{PyArrowBatch, PyArrowSchema};
 use crate::errors::to_py;
 use crate::schema_decoder::{References, only_batch};
 use crate::schema_framing::{id_size, schema_id};
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
-#[doc = docs::schema_encoder!(SchemaEncoder)]
+#[doc = docstring!(schema_encoder, SchemaEncoder)]
 #[pyclass(frozen, name = "SchemaEncoder", module = "magicbyte._core")]
 pub(super) struct PySchemaEncoder(PayloadEncoder);
 
@@ -50,7 +50,7 @@ impl PySchemaEncoder {
         encoder.map(Self).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    #[doc = docs::schema_encoder!(SchemaEncoder.schema)]
+    #[doc = docstring!(schema_encoder, SchemaEncoder.schema)]
     #[getter]
     fn schema(&self) -> PyArrowSchema {
         panics::here();
@@ -58,14 +58,14 @@ impl PySchemaEncoder {
         PyArrowSchema::new(Arc::new(Schema::new(vec![field])))
     }
 
-    #[doc = docs::schema_encoder!(SchemaEncoder.message_indexes)]
+    #[doc = docstring!(schema_encoder, SchemaEncoder.message_indexes)]
     #[getter]
     fn message_indexes(&self) -> Vec<i32> {
         panics::here();
         self.0.message_indexes().to_vec()
     }
 
-    #[doc = docs::schema_encoder!(SchemaEncoder.encode)]
+    #[doc = docstring!(schema_encoder, SchemaEncoder.encode)]
     #[pyo3(signature = (batch, schema_id = None, *, id_bytes = 4))]
     fn encode(
         &self,
@@ -84,7 +84,7 @@ impl PySchemaEncoder {
         let encoded = match py.detach(|| self.0.encode(column, id)) {
             Ok(encoded) => encoded,
             Err(EncodeError::Framing(error)) => return Err(to_py(py, &error)),
-            Err(EncodeError::Column(error)) => return Err(PyValueError::new_err(error.to_string())),
+            Err(error) => return Err(PyValueError::new_err(error.to_string())),
         };
         let field = Field::new("value", DataType::Binary, true);
         let made = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(encoded)]);

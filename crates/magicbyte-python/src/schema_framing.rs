@@ -8,7 +8,7 @@ use magicbyte::schema_framing::{Framed, IdSize, SchemaId};
 use magicbyte::{Result, schema_framing};
 
 use crate::errors::to_py;
-use crate::{docs, panics, view};
+use crate::{docs::docstring, panics, view};
 
 pub(super) fn id_size(id_bytes: usize) -> PyResult<IdSize> {
     match id_bytes {
@@ -34,7 +34,7 @@ fn or_raise<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
 
 type Parts<'py> = (Option<i64>, Option<Bound<'py, PyBytes>>, usize);
 
-#[doc = docs::schema_framing!(parse_schema_framing)]
+#[doc = docstring!(schema_framing, parse_schema_framing)]
 #[pyfunction]
 #[pyo3(signature = (value, header = None, *, id_bytes = 4))]
 pub(super) fn parse_schema_framing<'py>(
@@ -55,7 +55,7 @@ pub(super) fn parse_schema_framing<'py>(
     }))
 }
 
-#[doc = docs::schema_framing!(parse_message_indexes)]
+#[doc = docstring!(schema_framing, parse_message_indexes)]
 #[pyfunction]
 #[pyo3(signature = (data, position = 0))]
 pub(super) fn parse_message_indexes(
@@ -69,7 +69,7 @@ pub(super) fn parse_message_indexes(
     Ok((indexes.into_owned(), data.len() - rest.len()))
 }
 
-#[doc = docs::schema_framing!(write_schema_framing)]
+#[doc = docstring!(schema_framing, write_schema_framing)]
 #[pyfunction]
 #[pyo3(signature = (schema, message_indexes, *, id_bytes = 4))]
 pub(super) fn write_schema_framing<'py>(

@@ -13,12 +13,12 @@ use magicbyte_serve::{CommittedOffset, ReadOnlyBroker, ServeLimits, ServeOptions
 use crate::jobs::parse;
 use crate::locked::Locked;
 use crate::view::items;
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
 /// Group, topic, partition, offset, leader epoch, metadata.
 type Committed = (String, String, i32, i64, i32, Option<String>);
 
-#[doc = docs::serve!(ServerCore)]
+#[doc = docstring!(serve, ServerCore)]
 #[pyclass(frozen, name = "ServerCore", module = "magicbyte._core")]
 pub(super) struct PyServer {
     server: Locked<Server>,
@@ -85,20 +85,20 @@ impl PyServer {
         Ok(Self { server: Locked::new(server), address })
     }
 
-    #[doc = docs::serve!(ServerCore.address)]
+    #[doc = docstring!(serve, ServerCore.address)]
     #[getter]
     fn address(&self) -> (&str, u16) {
         panics::here();
         (&self.address.0, self.address.1)
     }
 
-    #[doc = docs::serve!(ServerCore.connections)]
+    #[doc = docstring!(serve, ServerCore.connections)]
     #[getter]
     fn connections(&self, py: Python<'_>) -> usize {
         self.server.with(py, |server| server.connections())
     }
 
-    #[doc = docs::serve!(ServerCore.stop)]
+    #[doc = docstring!(serve, ServerCore.stop)]
     fn stop(&self, py: Python<'_>) {
         self.server.with(py, |server| server.stop());
     }

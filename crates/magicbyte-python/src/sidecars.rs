@@ -16,9 +16,9 @@ use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result, sidecar};
 
 use crate::arguments::Codec;
 use crate::errors::{io_to_py, to_py};
-use crate::{docs, panics, view};
+use crate::{docs::docstring, panics, view};
 
-#[doc = docs::sidecars!(read_sidecar)]
+#[doc = docstring!(sidecars, read_sidecar)]
 #[pyfunction]
 pub(super) fn read_sidecar(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
     panics::here();
@@ -33,7 +33,7 @@ fn or_raise<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
     result.map_err(|error| to_py(py, &error))
 }
 
-#[doc = docs::sidecars!(offset_index)]
+#[doc = docstring!(sidecars, offset_index)]
 #[pyfunction]
 #[pyo3(signature = (data, base_offset, *, check = true))]
 pub(super) fn offset_index(
@@ -48,7 +48,7 @@ pub(super) fn offset_index(
     Ok(offset_index_entries(data, base_offset).map(|e| (e.offset, e.position)).collect())
 }
 
-#[doc = docs::sidecars!(time_index)]
+#[doc = docstring!(sidecars, time_index)]
 #[pyfunction]
 #[pyo3(signature = (data, base_offset, *, check = true))]
 pub(super) fn time_index(
@@ -65,13 +65,13 @@ pub(super) fn time_index(
 
 type Aborted = (i16, i64, i64, i64, i64);
 
-#[doc = docs::sidecars!(transaction_index)]
+#[doc = docstring!(sidecars, transaction_index)]
 #[pyfunction]
 pub(super) fn transaction_index(py: Python<'_>, data: &[u8]) -> PyResult<Vec<Aborted>> {
     Ok(or_raise(py, parse_transaction_index(data))?.into_iter().map(aborted).collect())
 }
 
-#[doc = docs::sidecars!(collect_aborted_transactions)]
+#[doc = docstring!(sidecars, collect_aborted_transactions)]
 #[pyfunction]
 pub(super) fn collect_aborted_transactions(
     py: Python<'_>,
@@ -91,7 +91,7 @@ fn aborted(entry: TransactionIndexEntry) -> Aborted {
 
 type Producer = (i64, i16, i32, i64, i32, i64, i32, Option<i64>);
 
-#[doc = docs::sidecars!(producer_snapshot)]
+#[doc = docstring!(sidecars, producer_snapshot)]
 #[pyfunction]
 pub(super) fn producer_snapshot(py: Python<'_>, data: &[u8]) -> PyResult<Vec<Producer>> {
     let entries = or_raise(py, parse_producer_snapshot(data))?.into_iter();
@@ -110,21 +110,21 @@ pub(super) fn producer_snapshot(py: Python<'_>, data: &[u8]) -> PyResult<Vec<Pro
     Ok(entries.map(fields).collect())
 }
 
-#[doc = docs::sidecars!(leader_epoch_checkpoint)]
+#[doc = docstring!(sidecars, leader_epoch_checkpoint)]
 #[pyfunction]
 pub(super) fn leader_epoch_checkpoint(py: Python<'_>, text: &str) -> PyResult<Vec<(i32, i64)>> {
     let entries = or_raise(py, parse_leader_epoch_checkpoint(text))?.into_iter();
     Ok(entries.map(|e| (e.epoch, e.start_offset)).collect())
 }
 
-#[doc = docs::sidecars!(partition_metadata)]
+#[doc = docstring!(sidecars, partition_metadata)]
 #[pyfunction]
 pub(super) fn partition_metadata(py: Python<'_>, text: &str) -> PyResult<(i32, String)> {
     let metadata = or_raise(py, parse_partition_metadata(text))?;
     Ok((metadata.version, metadata.topic_id))
 }
 
-#[doc = docs::basics!(decompress)]
+#[doc = docstring!(basics, decompress)]
 #[pyfunction]
 #[pyo3(signature = (compression, magic, payload, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
 pub(super) fn decompress<'py>(

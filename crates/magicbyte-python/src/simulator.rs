@@ -7,13 +7,13 @@ use pyo3::types::PyBytes;
 use magicbyte_broker::{AppendError, Appended, OffsetSpec, PartitionSimulator, TransactionEnd};
 
 use crate::broker::{ConfigFields, InfoFields, info_fields, origin};
-use crate::docs;
+use crate::docs::docstring;
 use crate::errors::{append_to_py, to_py};
 use crate::locked::Locked;
 use crate::state::{ProducerFields, producer_fields};
 use crate::view::{content, parse_name};
 
-#[doc = docs::broker!(PartitionSimulatorCore)]
+#[doc = docstring!(broker, PartitionSimulatorCore)]
 #[pyclass(frozen, name = "PartitionSimulatorCore", module = "magicbyte._core")]
 pub(super) struct PySimulator(Locked<PartitionSimulator>);
 
@@ -39,7 +39,7 @@ impl PySimulator {
         Ok(Self(Locked::new(simulator)))
     }
 
-    #[doc = docs::broker!(PartitionSimulatorCore.produce)]
+    #[doc = docstring!(broker, PartitionSimulatorCore.produce)]
     fn produce(
         &self,
         py: Python<'_>,
@@ -50,7 +50,7 @@ impl PySimulator {
         self.append_by(py, |partition| partition.produce(&records, version))
     }
 
-    #[doc = docs::broker!(PartitionSimulatorCore.append)]
+    #[doc = docstring!(broker, PartitionSimulatorCore.append)]
     fn append(
         &self,
         py: Python<'_>,
@@ -61,7 +61,7 @@ impl PySimulator {
         self.append_by(py, |partition| partition.append(&records, origin))
     }
 
-    #[doc = docs::broker!(PartitionSimulatorCore.end_transaction)]
+    #[doc = docstring!(broker, PartitionSimulatorCore.end_transaction)]
     fn end_transaction(
         &self,
         py: Python<'_>,
@@ -76,7 +76,7 @@ impl PySimulator {
         self.append_by(py, |partition| partition.end_transaction(end))
     }
 
-    #[doc = docs::broker!(PartitionSimulatorCore.fetch)]
+    #[doc = docstring!(broker, PartitionSimulatorCore.fetch)]
     fn fetch<'py>(
         &self,
         py: Python<'py>,
@@ -92,7 +92,7 @@ impl PySimulator {
         Ok((records, fetched.high_watermark, fetched.last_stable_offset, fetched.log_start_offset, aborted))
     }
 
-    #[doc = docs::broker!(PartitionSimulatorCore.list_offset)]
+    #[doc = docstring!(broker, PartitionSimulatorCore.list_offset)]
     fn list_offset(
         &self,
         py: Python<'_>,
@@ -128,7 +128,7 @@ impl PySimulator {
         self.0.with(py, |partition| partition.delete_records(before_offset)).map_err(|e| append_to_py(py, &e))
     }
 
-    #[doc = docs::broker!(PartitionSimulatorCore.producers)]
+    #[doc = docstring!(broker, PartitionSimulatorCore.producers)]
     fn producers(&self, py: Python<'_>) -> Vec<ProducerFields> {
         self.0.with(py, |partition| partition.producers().entries().iter().map(producer_fields).collect())
     }

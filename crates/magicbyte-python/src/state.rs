@@ -20,9 +20,9 @@ use crate::errors::log_to_py;
 use crate::jobs::{parse, to_json};
 use crate::locked::Locked;
 use crate::view::items;
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
-#[doc = docs::steps!(segment_history)]
+#[doc = docstring!(steps, segment_history)]
 #[pyfunction]
 #[pyo3(signature = (segment, *, log_start_offset = None))]
 pub(super) fn segment_history(
@@ -35,7 +35,7 @@ pub(super) fn segment_history(
     to_json(&history.map_err(|e| log_to_py(py, &e))?)
 }
 
-#[doc = docs::steps!(partition_history)]
+#[doc = docstring!(steps, partition_history)]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 #[pyfunction]
 #[pyo3(signature = (listing, histories, *, now, transaction_max_timeout_ms, coordinated, bins, listed))]
@@ -65,7 +65,7 @@ pub(super) fn partition_history(
     to_json(&history.map_err(|e| log_to_py(py, &e))?)
 }
 
-#[doc = docs::state!(AbortedFilter)]
+#[doc = docstring!(state, AbortedFilter)]
 #[pyclass(frozen, module = "magicbyte._core")]
 pub(super) struct AbortedFilter {
     filter: Locked<magicbyte::state::AbortedFilter>,
@@ -78,7 +78,7 @@ impl AbortedFilter {
         Self { filter: Locked::new(magicbyte::state::AbortedFilter::new(aborted)) }
     }
 
-    #[doc = docs::state!(AbortedFilter.admit)]
+    #[doc = docstring!(state, AbortedFilter.admit)]
     fn admit(&self, py: Python<'_>, batch: &BatchBase) -> PyResult<&'static str> {
         let admission = batch.detached(py, |thread, batch, decompressor| {
             self.filter.lock(thread).admit(batch, decompressor)
@@ -91,7 +91,7 @@ impl AbortedFilter {
     }
 }
 
-#[doc = docs::state!(LeaderEpochsCore)]
+#[doc = docstring!(state, LeaderEpochsCore)]
 #[pyclass(frozen, name = "LeaderEpochsCore", module = "magicbyte._core")]
 pub(super) struct PyLeaderEpochs {
     epochs: Locked<magicbyte::state::LeaderEpochs>,
@@ -150,7 +150,7 @@ impl PyLeaderEpochs {
         self.epochs.with(py, |epochs| epochs.end_offset_for_epoch(epoch, log_end_offset))
     }
 
-    #[doc = docs::state!(LeaderEpochsCore.truncation)]
+    #[doc = docstring!(state, LeaderEpochsCore.truncation)]
     #[allow(clippy::type_complexity, reason = "a tuple that Python takes apart at once")]
     fn truncation(
         &self,
@@ -184,7 +184,7 @@ type Ended = (i64, i64, i64, bool, i64);
 /// Producer ID, epoch, coordinator epoch, last timestamp, first offset of the open transaction, last batches.
 pub(super) type ProducerFields = (i64, i16, i32, i64, Option<i64>, Vec<BatchFields>);
 
-#[doc = docs::state!(ProducerStateManagerCore)]
+#[doc = docstring!(state, ProducerStateManagerCore)]
 #[pyclass(frozen, name = "ProducerStateManagerCore", module = "magicbyte._core")]
 pub(super) struct PyProducerStateManager {
     state: Locked<ProducerStateManager>,
@@ -209,7 +209,7 @@ impl PyProducerStateManager {
         Self { state: Locked::new(ProducerStateManager::new(snapshots, expiration_ms)) }
     }
 
-    #[doc = docs::state!(ProducerStateManagerCore.check)]
+    #[doc = docstring!(state, ProducerStateManagerCore.check)]
     #[pyo3(signature = (batch, *, origin = "client", transaction_version = 0, guard = None))]
     fn check(
         &self,
@@ -229,14 +229,14 @@ impl PyProducerStateManager {
         })
     }
 
-    #[doc = docs::state!(ProducerStateManagerCore.apply)]
+    #[doc = docstring!(state, ProducerStateManagerCore.apply)]
     fn apply(&self, py: Python<'_>, batch: &BatchBase) -> PyResult<Option<Ended>> {
         let Some(event) = Self::event(py, batch)? else { return Ok(None) };
         let ended = self.state.with(py, |state| state.producers.apply(&event));
         Ok(ended.map(|e| (e.producer_id, e.first_offset, e.last_offset, e.committed, e.last_stable_offset)))
     }
 
-    #[doc = docs::state!(ProducerStateManagerCore.apply_together)]
+    #[doc = docstring!(state, ProducerStateManagerCore.apply_together)]
     fn apply_together(
         &self,
         py: Python<'_>,
@@ -266,7 +266,7 @@ impl PyProducerStateManager {
         guard.map(Guard).map_err(|refusal| PyValueError::new_err(format!("{}: {refusal}", refusal.name())))
     }
 
-    #[doc = docs::state!(ProducerStateManagerCore.producers)]
+    #[doc = docstring!(state, ProducerStateManagerCore.producers)]
     fn producers(&self, py: Python<'_>) -> Vec<ProducerFields> {
         self.state.with(py, |state| state.producers.entries().iter().map(producer_fields).collect())
     }
@@ -353,7 +353,7 @@ fn batch_of(batch: &BatchMetadata) -> BatchFields {
     (batch.first_sequence(), batch.first_offset(), batch.last_sequence, batch.last_offset, batch.timestamp)
 }
 
-#[doc = docs::state!(VerificationGuard)]
+#[doc = docstring!(state, VerificationGuard)]
 #[pyclass(frozen, module = "magicbyte._core", name = "VerificationGuard")]
 pub(super) struct Guard(VerificationGuard);
 

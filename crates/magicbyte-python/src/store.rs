@@ -19,7 +19,7 @@ use magicbyte_log::{Fetch, Store, StoredFile, mount};
 
 use crate::errors::io_to_py;
 use crate::locked::Locked;
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
 /// An object with the methods `list`, `examine`, `read` and `fetch` of `magicbyte.storage.remote.RemoteStore`.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ fn to_io(py: Python<'_>, error: PyErr) -> io::Error {
     io::Error::new(kind, strerror.unwrap_or_else(|_| value.to_string()))
 }
 
-#[doc = docs::steps!(mount_store)]
+#[doc = docstring!(steps, mount_store)]
 #[pyfunction]
 pub(super) fn mount_store(prefix: &str, store: Py<PyAny>) {
     panics::here();
@@ -113,7 +113,7 @@ pub(super) fn mount_store(prefix: &str, store: Py<PyAny>) {
     drop(mount(prefix, Arc::new(PyStore(store))));
 }
 
-#[doc = docs::steps!(add_encryption_key)]
+#[doc = docstring!(steps, add_encryption_key)]
 #[pyfunction]
 pub(super) fn add_encryption_key(py: Python<'_>, pem: &str, key_id: Option<&str>) -> PyResult<()> {
     panics::here();
@@ -121,7 +121,7 @@ pub(super) fn add_encryption_key(py: Python<'_>, pem: &str, key_id: Option<&str>
         .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-#[doc = docs::steps!(list_directory)]
+#[doc = docstring!(steps, list_directory)]
 #[pyfunction]
 pub(super) fn list_directory(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, bool)>> {
     panics::here();
@@ -133,7 +133,7 @@ pub(super) fn list_directory(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(Str
     Ok(listed.into_iter().filter_map(entry).collect())
 }
 
-#[doc = docs::steps!(StoredFile)]
+#[doc = docstring!(steps, StoredFile)]
 #[pyclass(frozen, name = "StoredFile", module = "magicbyte._core")]
 pub(super) struct PyStoredFile {
     file: Locked<OpenFile>,
@@ -154,14 +154,14 @@ impl PyStoredFile {
         Ok(Self { file: Locked::new(file), path, size })
     }
 
-    #[doc = docs::steps!(StoredFile.size)]
+    #[doc = docstring!(steps, StoredFile.size)]
     #[getter]
     fn size(&self) -> u64 {
         panics::here();
         self.size
     }
 
-    #[doc = docs::steps!(StoredFile.read)]
+    #[doc = docstring!(steps, StoredFile.read)]
     fn read<'py>(&self, py: Python<'py>, position: u64, length: u64) -> PyResult<Bound<'py, PyBytes>> {
         let length = length.min(self.size.saturating_sub(position)) as usize;
         let read = self.file.with(py, |file| {
@@ -180,14 +180,14 @@ impl PyStoredFile {
     }
 }
 
-#[doc = docs::steps!(is_stored)]
+#[doc = docstring!(steps, is_stored)]
 #[pyfunction]
 pub(super) fn is_stored(path: PathBuf) -> bool {
     panics::here();
     is_stored_path(&path)
 }
 
-#[doc = docs::steps!(is_directory)]
+#[doc = docstring!(steps, is_directory)]
 #[pyfunction]
 pub(super) fn is_directory(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
     panics::here();

@@ -13,7 +13,7 @@ use crate::errors::{log_to_py, to_py};
 use crate::locked::Locked;
 use crate::record::header_text;
 use crate::view::items;
-use crate::{docs, panics, view};
+use crate::{docs::docstring, panics, view};
 
 /// Frames of this many bytes are handed out at a time.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -35,7 +35,7 @@ type Exchanged<'py> = (
 /// Topic, its id, partition, batches.
 type Set<'py> = (Option<Bound<'py, PyAny>>, Option<String>, i32, Bound<'py, PyBytes>);
 
-#[doc = docs::wire!(WireReader)]
+#[doc = docstring!(wire, WireReader)]
 #[pyclass(frozen, name = "WireReader", module = "magicbyte._core")]
 pub(super) struct PyWireReader(Locked<Exchanges>);
 
@@ -50,7 +50,7 @@ impl PyWireReader {
         Self(Locked::new(Exchanges::open(paths, ports)))
     }
 
-    #[doc = docs::wire!(WireReader.of_streams)]
+    #[doc = docstring!(wire, WireReader.of_streams)]
     #[staticmethod]
     fn of_streams(py: Python<'_>, requests: PathBuf, responses: PathBuf) -> PyResult<Self> {
         panics::here();
@@ -58,13 +58,13 @@ impl PyWireReader {
         Ok(Self(Locked::new(opened.map_err(|error| log_to_py(py, &error))?)))
     }
 
-    #[doc = docs::wire!(WireReader.next_block)]
+    #[doc = docstring!(wire, WireReader.next_block)]
     fn next_block<'py>(&self, py: Python<'py>) -> PyResult<Vec<Exchanged<'py>>> {
         let block = self.0.with(py, block).map_err(|error| log_to_py(py, &error))?;
         Ok(block.into_iter().map(|exchange| exchanged(py, exchange)).collect())
     }
 
-    #[doc = docs::wire!(WireReader.summary)]
+    #[doc = docstring!(wire, WireReader.summary)]
     #[allow(clippy::type_complexity, reason = "the fields of WireSummary")]
     fn summary(&self, py: Python<'_>) -> (u64, u64, u64, u64, u64, u64, Vec<String>, u64) {
         let all = self.0.with(py, |exchanges| exchanges.summary().clone());
@@ -111,7 +111,7 @@ fn exchanged(py: Python<'_>, exchange: Exchange) -> Exchanged<'_> {
     )
 }
 
-#[doc = docs::wire!(request_record_sets)]
+#[doc = docstring!(wire, request_record_sets)]
 #[pyfunction]
 pub(super) fn request_record_sets<'py>(
     py: Python<'py>,
@@ -123,7 +123,7 @@ pub(super) fn request_record_sets<'py>(
     magicbyte_protocol::wire::record_sets(&message).into_iter().map(|one| set(py, one)).collect()
 }
 
-#[doc = docs::wire!(response_record_sets)]
+#[doc = docstring!(wire, response_record_sets)]
 #[pyfunction]
 pub(super) fn response_record_sets<'py>(
     py: Python<'py>,

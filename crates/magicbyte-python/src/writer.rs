@@ -21,7 +21,7 @@ use crate::errors::log_to_py;
 use crate::jobs::{parse, to_json};
 use crate::locked::Locked;
 use crate::view::items;
-use crate::{arrow, docs, panics, view};
+use crate::{arrow, docs::docstring, panics, view};
 
 /// The result of a task that writes segments. Accounts and summaries are nested JSON texts, since the driver
 /// only passes them on: as Python objects they could be larger than the log.
@@ -66,14 +66,14 @@ struct RewrittenDetails {
     losses: Losses,
 }
 
-#[doc = docs::writer!(begin_partition)]
+#[doc = docstring!(writer, begin_partition)]
 #[pyfunction]
 pub(super) fn begin_partition(py: Python<'_>, target: PathBuf) -> PyResult<PathBuf> {
     panics::here();
     py.detach(|| magicbyte_log::begin_partition(&target)).map_err(|e| log_to_py(py, &e))
 }
 
-#[doc = docs::writer!(finish_partition)]
+#[doc = docstring!(writer, finish_partition)]
 #[pyfunction]
 #[pyo3(signature = (target, summaries, *, topic_id = None, epochs_of = None))]
 pub(super) fn finish_partition(
@@ -89,7 +89,7 @@ pub(super) fn finish_partition(
         .map_err(|e| log_to_py(py, &e))
 }
 
-#[doc = docs::writer!(rebuild_sidecars)]
+#[doc = docstring!(writer, rebuild_sidecars)]
 #[pyfunction]
 #[pyo3(signature = (
     directory, *, index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES, expired_until = None, dry_run = false
@@ -106,7 +106,7 @@ pub(super) fn rebuild_sidecars(
     to_json(&report.map_err(|e| log_to_py(py, &e))?)
 }
 
-#[doc = docs::writer!(PartitionWriter)]
+#[doc = docstring!(writer, PartitionWriter)]
 #[pyclass(frozen, name = "PartitionWriter", module = "magicbyte._core")]
 pub(super) struct PyPartitionWriter(Locked<Option<PartitionWriter>>);
 
@@ -150,19 +150,19 @@ impl PyPartitionWriter {
         Ok(Self(Locked::new(Some(writer.map_err(|e| log_to_py(py, &e))?))))
     }
 
-    #[doc = docs::writer!(PartitionWriter.next_offset)]
+    #[doc = docstring!(writer, PartitionWriter.next_offset)]
     #[getter]
     fn next_offset(&self, py: Python<'_>) -> PyResult<i64> {
         self.with(py, |writer| Ok(writer.next_offset()))
     }
 
-    #[doc = docs::writer!(PartitionWriter.append)]
+    #[doc = docstring!(writer, PartitionWriter.append)]
     fn append(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<u64> {
         let data = view::to_bytes(data)?;
         self.with(py, |writer| writer.append_all(&data))
     }
 
-    #[doc = docs::writer!(PartitionWriter.finish)]
+    #[doc = docstring!(writer, PartitionWriter.finish)]
     fn finish(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let writer = self.0.with(py, Option::take).ok_or_else(finished)?;
         let summaries = py.detach(|| writer.finish()).map_err(|e| log_to_py(py, &e))?;
@@ -170,13 +170,13 @@ impl PyPartitionWriter {
     }
 }
 
-#[doc = docs::writer!(set_aside)]
+#[doc = docstring!(writer, set_aside)]
 #[pyfunction]
 pub(super) fn set_aside(chunk: &str, reason: &str) -> PyResult<String> {
     to_json(&ChunkResult::set_aside(&parse(chunk)?, reason))
 }
 
-#[doc = docs::writer!(rewrite_chunks)]
+#[doc = docstring!(writer, rewrite_chunks)]
 #[pyfunction]
 #[pyo3(signature = (
     chunks, directory, base_offset, *, magic = None, compression = None, level = None, rebatch = None,
@@ -220,7 +220,7 @@ pub(super) fn rewrite_chunks(
     })
 }
 
-#[doc = docs::writer!(RowsWriter)]
+#[doc = docstring!(writer, RowsWriter)]
 #[pyclass(frozen, name = "RowsWriter", module = "magicbyte._core")]
 pub(super) struct PyRowsWriter(Locked<Option<RowsWriter>>);
 
@@ -247,7 +247,7 @@ impl PyRowsWriter {
         Ok(Self(Locked::new(Some(writer))))
     }
 
-    #[doc = docs::writer!(RowsWriter.append)]
+    #[doc = docstring!(writer, RowsWriter.append)]
     fn append(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut batches = arrow::batches_of(data)?;
         while let Some(batch) = batches.next_batch()? {
@@ -257,7 +257,7 @@ impl PyRowsWriter {
         Ok(())
     }
 
-    #[doc = docs::writer!(RowsWriter.finish)]
+    #[doc = docstring!(writer, RowsWriter.finish)]
     fn finish(&self, py: Python<'_>) -> PyResult<(Vec<String>, u64, Option<i64>, i64)> {
         let writer = self.0.with(py, Option::take).ok_or_else(finished)?;
         let (rows, first, next) = (writer.rows(), writer.first_offset(), writer.next_offset());

@@ -29,6 +29,7 @@ use crate::write::partition_writer::PartitionWriter;
 use crate::write::segment_fold::SegmentSummary;
 
 /// Which records are removed.
+#[non_exhaustive]
 #[derive(Clone, Debug)]
 pub enum Rule {
     /// All but the last record of each key.

@@ -39,6 +39,7 @@ pub struct CoordinatedTransaction {
 }
 
 /// How a transaction ended.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TransactionOutcome {

@@ -9,6 +9,7 @@ use magicbyte::state::IsolationLevel;
 use crate::chunk::DEFAULT_CHUNK_BYTES;
 
 /// What a reader does with damage; the names are those of Spark's sources.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum DamageMode {
     /// Damage is skipped and reported as a problem.

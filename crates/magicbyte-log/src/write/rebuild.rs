@@ -33,6 +33,7 @@ impl Default for RebuildOptions {
 }
 
 /// What [`rebuild_sidecars`] did with a file.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileChange {

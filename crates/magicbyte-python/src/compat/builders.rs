@@ -18,7 +18,11 @@ use crate::compat::client::{Client, bind, instead_of_type_error, integer, not_by
 use crate::objects::dropins;
 use crate::objects::dropins::{Constructor, ReceiptType};
 use crate::objects::kind::Kind;
-use crate::{builder, docs, view};
+use crate::{
+    builder,
+    docs::{docstring, signed},
+    view,
+};
 
 /// What `append` returns for a record of magic 2.
 pub(super) struct DefaultMetadata;
@@ -35,15 +39,15 @@ impl DefaultMetadata {
 
 impl ReceiptType for DefaultMetadata {
     const NAME: &'static CStr = c"magicbyte.compat._core.DefaultRecordMetadata";
-    const DOC: &'static CStr = c_str!(concat!(
+    const DOC: &'static CStr = signed!(
         "DefaultRecordMetadata(offset, size, timestamp)\n--\n\n",
-        docs::compat_builders!(DefaultRecordMetadata)
-    ));
+        docstring!(compat_builders, DefaultRecordMetadata)
+    );
     const FIELDS: &'static [(&'static CStr, usize, &'static CStr)] = &[
-        (c"offset", 0, c_str!(docs::compat_builders!(DefaultRecordMetadata.offset))),
-        (c"size", 1, c_str!(docs::compat_builders!(DefaultRecordMetadata.size))),
-        (c"timestamp", 2, c_str!(docs::compat_builders!(DefaultRecordMetadata.timestamp))),
-        (c"crc", usize::MAX, c_str!(docs::compat_builders!(DefaultRecordMetadata.crc))),
+        (c"offset", 0, c_str!(docstring!(compat_builders, DefaultRecordMetadata.offset))),
+        (c"size", 1, c_str!(docstring!(compat_builders, DefaultRecordMetadata.size))),
+        (c"timestamp", 2, c_str!(docstring!(compat_builders, DefaultRecordMetadata.timestamp))),
+        (c"crc", usize::MAX, c_str!(docstring!(compat_builders, DefaultRecordMetadata.crc))),
     ];
     const NEW: Constructor = |arguments, keywords| {
         let names = ["offset", "size", "timestamp"];
@@ -79,15 +83,15 @@ impl LegacyMetadata {
 
 impl ReceiptType for LegacyMetadata {
     const NAME: &'static CStr = c"magicbyte.compat._core.LegacyRecordMetadata";
-    const DOC: &'static CStr = c_str!(concat!(
+    const DOC: &'static CStr = signed!(
         "LegacyRecordMetadata(offset, crc, size, timestamp)\n--\n\n",
-        docs::compat_builders!(LegacyRecordMetadata)
-    ));
+        docstring!(compat_builders, LegacyRecordMetadata)
+    );
     const FIELDS: &'static [(&'static CStr, usize, &'static CStr)] = &[
-        (c"offset", 0, c_str!(docs::compat_builders!(LegacyRecordMetadata.offset))),
-        (c"size", 1, c_str!(docs::compat_builders!(LegacyRecordMetadata.size))),
-        (c"timestamp", 2, c_str!(docs::compat_builders!(LegacyRecordMetadata.timestamp))),
-        (c"crc", 3, c_str!(docs::compat_builders!(LegacyRecordMetadata.crc))),
+        (c"offset", 0, c_str!(docstring!(compat_builders, LegacyRecordMetadata.offset))),
+        (c"size", 1, c_str!(docstring!(compat_builders, LegacyRecordMetadata.size))),
+        (c"timestamp", 2, c_str!(docstring!(compat_builders, LegacyRecordMetadata.timestamp))),
+        (c"crc", 3, c_str!(docstring!(compat_builders, LegacyRecordMetadata.crc))),
     ];
     const NEW: Constructor = |arguments, keywords| {
         let names = ["offset", "crc", "size", "timestamp"];

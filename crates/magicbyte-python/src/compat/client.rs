@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyInt, PyTuple, PyType};
 use magicbyte::{Decompressor, Error, ErrorKind};
 
 use crate::locked::Detached;
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
 /// The client whose classes are replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ pub(super) fn with_decompressor<R>(_: &Detached, work: impl FnOnce(&mut Decompre
     DECOMPRESSOR.with_borrow_mut(work)
 }
 
-#[doc = docs::compat_functions!(counts)]
+#[doc = docstring!(compat_functions, counts)]
 #[pyfunction]
 pub(super) fn counts(client: &str) -> PyResult<(u64, u64, u64, u64)> {
     let counts = match client {

@@ -8,13 +8,13 @@ use magicbyte::{Compression, Compressor, Result};
 
 use crate::arguments::Codec;
 use crate::compat::memory_records::buffer;
-use crate::docs;
+use crate::docs::docstring;
 use crate::errors::to_py;
 
 /// The largest chunk of snappy: those of snappy-java, which Kafka reads them with, have at most 512 MiB.
 const MAX_CHUNK: i64 = 512 << 20;
 
-#[doc = docs::compat_functions!(compress)]
+#[doc = docstring!(compat_functions, compress)]
 #[pyfunction]
 #[pyo3(signature = (compression, magic, payload, level = None))]
 fn compress<'py>(
@@ -28,7 +28,7 @@ fn compress<'py>(
     })
 }
 
-#[doc = docs::compat_functions!(compress_snappy)]
+#[doc = docstring!(compat_functions, compress_snappy)]
 #[pyfunction]
 #[pyo3(signature = (payload, chunk_size = None))]
 fn compress_snappy<'py>(

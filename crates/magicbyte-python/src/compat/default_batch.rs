@@ -17,7 +17,7 @@ use crate::compat::records::{AIOKAFKA_RECORD, KAFKA_PYTHON_CONTROL_RECORD, KAFKA
 use crate::indexed_batch::IndexedBatch;
 use crate::objects::kind::Kind;
 use crate::objects::record_object;
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
 impl Client {
     pub(super) fn default_batch(self, py: Python<'_>, data: Bytes) -> PyResult<Py<PyAny>> {
@@ -29,7 +29,7 @@ impl Client {
     }
 }
 
-#[doc = docs::compat_batches!(_DefaultRecordBatch)]
+#[doc = docstring!(compat_batches, _DefaultRecordBatch)]
 #[pyclass(frozen, subclass, name = "_DefaultRecordBatch", module = "magicbyte.compat._core")]
 pub(super) struct DefaultBatch {
     client: Client,
@@ -98,97 +98,97 @@ impl DefaultBatch {
     #[classattr]
     const CODEC_ZSTD: u8 = 4;
 
-    #[doc = docs::compat_batches!(_DefaultRecordBatch.base_offset)]
+    #[doc = docstring!(compat_batches, _DefaultRecordBatch.base_offset)]
     #[getter]
     fn base_offset(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.header(py)?.base_offset())
     }
 
-    #[doc = docs::compat_batches!(_DefaultRecordBatch.magic)]
+    #[doc = docstring!(compat_batches, _DefaultRecordBatch.magic)]
     #[getter]
     fn magic(&self) -> i8 {
         self.data[16] as i8
     }
 
-    #[doc = docs::compat_batches!(_DefaultRecordBatch.crc)]
+    #[doc = docstring!(compat_batches, _DefaultRecordBatch.crc)]
     #[getter]
     fn crc(&self, py: Python<'_>) -> PyResult<u32> {
         Ok(self.header(py)?.crc())
     }
 
-    #[doc = docs::compat_batches!(_DefaultRecordBatch.attributes)]
+    #[doc = docstring!(compat_batches, _DefaultRecordBatch.attributes)]
     #[getter]
     fn attributes(&self, py: Python<'_>) -> PyResult<i16> {
         Ok(self.header(py)?.attributes())
     }
 
-    #[doc = docs::compat_batches!(_DefaultRecordBatch.compression_type)]
+    #[doc = docstring!(compat_batches, _DefaultRecordBatch.compression_type)]
     #[getter]
     fn compression_type(&self, py: Python<'_>) -> PyResult<i16> {
         Ok(self.header(py)?.attributes() & 7)
     }
 
-    #[doc = docs::compat_batches!(_DefaultRecordBatch.timestamp_type)]
+    #[doc = docstring!(compat_batches, _DefaultRecordBatch.timestamp_type)]
     #[getter]
     fn timestamp_type(&self, py: Python<'_>) -> PyResult<i8> {
         Ok(self.header(py)?.timestamp_type() as i8)
     }
 
-    #[doc = docs::compat_batches!(_DefaultRecordBatch.is_transactional)]
+    #[doc = docstring!(compat_batches, _DefaultRecordBatch.is_transactional)]
     #[getter]
     fn is_transactional(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.header(py)?.is_transactional())
     }
 
-    #[doc = docs::compat_batches!(_DefaultRecordBatch.is_control_batch)]
+    #[doc = docstring!(compat_batches, _DefaultRecordBatch.is_control_batch)]
     #[getter]
     fn is_control_batch(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.header(py)?.is_control())
     }
 
-    #[doc = docs::compat_batches!(_DefaultRecordBatch.last_offset_delta)]
+    #[doc = docstring!(compat_batches, _DefaultRecordBatch.last_offset_delta)]
     #[getter]
     fn last_offset_delta(&self, py: Python<'_>) -> PyResult<i32> {
         Ok(self.header(py)?.last_offset_delta())
     }
 
-    #[doc = docs::compat_batches!(_DefaultRecordBatch.first_timestamp)]
+    #[doc = docstring!(compat_batches, _DefaultRecordBatch.first_timestamp)]
     #[getter]
     fn first_timestamp(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.header(py)?.base_timestamp())
     }
 
-    #[doc = docs::compat_batches!(_DefaultRecordBatch.max_timestamp)]
+    #[doc = docstring!(compat_batches, _DefaultRecordBatch.max_timestamp)]
     #[getter]
     fn max_timestamp(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.header(py)?.max_timestamp())
     }
 
-    #[doc = docs::compat_batches!(_DefaultRecordBatch.producer_id)]
+    #[doc = docstring!(compat_batches, _DefaultRecordBatch.producer_id)]
     #[getter]
     fn producer_id(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.header(py)?.producer_id())
     }
 
-    #[doc = docs::compat_batches!(_DefaultRecordBatch.producer_epoch)]
+    #[doc = docstring!(compat_batches, _DefaultRecordBatch.producer_epoch)]
     #[getter]
     fn producer_epoch(&self, py: Python<'_>) -> PyResult<i16> {
         Ok(self.header(py)?.producer_epoch())
     }
 
-    #[doc = docs::compat_batches!(_DefaultRecordBatch.base_sequence)]
+    #[doc = docstring!(compat_batches, _DefaultRecordBatch.base_sequence)]
     #[getter]
     fn base_sequence(&self, py: Python<'_>) -> PyResult<i32> {
         Ok(self.header(py)?.base_sequence())
     }
 
-    #[doc = docs::compat_batches!(_DefaultRecordBatch.next_offset)]
+    #[doc = docstring!(compat_batches, _DefaultRecordBatch.next_offset)]
     #[getter]
     fn next_offset(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.header(py)?.last_offset().wrapping_add(1))
     }
 
-    #[doc = docs::compat_batches!(_DefaultRecordBatch.validate_crc)]
+    #[doc = docstring!(compat_batches, _DefaultRecordBatch.validate_crc)]
     fn validate_crc(&self, py: Python<'_>) -> PyResult<bool> {
         if self.iterated.load(Ordering::Relaxed) {
             return Err(PyAssertionError::new_err("Validate should be called before iteration"));
@@ -223,7 +223,7 @@ impl DefaultBatch {
     }
 }
 
-#[doc = docs::compat_batches!(AiokafkaDefaultRecordBatch)]
+#[doc = docstring!(compat_batches, AiokafkaDefaultRecordBatch)]
 #[pyclass(frozen, subclass, extends = DefaultBatch, name = "DefaultRecordBatch", module = "magicbyte.compat.aiokafka")]
 struct AiokafkaDefaultBatch;
 
@@ -262,7 +262,7 @@ pub(super) const CONSTANTS: &[(&str, i64)] = &[
 ];
 pub(super) const STRUCTS: &[(&str, &str)] = &[("HEADER_STRUCT", ">qiibIhiqqqhii")];
 
-#[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch)]
+#[doc = docstring!(compat_batches, KafkaPythonDefaultRecordBatch)]
 #[pyclass(frozen, subclass, extends = DefaultBatch, name = "DefaultRecordBatch", module = "magicbyte.compat.kafka_python")]
 struct KafkaPythonDefaultBatch;
 
@@ -278,47 +278,47 @@ impl KafkaPythonDefaultBatch {
         .add_subclass(Self))
     }
 
-    #[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch.next)]
+    #[doc = docstring!(compat_batches, KafkaPythonDefaultRecordBatch.next)]
     fn next(slf: PyRef<'_, Self>) -> PyResult<Py<PyAny>> {
         slf.as_super().__next__(slf.py())?.ok_or_else(|| PyStopIteration::new_err(()))
     }
 
-    #[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch.size_in_bytes)]
+    #[doc = docstring!(compat_batches, KafkaPythonDefaultRecordBatch.size_in_bytes)]
     #[getter]
     fn size_in_bytes(slf: PyRef<'_, Self>) -> i64 {
         i64::from(be!(&slf.as_super().data, 8, i32)) + 12
     }
 
-    #[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch.leader_epoch)]
+    #[doc = docstring!(compat_batches, KafkaPythonDefaultRecordBatch.leader_epoch)]
     #[getter]
     fn leader_epoch(slf: PyRef<'_, Self>) -> PyResult<i32> {
         Ok(slf.as_super().header(slf.py())?.partition_leader_epoch())
     }
 
-    #[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch.last_offset)]
+    #[doc = docstring!(compat_batches, KafkaPythonDefaultRecordBatch.last_offset)]
     #[getter]
     fn last_offset(slf: PyRef<'_, Self>) -> PyResult<i64> {
         Ok(slf.as_super().header(slf.py())?.last_offset())
     }
 
-    #[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch.has_producer_id)]
+    #[doc = docstring!(compat_batches, KafkaPythonDefaultRecordBatch.has_producer_id)]
     fn has_producer_id(slf: PyRef<'_, Self>) -> PyResult<bool> {
         Ok(slf.as_super().header(slf.py())?.producer_id() > -1)
     }
 
-    #[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch.has_sequence)]
+    #[doc = docstring!(compat_batches, KafkaPythonDefaultRecordBatch.has_sequence)]
     #[getter]
     fn has_sequence(slf: PyRef<'_, Self>) -> PyResult<bool> {
         Ok(slf.as_super().header(slf.py())?.base_sequence() != -1)
     }
 
-    #[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch.last_sequence)]
+    #[doc = docstring!(compat_batches, KafkaPythonDefaultRecordBatch.last_sequence)]
     #[getter]
     fn last_sequence(slf: PyRef<'_, Self>) -> PyResult<i32> {
         Ok(slf.as_super().header(slf.py())?.last_sequence())
     }
 
-    #[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch.records_count)]
+    #[doc = docstring!(compat_batches, KafkaPythonDefaultRecordBatch.records_count)]
     #[getter]
     fn records_count(slf: PyRef<'_, Self>) -> PyResult<i32> {
         Ok(slf.as_super().header(slf.py())?.record_count())

@@ -15,12 +15,12 @@ use crate::compat::builders::{
 use crate::compat::client::{Client, integer, number, set_constants};
 use crate::compat::default_batch::{CONSTANTS, STRUCTS};
 use crate::gil_cell::GilCell;
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
 /// The largest size of length, attributes, timestamp and offset deltas (`DefaultRecord.MAX_RECORD_OVERHEAD`).
 const MAX_RECORD_OVERHEAD: usize = 21;
 
-#[doc = docs::compat_builders!(_DefaultRecordBatchBuilder)]
+#[doc = docstring!(compat_builders, _DefaultRecordBatchBuilder)]
 #[pyclass(frozen, subclass, name = "_DefaultRecordBatchBuilder", module = "magicbyte.compat._core")]
 pub(super) struct DefaultBuilder {
     client: Client,
@@ -145,25 +145,25 @@ impl DefaultBuilder {
 
 #[pymethods]
 impl DefaultBuilder {
-    #[doc = docs::compat_builders!(_DefaultRecordBatchBuilder.producer_id)]
+    #[doc = docstring!(compat_builders, _DefaultRecordBatchBuilder.producer_id)]
     #[getter]
     fn producer_id(&self, py: Python<'_>) -> i64 {
         self.state.with(py, |state| state.producer_id)
     }
 
-    #[doc = docs::compat_builders!(_DefaultRecordBatchBuilder.producer_epoch)]
+    #[doc = docstring!(compat_builders, _DefaultRecordBatchBuilder.producer_epoch)]
     #[getter]
     fn producer_epoch(&self, py: Python<'_>) -> i16 {
         self.state.with(py, |state| state.producer_epoch)
     }
 
-    #[doc = docs::compat_builders!(_DefaultRecordBatchBuilder.base_sequence)]
+    #[doc = docstring!(compat_builders, _DefaultRecordBatchBuilder.base_sequence)]
     #[getter]
     fn base_sequence(&self, py: Python<'_>) -> i32 {
         self.state.with(py, |state| state.base_sequence)
     }
 
-    #[doc = docs::compat_builders!(_DefaultRecordBatchBuilder.append)]
+    #[doc = docstring!(compat_builders, _DefaultRecordBatchBuilder.append)]
     fn append(
         &self,
         offset: &Bound<'_, PyAny>,
@@ -184,13 +184,13 @@ impl DefaultBuilder {
         self.append_fields(offset.py(), place, content, HeaderFields::List(&borrowed(&headers)))
     }
 
-    #[doc = docs::compat_builders!(_DefaultRecordBatchBuilder.size)]
+    #[doc = docstring!(compat_builders, _DefaultRecordBatchBuilder.size)]
     fn size(&self, py: Python<'_>) -> usize {
         self.state
             .with(py, |state| state.built.as_ref().map_or_else(|| state.size(), |built| built.bind(py).len()))
     }
 
-    #[doc = docs::compat_builders!(_DefaultRecordBatchBuilder.build)]
+    #[doc = docstring!(compat_builders, _DefaultRecordBatchBuilder.build)]
     fn build(&self, py: Python<'_>) -> PyResult<Py<PyByteArray>> {
         let built = |state: &mut State| state.built.as_ref().map(|built| built.clone_ref(py));
         if let Some(built) = self.state.with(py, built) {
@@ -265,7 +265,7 @@ fn record_size(offset_delta: i64, timestamp_delta: i64, content: usize) -> usize
     body + Varint::of(body as i64).size()
 }
 
-#[doc = docs::compat_builders!(AiokafkaDefaultRecordBatchBuilder)]
+#[doc = docstring!(compat_builders, AiokafkaDefaultRecordBatchBuilder)]
 #[pyclass(
     frozen,
     subclass,
@@ -303,12 +303,12 @@ impl AiokafkaDefaultBuilder {
         .add_subclass(Self))
     }
 
-    #[doc = docs::compat_builders!(AiokafkaDefaultRecordBatchBuilder.set_producer_state)]
+    #[doc = docstring!(compat_builders, AiokafkaDefaultRecordBatchBuilder.set_producer_state)]
     fn set_producer_state(slf: PyRef<'_, Self>, producer_id: i64, producer_epoch: i16, base_sequence: i32) {
         slf.as_super().set_producer(slf.py(), producer_id, producer_epoch, base_sequence);
     }
 
-    #[doc = docs::compat_builders!(AiokafkaDefaultRecordBatchBuilder.size_in_bytes)]
+    #[doc = docstring!(compat_builders, AiokafkaDefaultRecordBatchBuilder.size_in_bytes)]
     fn size_in_bytes(
         slf: PyRef<'_, Self>,
         offset: &Bound<'_, PyAny>,
@@ -326,7 +326,7 @@ impl AiokafkaDefaultBuilder {
         Ok(record_size(offset, timestamp.wrapping_sub(first), content))
     }
 
-    #[doc = docs::compat_builders!(AiokafkaDefaultRecordBatchBuilder.size_of)]
+    #[doc = docstring!(compat_builders, AiokafkaDefaultRecordBatchBuilder.size_of)]
     #[staticmethod]
     fn size_of(
         key: &Bound<'_, PyAny>,
@@ -336,7 +336,7 @@ impl AiokafkaDefaultBuilder {
         content_size(Client::Aiokafka, key, value, headers)
     }
 
-    #[doc = docs::compat_builders!(AiokafkaDefaultRecordBatchBuilder.estimate_size_in_bytes)]
+    #[doc = docstring!(compat_builders, AiokafkaDefaultRecordBatchBuilder.estimate_size_in_bytes)]
     #[staticmethod]
     fn estimate_size_in_bytes(
         key: &Bound<'_, PyAny>,
@@ -347,7 +347,7 @@ impl AiokafkaDefaultBuilder {
     }
 }
 
-#[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder)]
+#[doc = docstring!(compat_builders, KafkaPythonDefaultRecordBatchBuilder)]
 #[pyclass(
     frozen,
     subclass,
@@ -388,7 +388,7 @@ impl KafkaPythonDefaultBuilder {
         .add_subclass(Self))
     }
 
-    #[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder.set_producer_state)]
+    #[doc = docstring!(compat_builders, KafkaPythonDefaultRecordBatchBuilder.set_producer_state)]
     fn set_producer_state(
         slf: PyRef<'_, Self>,
         producer_id: i64,
@@ -415,31 +415,31 @@ impl KafkaPythonDefaultBuilder {
         Ok(())
     }
 
-    #[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder._producer_id)]
+    #[doc = docstring!(compat_builders, KafkaPythonDefaultRecordBatchBuilder._producer_id)]
     #[getter(_producer_id)]
     fn own_producer_id(slf: PyRef<'_, Self>) -> i64 {
         slf.as_super().producer_id(slf.py())
     }
 
-    #[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder._producer_epoch)]
+    #[doc = docstring!(compat_builders, KafkaPythonDefaultRecordBatchBuilder._producer_epoch)]
     #[getter(_producer_epoch)]
     fn own_producer_epoch(slf: PyRef<'_, Self>) -> i16 {
         slf.as_super().producer_epoch(slf.py())
     }
 
-    #[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder._base_sequence)]
+    #[doc = docstring!(compat_builders, KafkaPythonDefaultRecordBatchBuilder._base_sequence)]
     #[getter(_base_sequence)]
     fn own_base_sequence(slf: PyRef<'_, Self>) -> i32 {
         slf.as_super().base_sequence(slf.py())
     }
 
-    #[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder.header_size_in_bytes)]
+    #[doc = docstring!(compat_builders, KafkaPythonDefaultRecordBatchBuilder.header_size_in_bytes)]
     #[staticmethod]
     fn header_size_in_bytes() -> usize {
         RECORD_BATCH_OVERHEAD
     }
 
-    #[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder.size_in_bytes)]
+    #[doc = docstring!(compat_builders, KafkaPythonDefaultRecordBatchBuilder.size_in_bytes)]
     #[staticmethod]
     fn size_in_bytes(
         offset_delta: i64,
@@ -452,7 +452,7 @@ impl KafkaPythonDefaultBuilder {
         Ok(record_size(offset_delta, timestamp_delta, content))
     }
 
-    #[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder.size_of)]
+    #[doc = docstring!(compat_builders, KafkaPythonDefaultRecordBatchBuilder.size_of)]
     #[staticmethod]
     fn size_of(
         key: &Bound<'_, PyAny>,
@@ -462,7 +462,7 @@ impl KafkaPythonDefaultBuilder {
         content_size(Client::KafkaPython, key, value, headers)
     }
 
-    #[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder.estimate_size_in_bytes)]
+    #[doc = docstring!(compat_builders, KafkaPythonDefaultRecordBatchBuilder.estimate_size_in_bytes)]
     #[staticmethod]
     fn estimate_size_in_bytes(
         key: &Bound<'_, PyAny>,

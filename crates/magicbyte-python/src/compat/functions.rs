@@ -8,16 +8,16 @@ use magicbyte::internals::{Varint, varint};
 
 use crate::compat::client::integer;
 use crate::compat::memory_records;
-use crate::docs;
+use crate::docs::docstring;
 
-#[doc = docs::compat_functions!(aiokafka_decode_varint)]
+#[doc = docstring!(compat_functions, aiokafka_decode_varint)]
 #[pyfunction]
 #[pyo3(signature = (buffer, pos = 0))]
 fn aiokafka_decode_varint(buffer: &Bound<'_, PyAny>, pos: isize) -> PyResult<(i64, usize)> {
     decode_varint(buffer, pos, "Out of double range")
 }
 
-#[doc = docs::compat_functions!(kafka_python_decode_varint)]
+#[doc = docstring!(compat_functions, kafka_python_decode_varint)]
 #[pyfunction]
 #[pyo3(signature = (buffer, pos = 0))]
 fn kafka_python_decode_varint(buffer: &Bound<'_, PyAny>, pos: isize) -> PyResult<(i64, usize)> {
@@ -33,13 +33,13 @@ fn decode_varint(buffer: &Bound<'_, PyAny>, pos: isize, too_long: &'static str) 
     }
 }
 
-#[doc = docs::compat_functions!(aiokafka_encode_varint)]
+#[doc = docstring!(compat_functions, aiokafka_encode_varint)]
 #[pyfunction]
 fn aiokafka_encode_varint(value: &Bound<'_, PyAny>, write: &Bound<'_, PyAny>) -> PyResult<usize> {
     encode_varint(integer(value)?, write)
 }
 
-#[doc = docs::compat_functions!(kafka_python_encode_varint)]
+#[doc = docstring!(compat_functions, kafka_python_encode_varint)]
 #[pyfunction]
 fn kafka_python_encode_varint(value: &Bound<'_, PyAny>, write: &Bound<'_, PyAny>) -> PyResult<usize> {
     encode_varint(integral(value)?, write)
@@ -54,13 +54,13 @@ fn encode_varint(value: i64, write: &Bound<'_, PyAny>) -> PyResult<usize> {
     Ok(size)
 }
 
-#[doc = docs::compat_functions!(aiokafka_size_of_varint)]
+#[doc = docstring!(compat_functions, aiokafka_size_of_varint)]
 #[pyfunction]
 fn aiokafka_size_of_varint(value: &Bound<'_, PyAny>) -> PyResult<usize> {
     Ok(Varint::of(integer(value)?).size())
 }
 
-#[doc = docs::compat_functions!(kafka_python_size_of_varint)]
+#[doc = docstring!(compat_functions, kafka_python_size_of_varint)]
 #[pyfunction]
 fn kafka_python_size_of_varint(value: &Bound<'_, PyAny>) -> PyResult<usize> {
     Ok(Varint::of(integral(value)?).size())
@@ -75,13 +75,13 @@ fn integral(value: &Bound<'_, PyAny>) -> PyResult<i64> {
     Err(PyTypeError::new_err(format!("unsupported operand type(s) for <<: '{found}' and 'int'")))
 }
 
-#[doc = docs::compat_functions!(aiokafka_crc32c)]
+#[doc = docstring!(compat_functions, aiokafka_crc32c)]
 #[pyfunction]
 fn aiokafka_crc32c(data: &Bound<'_, PyAny>) -> PyResult<u32> {
     crc32c(data)
 }
 
-#[doc = docs::compat_functions!(kafka_python_crc32c)]
+#[doc = docstring!(compat_functions, kafka_python_crc32c)]
 #[pyfunction]
 fn kafka_python_crc32c(memview: &Bound<'_, PyAny>) -> PyResult<u32> {
     crc32c(memview)

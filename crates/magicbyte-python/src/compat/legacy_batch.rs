@@ -13,7 +13,7 @@ use crate::compat::client::{Client, set_constants};
 use crate::compat::memory_records;
 use crate::compat::records::{AIOKAFKA_LEGACY_RECORD, KAFKA_PYTHON_LEGACY_RECORD};
 use crate::objects::record_object;
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
 impl Client {
     pub(super) fn legacy_batch(self, py: Python<'_>, data: Bytes) -> PyResult<Py<PyAny>> {
@@ -25,7 +25,7 @@ impl Client {
     }
 }
 
-#[doc = docs::compat_batches!(_LegacyRecordBatch)]
+#[doc = docstring!(compat_batches, _LegacyRecordBatch)]
 #[pyclass(frozen, subclass, name = "_LegacyRecordBatch", module = "magicbyte.compat._core")]
 pub(super) struct LegacyMessage {
     client: Client,
@@ -88,13 +88,13 @@ impl LegacyMessage {
     #[expect(non_upper_case_globals, reason = "the name in the originals")]
     const producer_id: Option<i64> = None;
 
-    #[doc = docs::compat_batches!(_LegacyRecordBatch.next_offset)]
+    #[doc = docstring!(compat_batches, _LegacyRecordBatch.next_offset)]
     #[getter]
     fn next_offset(&self) -> i64 {
         self.message().last_offset().wrapping_add(1)
     }
 
-    #[doc = docs::compat_batches!(_LegacyRecordBatch.validate_crc)]
+    #[doc = docstring!(compat_batches, _LegacyRecordBatch.validate_crc)]
     fn validate_crc(&self) -> bool {
         self.check_crcs.store(true, Ordering::Relaxed);
         self.message().verify().is_ok()
@@ -114,7 +114,7 @@ impl LegacyMessage {
     }
 }
 
-#[doc = docs::compat_batches!(AiokafkaLegacyRecordBatch)]
+#[doc = docstring!(compat_batches, AiokafkaLegacyRecordBatch)]
 #[pyclass(frozen, subclass, extends = LegacyMessage, name = "LegacyRecordBatch", module = "magicbyte.compat.aiokafka")]
 struct AiokafkaLegacyBatch;
 
@@ -152,7 +152,7 @@ pub(super) const CONSTANTS: &[(&str, i64)] = &[
 pub(super) const STRUCTS: &[(&str, &str)] =
     &[("HEADER_STRUCT_V0", ">qiIbb"), ("HEADER_STRUCT_V1", ">qiIbbq")];
 
-#[doc = docs::compat_batches!(KafkaPythonLegacyRecordBatch)]
+#[doc = docstring!(compat_batches, KafkaPythonLegacyRecordBatch)]
 #[pyclass(frozen, subclass, extends = LegacyMessage, name = "LegacyRecordBatch", module = "magicbyte.compat.kafka_python")]
 struct KafkaPythonLegacyBatch;
 
@@ -169,32 +169,32 @@ impl KafkaPythonLegacyBatch {
         .add_subclass(Self))
     }
 
-    #[doc = docs::compat_batches!(KafkaPythonLegacyRecordBatch.base_offset)]
+    #[doc = docstring!(compat_batches, KafkaPythonLegacyRecordBatch.base_offset)]
     #[getter]
     fn base_offset(slf: PyRef<'_, Self>) -> i64 {
         slf.as_super().message().last_offset()
     }
 
-    #[doc = docs::compat_batches!(KafkaPythonLegacyRecordBatch.size_in_bytes)]
+    #[doc = docstring!(compat_batches, KafkaPythonLegacyRecordBatch.size_in_bytes)]
     #[getter]
     fn size_in_bytes(slf: PyRef<'_, Self>) -> usize {
         slf.as_super().data.len()
     }
 
-    #[doc = docs::compat_batches!(KafkaPythonLegacyRecordBatch.timestamp_type)]
+    #[doc = docstring!(compat_batches, KafkaPythonLegacyRecordBatch.timestamp_type)]
     #[getter]
     fn timestamp_type(slf: PyRef<'_, Self>) -> Option<i8> {
         let kind = slf.as_super().message().timestamp_type() as i8;
         (kind >= 0).then_some(kind)
     }
 
-    #[doc = docs::compat_batches!(KafkaPythonLegacyRecordBatch.compression_type)]
+    #[doc = docstring!(compat_batches, KafkaPythonLegacyRecordBatch.compression_type)]
     #[getter]
     fn compression_type(slf: PyRef<'_, Self>) -> u8 {
         slf.as_super().message().attributes() & 7
     }
 
-    #[doc = docs::compat_batches!(KafkaPythonLegacyRecordBatch.magic)]
+    #[doc = docstring!(compat_batches, KafkaPythonLegacyRecordBatch.magic)]
     #[getter]
     fn magic(slf: PyRef<'_, Self>) -> i8 {
         slf.as_super().message().magic()

@@ -11,7 +11,7 @@ use crate::compat::builders::{LegacyMetadata, compressed, nullable, refused, sup
 use crate::compat::client::{Client, number, set_constants};
 use crate::compat::legacy_batch::{CONSTANTS, STRUCTS};
 use crate::gil_cell::GilCell;
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
 /// Magic 1 also has a timestamp.
 const RECORD_OVERHEAD_V1: usize = RECORD_OVERHEAD_V0 + 8;
@@ -20,7 +20,7 @@ fn overhead(magic: i8) -> usize {
     if magic == 0 { RECORD_OVERHEAD_V0 } else { RECORD_OVERHEAD_V1 }
 }
 
-#[doc = docs::compat_builders!(_LegacyRecordBatchBuilder)]
+#[doc = docstring!(compat_builders, _LegacyRecordBatchBuilder)]
 #[pyclass(frozen, subclass, name = "_LegacyRecordBatchBuilder", module = "magicbyte.compat._core")]
 pub(super) struct LegacyBuilder {
     client: Client,
@@ -76,7 +76,7 @@ impl LegacyBuilder {
     #[classattr]
     const CODEC_LZ4: u8 = 3;
 
-    #[doc = docs::compat_builders!(_LegacyRecordBatchBuilder.append)]
+    #[doc = docstring!(compat_builders, _LegacyRecordBatchBuilder.append)]
     #[pyo3(signature = (offset, timestamp, key, value, headers = None))]
     fn append(
         &self,
@@ -111,14 +111,14 @@ impl LegacyBuilder {
         LegacyMetadata::make(py, offset, crc, size, timestamp).map(Some)
     }
 
-    #[doc = docs::compat_builders!(_LegacyRecordBatchBuilder.size)]
+    #[doc = docstring!(compat_builders, _LegacyRecordBatchBuilder.size)]
     fn size(&self, py: Python<'_>) -> usize {
         self.state.with(py, |state| {
             state.built.as_ref().map_or_else(|| state.set.messages_size(), |built| built.bind(py).len())
         })
     }
 
-    #[doc = docs::compat_builders!(_LegacyRecordBatchBuilder.build)]
+    #[doc = docstring!(compat_builders, _LegacyRecordBatchBuilder.build)]
     fn build(&self, py: Python<'_>) -> PyResult<Py<PyByteArray>> {
         let built = |state: &mut State| state.built.as_ref().map(|built| built.clone_ref(py));
         if let Some(built) = self.state.with(py, built) {
@@ -154,7 +154,7 @@ impl LegacyBuilder {
     }
 }
 
-#[doc = docs::compat_builders!(AiokafkaLegacyRecordBatchBuilder)]
+#[doc = docstring!(compat_builders, AiokafkaLegacyRecordBatchBuilder)]
 #[pyclass(
     frozen,
     subclass,
@@ -180,7 +180,7 @@ impl AiokafkaLegacyBuilder {
         .add_subclass(Self))
     }
 
-    #[doc = docs::compat_builders!(AiokafkaLegacyRecordBatchBuilder.size_in_bytes)]
+    #[doc = docstring!(compat_builders, AiokafkaLegacyRecordBatchBuilder.size_in_bytes)]
     fn size_in_bytes(
         slf: PyRef<'_, Self>,
         offset: &Bound<'_, PyAny>,
@@ -192,14 +192,14 @@ impl AiokafkaLegacyBuilder {
         slf.as_super().message_size(key, value)
     }
 
-    #[doc = docs::compat_builders!(AiokafkaLegacyRecordBatchBuilder.record_overhead)]
+    #[doc = docstring!(compat_builders, AiokafkaLegacyRecordBatchBuilder.record_overhead)]
     #[staticmethod]
     fn record_overhead(magic: i8) -> usize {
         overhead(magic)
     }
 }
 
-#[doc = docs::compat_builders!(KafkaPythonLegacyRecordBatchBuilder)]
+#[doc = docstring!(compat_builders, KafkaPythonLegacyRecordBatchBuilder)]
 #[pyclass(
     frozen,
     subclass,
@@ -224,7 +224,7 @@ impl KafkaPythonLegacyBuilder {
         .add_subclass(Self))
     }
 
-    #[doc = docs::compat_builders!(KafkaPythonLegacyRecordBatchBuilder.size_in_bytes)]
+    #[doc = docstring!(compat_builders, KafkaPythonLegacyRecordBatchBuilder.size_in_bytes)]
     #[pyo3(signature = (offset, timestamp, key, value, headers = None))]
     fn size_in_bytes(
         slf: PyRef<'_, Self>,
@@ -241,19 +241,19 @@ impl KafkaPythonLegacyBuilder {
         slf.as_super().message_size(key, value)
     }
 
-    #[doc = docs::compat_builders!(KafkaPythonLegacyRecordBatchBuilder.record_size)]
+    #[doc = docstring!(compat_builders, KafkaPythonLegacyRecordBatchBuilder.record_size)]
     #[staticmethod]
     fn record_size(magic: i64, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
         Ok(overhead(supported(magic)?) + content_size(Client::KafkaPython, key, value)?)
     }
 
-    #[doc = docs::compat_builders!(KafkaPythonLegacyRecordBatchBuilder.record_overhead)]
+    #[doc = docstring!(compat_builders, KafkaPythonLegacyRecordBatchBuilder.record_overhead)]
     #[staticmethod]
     fn record_overhead(magic: i64) -> PyResult<usize> {
         Ok(overhead(supported(magic)?))
     }
 
-    #[doc = docs::compat_builders!(KafkaPythonLegacyRecordBatchBuilder.estimate_size_in_bytes)]
+    #[doc = docstring!(compat_builders, KafkaPythonLegacyRecordBatchBuilder.estimate_size_in_bytes)]
     #[staticmethod]
     fn estimate_size_in_bytes(
         magic: i64,

@@ -15,7 +15,7 @@ use crate::compat::client::{
 use crate::indexed_batch::{Failure, IndexedBatch};
 use crate::locked::detached;
 use crate::view::to_bytes;
-use crate::{docs, panics};
+use crate::{docs::docstring, panics};
 
 impl Client {
     /// Decodes a frame up to its first bad record; that error is raised after the records before it.
@@ -47,7 +47,7 @@ pub(super) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     to_bytes(object).map_err(|error| instead_of_type_error(object.py(), error, || not_bytes_like(object)))
 }
 
-#[doc = docs::compat_batches!(_MemoryRecords)]
+#[doc = docstring!(compat_batches, _MemoryRecords)]
 #[pyclass(frozen, subclass, name = "_MemoryRecords", module = "magicbyte.compat._core")]
 pub(super) struct MemoryRecords {
     client: Client,
@@ -72,17 +72,17 @@ impl MemoryRecords {
 
 #[pymethods]
 impl MemoryRecords {
-    #[doc = docs::compat_batches!(_MemoryRecords.size_in_bytes)]
+    #[doc = docstring!(compat_batches, _MemoryRecords.size_in_bytes)]
     fn size_in_bytes(&self) -> usize {
         self.data.len()
     }
 
-    #[doc = docs::compat_batches!(_MemoryRecords.has_next)]
+    #[doc = docstring!(compat_batches, _MemoryRecords.has_next)]
     fn has_next(&self) -> bool {
         self.frame().is_some()
     }
 
-    #[doc = docs::compat_batches!(_MemoryRecords.next_batch)]
+    #[doc = docstring!(compat_batches, _MemoryRecords.next_batch)]
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         let Some((start, size)) = self.frame() else { return Ok(None) };
         let size = size.map_err(|error| self.client.corrupt(py, &error))?;
@@ -96,7 +96,7 @@ impl MemoryRecords {
         Ok(Some(batch))
     }
 
-    #[doc = docs::compat_batches!(_MemoryRecords.valid_bytes)]
+    #[doc = docstring!(compat_batches, _MemoryRecords.valid_bytes)]
     fn valid_bytes(&self) -> usize {
         panics::here();
         Batches::new(&self.data).map_while(Result::ok).map(|batch| batch.size_in_bytes()).sum()
@@ -111,7 +111,7 @@ impl MemoryRecords {
     }
 }
 
-#[doc = docs::compat_batches!(AiokafkaMemoryRecords)]
+#[doc = docstring!(compat_batches, AiokafkaMemoryRecords)]
 #[pyclass(frozen, subclass, extends = MemoryRecords, name = "MemoryRecords", module = "magicbyte.compat.aiokafka")]
 struct AiokafkaMemoryRecords;
 
@@ -130,7 +130,7 @@ impl AiokafkaMemoryRecords {
     }
 }
 
-#[doc = docs::compat_batches!(KafkaPythonMemoryRecords)]
+#[doc = docstring!(compat_batches, KafkaPythonMemoryRecords)]
 #[pyclass(frozen, subclass, extends = MemoryRecords, name = "MemoryRecords", module = "magicbyte.compat.kafka_python")]
 struct KafkaPythonMemoryRecords;
 
@@ -142,7 +142,7 @@ impl KafkaPythonMemoryRecords {
             .add_subclass(Self))
     }
 
-    #[doc = docs::compat_batches!(KafkaPythonMemoryRecords.next)]
+    #[doc = docstring!(compat_batches, KafkaPythonMemoryRecords.next)]
     fn next(slf: PyRef<'_, Self>) -> PyResult<Py<PyAny>> {
         slf.as_super().next_batch(slf.py())?.ok_or_else(|| PyStopIteration::new_err(()))
     }

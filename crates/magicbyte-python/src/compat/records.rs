@@ -17,7 +17,7 @@ use magicbyte::{Batch, Error, ErrorKind, Header, TimestampType};
 use crate::builder::{borrowed, optional};
 use crate::compat::builders::{any_pairs, header_content, supported};
 use crate::compat::client::{Client, bind, integer, not_bytes_like, with_decompressor};
-use crate::docs;
+use crate::docs::{docstring, signed};
 use crate::indexed_batch::{Entry, IndexedBatch};
 use crate::locked::detached;
 use crate::objects::dropins::{Field, Get, Getter, RecordType};
@@ -34,7 +34,7 @@ pub(super) static KAFKA_PYTHON_LEGACY_RECORD: Kind = Kind::of_records();
 /// An attribute with its docstring.
 macro_rules! field {
     ($class:tt.$name:tt, $get:expr) => {
-        Field::new(c_str!(stringify!($name)), $get, c_str!(docs::compat_records!($class.$name)))
+        Field::new(c_str!(stringify!($name)), $get, c_str!(docstring!(compat_records, $class.$name)))
     };
 }
 
@@ -54,10 +54,10 @@ struct AiokafkaRecord;
 
 impl RecordType for AiokafkaRecord {
     const NAME: &'static CStr = c"magicbyte.compat.aiokafka.DefaultRecord";
-    const DOC: &'static CStr = c_str!(concat!(
+    const DOC: &'static CStr = signed!(
         "DefaultRecord(offset, timestamp, timestamp_type, key, value, headers)\n--\n\n",
-        docs::compat_records!(AiokafkaDefaultRecord)
-    ));
+        docstring!(compat_records, AiokafkaDefaultRecord)
+    );
     const FIELDS: &'static [Field] = &[OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS, NO_CHECKSUM];
     const NEW: dropins::Constructor = new_default_record;
 
@@ -75,10 +75,10 @@ struct AiokafkaLegacyRecord;
 
 impl RecordType for AiokafkaLegacyRecord {
     const NAME: &'static CStr = c"magicbyte.compat.aiokafka.LegacyRecord";
-    const DOC: &'static CStr = c_str!(concat!(
+    const DOC: &'static CStr = signed!(
         "LegacyRecord(offset, timestamp, attributes, key, value, crc)\n--\n\n",
-        docs::compat_records!(AiokafkaLegacyRecord)
-    ));
+        docstring!(compat_records, AiokafkaLegacyRecord)
+    );
     const FIELDS: &'static [Field] = &[
         OFFSET,
         field!(AiokafkaLegacyRecord.timestamp, Get::By(timestamp_unless_none)),
@@ -112,10 +112,10 @@ struct KafkaPythonRecord;
 
 impl RecordType for KafkaPythonRecord {
     const NAME: &'static CStr = c"magicbyte.compat.kafka_python.DefaultRecord";
-    const DOC: &'static CStr = c_str!(concat!(
+    const DOC: &'static CStr = signed!(
         "DefaultRecord(size_in_bytes, offset, timestamp, timestamp_type, key, value, headers)\n--\n\n",
-        docs::compat_records!(KafkaPythonDefaultRecord)
-    ));
+        docstring!(compat_records, KafkaPythonDefaultRecord)
+    );
     const NEW: dropins::Constructor =
         |arguments, keywords| new_of_kafka_python("DefaultRecord", &KAFKA_PYTHON_RECORD, arguments, keywords);
     const FIELDS: &'static [Field] =
@@ -123,10 +123,10 @@ impl RecordType for KafkaPythonRecord {
     const METHOD: Option<(&'static CStr, Getter, &'static CStr)> = Some((
         c"validate_crc",
         always_valid,
-        c_str!(concat!(
+        signed!(
             "validate_crc($self)\n--\n\n",
-            docs::compat_records!(KafkaPythonDefaultRecord.validate_crc)
-        )),
+            docstring!(compat_records, KafkaPythonDefaultRecord.validate_crc)
+        ),
     ));
 
     fn kind() -> &'static Kind {
@@ -143,10 +143,10 @@ struct KafkaPythonControlRecord;
 
 impl RecordType for KafkaPythonControlRecord {
     const NAME: &'static CStr = c"magicbyte.compat.kafka_python.ControlRecord";
-    const DOC: &'static CStr = c_str!(concat!(
+    const DOC: &'static CStr = signed!(
         "ControlRecord(size_in_bytes, offset, timestamp, timestamp_type, key, value, headers)\n--\n\n",
-        docs::compat_records!(KafkaPythonControlRecord)
-    ));
+        docstring!(compat_records, KafkaPythonControlRecord)
+    );
     const NEW: dropins::Constructor = |arguments, keywords| {
         new_of_kafka_python("ControlRecord", &KAFKA_PYTHON_CONTROL_RECORD, arguments, keywords)
     };
@@ -167,10 +167,10 @@ impl RecordType for KafkaPythonControlRecord {
     const METHOD: Option<(&'static CStr, Getter, &'static CStr)> = Some((
         c"validate_crc",
         always_valid,
-        c_str!(concat!(
+        signed!(
             "validate_crc($self)\n--\n\n",
-            docs::compat_records!(KafkaPythonControlRecord.validate_crc)
-        )),
+            docstring!(compat_records, KafkaPythonControlRecord.validate_crc)
+        ),
     ));
 
     fn kind() -> &'static Kind {
@@ -193,10 +193,10 @@ struct KafkaPythonLegacyRecord;
 
 impl RecordType for KafkaPythonLegacyRecord {
     const NAME: &'static CStr = c"magicbyte.compat.kafka_python.LegacyRecord";
-    const DOC: &'static CStr = c_str!(concat!(
+    const DOC: &'static CStr = signed!(
         "LegacyRecord(magic, offset, timestamp, timestamp_type, key, value, crc, crc_bytes)\n--\n\n",
-        docs::compat_records!(KafkaPythonLegacyRecord)
-    ));
+        docstring!(compat_records, KafkaPythonLegacyRecord)
+    );
     const NEW: dropins::Constructor = new_legacy_of_kafka_python;
     const FIELDS: &'static [Field] = &[
         OFFSET,
@@ -212,10 +212,10 @@ impl RecordType for KafkaPythonLegacyRecord {
     const METHOD: Option<(&'static CStr, Getter, &'static CStr)> = Some((
         c"validate_crc",
         validate_crc,
-        c_str!(concat!(
+        signed!(
             "validate_crc($self)\n--\n\n",
-            docs::compat_records!(KafkaPythonLegacyRecord.validate_crc)
-        )),
+            docstring!(compat_records, KafkaPythonLegacyRecord.validate_crc)
+        ),
     ));
 
     fn kind() -> &'static Kind {

@@ -10,7 +10,7 @@ use pyo3::ffi;
 use pyo3::ffi::c_str;
 use pyo3::prelude::*;
 
-use crate::docs;
+use crate::docs::{docstring, signed};
 use crate::objects::dropins;
 use crate::objects::exporter::{EXPORTER, exporter_dealloc, exporter_getbuffer};
 use crate::objects::kind::slot;
@@ -39,18 +39,18 @@ pub(crate) const fn getter(name: &'static CStr, get: ffi::getter, doc: &'static 
 }
 
 pub(crate) static RECORD_GETTERS: Table<ffi::PyGetSetDef, 13> = Table(UnsafeCell::new([
-    getter(c"offset", get_offset, c_str!(docs::records!(Record.offset))),
-    getter(c"timestamp", get_timestamp, c_str!(docs::records!(Record.timestamp))),
-    getter(c"timestamp_type", get_timestamp_type, c_str!(docs::records!(Record.timestamp_type))),
-    getter(c"key", get_key, c_str!(docs::records!(Record.key))),
-    getter(c"value", get_value, c_str!(docs::records!(Record.value))),
-    getter(c"key_bytes", get_key_bytes, c_str!(docs::records!(Record.key_bytes))),
-    getter(c"value_bytes", get_value_bytes, c_str!(docs::records!(Record.value_bytes))),
-    getter(c"headers", get_headers, c_str!(docs::records!(Record.headers))),
-    getter(c"headers_raw", get_headers_raw, c_str!(docs::records!(Record.headers_raw))),
-    getter(c"sequence", get_sequence, c_str!(docs::records!(Record.sequence))),
-    getter(c"attributes", get_attributes, c_str!(docs::records!(Record.attributes))),
-    getter(c"control", get_control, c_str!(docs::records!(Record.control))),
+    getter(c"offset", get_offset, c_str!(docstring!(records, Record.offset))),
+    getter(c"timestamp", get_timestamp, c_str!(docstring!(records, Record.timestamp))),
+    getter(c"timestamp_type", get_timestamp_type, c_str!(docstring!(records, Record.timestamp_type))),
+    getter(c"key", get_key, c_str!(docstring!(records, Record.key))),
+    getter(c"value", get_value, c_str!(docstring!(records, Record.value))),
+    getter(c"key_bytes", get_key_bytes, c_str!(docstring!(records, Record.key_bytes))),
+    getter(c"value_bytes", get_value_bytes, c_str!(docstring!(records, Record.value_bytes))),
+    getter(c"headers", get_headers, c_str!(docstring!(records, Record.headers))),
+    getter(c"headers_raw", get_headers_raw, c_str!(docstring!(records, Record.headers_raw))),
+    getter(c"sequence", get_sequence, c_str!(docstring!(records, Record.sequence))),
+    getter(c"attributes", get_attributes, c_str!(docstring!(records, Record.attributes))),
+    getter(c"control", get_control, c_str!(docstring!(records, Record.control))),
     ffi::PyGetSetDef { name: ptr::null(), get: None, set: None, doc: ptr::null(), closure: ptr::null_mut() },
 ]));
 
@@ -74,19 +74,19 @@ pub(crate) static RECORD_METHODS: Table<ffi::PyMethodDef, 5> = Table(UnsafeCell:
         c"last_header",
         last_header,
         ffi::METH_O,
-        c_str!(concat!("last_header($self, key, /)\n--\n\n", docs::records!(Record.last_header))),
+        signed!("last_header($self, key, /)\n--\n\n", docstring!(records, Record.last_header)),
     ),
     method(
         c"headers_for",
         headers_for,
         ffi::METH_O,
-        c_str!(concat!("headers_for($self, key, /)\n--\n\n", docs::records!(Record.headers_for))),
+        signed!("headers_for($self, key, /)\n--\n\n", docstring!(records, Record.headers_for)),
     ),
     method(
         c"to_dict",
         to_dict,
         ffi::METH_NOARGS,
-        c_str!(concat!("to_dict($self)\n--\n\n", docs::records!(Record.to_dict))),
+        signed!("to_dict($self)\n--\n\n", docstring!(records, Record.to_dict)),
     ),
     method(c"__reduce__", reduce, ffi::METH_NOARGS, c"__reduce__($self)\n--\n\nFor pickle."),
     ffi::PyMethodDef::zeroed(),
@@ -125,7 +125,7 @@ pub(crate) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
             slot(ffi::Py_tp_hash, record_hash as *mut c_void),
             slot(ffi::Py_tp_getset, RECORD_GETTERS.0.get().cast()),
             slot(ffi::Py_tp_methods, RECORD_METHODS.0.get().cast()),
-            slot(ffi::Py_tp_doc, c_str!(docs::records!(Record)).as_ptr() as *mut c_void),
+            slot(ffi::Py_tp_doc, c_str!(docstring!(records, Record)).as_ptr() as *mut c_void),
             end,
         ],
         false,
@@ -138,7 +138,7 @@ pub(crate) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
             slot(ffi::Py_tp_iter, ffi::PyObject_SelfIter as *mut c_void),
             slot(ffi::Py_tp_iternext, iterator_next as *mut c_void),
             slot(ffi::Py_tp_methods, ITERATOR_METHODS.0.get().cast()),
-            slot(ffi::Py_tp_doc, c_str!(docs::records!(RecordIterator)).as_ptr() as *mut c_void),
+            slot(ffi::Py_tp_doc, c_str!(docstring!(records, RecordIterator)).as_ptr() as *mut c_void),
             end,
         ],
         false,
