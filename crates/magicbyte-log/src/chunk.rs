@@ -1,4 +1,4 @@
-//! A byte range of a segment: what one task reads.
+//! A byte range of a segment: the input of one task.
 
 use std::ops::Range;
 
@@ -52,14 +52,14 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Whether the offset is before the log's start.
+    /// True if the offset is before the log's start.
     #[doc(hidden)]
     #[must_use]
     pub fn is_deleted(&self, offset: i64) -> bool {
         self.log_start_offset.is_some_and(|start| offset < start)
     }
 
-    /// Whether only some of its offsets were requested.
+    /// True if only some of the chunk's offsets were requested.
     pub(crate) fn is_limited(&self) -> bool {
         self.start_offset.is_some() || self.end_offset.is_some()
     }

@@ -21,7 +21,7 @@ pub enum LogError {
     Format {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in the file's content.
         error: Error,
     },
     /// The caller's arguments are invalid.

@@ -22,7 +22,7 @@ use crate::storage::file_info::{FileInfo, Found, Other, ends_the_run, unreadable
 use crate::storage::sidecars::{read_sidecar, sidecar_problem};
 use crate::unnamed::base_offset_of_content;
 
-/// The pauses between looks at a directory in which a broker renames files at this moment.
+/// The pauses before the next looks at a directory in which a broker is renaming files.
 const PAUSES_MS: [u64; 4] = [10, 20, 40, 80];
 /// The number of files that a message names.
 const FILES_NAMED: usize = 5;
@@ -45,9 +45,10 @@ pub struct Segment {
     pub size: u64,
     /// Last modification, in milliseconds since the Unix epoch.
     pub modified_ms: i64,
-    /// Whether the file is a KRaft snapshot, whose offsets start at 0 whatever its name.
+    /// True if the file is a KRaft snapshot, whose offsets start at 0 whatever its name.
     pub is_checkpoint: bool,
-    /// The version that is read: an ETag, or for a local file, which may grow, what tells it from another one of its name.
+    /// The version that is read. It is an ETag or, for a local file, which may grow, a value that
+    /// distinguishes it from another file of its name.
     #[serde(default)]
     pub version: Option<String>,
 }
@@ -81,7 +82,7 @@ pub struct Sidecar {
     pub file: String,
     /// Size in bytes.
     pub size: u64,
-    /// What it holds.
+    /// The kind of its content.
     pub kind: SidecarKind,
 }
 
@@ -93,14 +94,14 @@ pub struct IgnoredFile {
     pub file: String,
     /// Size in bytes; 0 for anything but a regular file.
     pub size: u64,
-    /// Why it is not read.
+    /// The reason why it is not read.
     pub reason: IgnoreReason,
 }
 
-/// What the checkpoints of a broker's directory say about a partition. None for what they do not mention.
+/// The entries for a partition in the checkpoints of a broker's directory. None for a missing entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PartitionCheckpoints {
-    /// The first offset that consumers may read, if it is not that of a segment (`log-start-offset-checkpoint`).
+    /// The first offset that consumers may read, if no segment begins there (`log-start-offset-checkpoint`).
     pub log_start_offset: Option<i64>,
     /// All offsets before it were flushed to disk (`recovery-point-offset-checkpoint`).
     pub recovery_point: Option<i64>,
@@ -121,12 +122,12 @@ pub struct Listing {
     pub topic: String,
     /// The partition, from the directory's name; 0 if it has another form.
     pub partition: i32,
-    /// What the directory is to a broker, from its name.
+    /// The state of the directory on a broker, from its name.
     pub state: DirectoryState,
-    /// What the broker's checkpoints say about the partition, if the caller has read them: they are in the
-    /// parent directory.
+    /// The broker's checkpoint entries for the partition, if the caller has read the checkpoints. They are in
+    /// the parent directory.
     pub checkpoints: Option<PartitionCheckpoints>,
-    /// Whether records before the log's start are read, which a broker does not return
+    /// True if records before the log's start are read. A broker does not return these records
     /// (`log-start-offset-checkpoint`).
     #[serde(default)]
     pub include_deleted_records: bool,
@@ -136,7 +137,7 @@ pub struct Listing {
     pub sidecars: Vec<Sidecar>,
     /// Ignored files, in name order.
     pub ignored: Vec<IgnoredFile>,
-    /// Where leader epochs begin, by the `leader-epoch-checkpoint`: the last 10,000.
+    /// Leader epochs and where they begin, from the `leader-epoch-checkpoint`: the last 10,000.
     #[serde(default)]
     pub leader_epochs: LeaderEpochs,
     /// Files of the log that cannot be read, or that are missing according to the files beside them; malformed
@@ -144,9 +145,9 @@ pub struct Listing {
     pub problems: Vec<Problem>,
 }
 
-/// Lists a partition's directory; a single file counts as a directory with only that file, whatever its name, if it
-/// begins with a batch. KRaft `.checkpoint` snapshots are listed as segments only on request. Checkpoints and the snapshot
-/// at the log's end are read, to report those that are malformed.
+/// Lists a partition's directory. A single file counts as a directory with only that file, whatever its name,
+/// if it begins with a batch. KRaft `.checkpoint` snapshots are listed as segments only on request.
+/// Checkpoints and the snapshot at the log's end are read, to report malformed files.
 ///
 /// # Errors
 /// [`LogError::Io`] if the directory cannot be listed, or its path is not UTF-8: plans travel as JSON.
@@ -206,13 +207,14 @@ impl Listing {
         Ok(listing)
     }
 
-    /// Whether files look as they do while a broker renames them: a segment and then its indexes, one after the other.
+    /// True if the files look as they do while a broker renames a segment and then its indexes, one after the
+    /// other.
     fn has_renames(&self) -> bool {
         let is_swap = |one: &IgnoredFile| one.reason == IgnoreReason::Swap;
         self.ignored.iter().any(is_swap) || self.missing_segments().next().is_some()
     }
 
-    /// The offset that reading begins at, if the broker's checkpoint says so: records before it were deleted
+    /// The offset where reading begins, if the broker's checkpoint gives it. Records before it were deleted
     /// (`DeleteRecords`), although their segment is still there.
     #[must_use]
     pub fn log_start_offset(&self) -> Option<i64> {
@@ -221,8 +223,8 @@ impl Listing {
         named.filter(|&offset| offset > 0 && !self.include_deleted_records)
     }
 
-    /// Reads where the log starts, from the directory that the partition's is in. A checkpoint that cannot be
-    /// read is a problem, and says nothing, as to a broker.
+    /// Reads the log's start from a checkpoint in the parent directory. If the checkpoint cannot be read, a
+    /// problem is reported and the checkpoint is ignored, as by a broker.
     #[doc(hidden)]
     pub fn read_log_start(&mut self) {
         let path = Path::new(&self.path);
@@ -286,7 +288,8 @@ impl Listing {
         LogError::Format { path, error: kind.into() }
     }
 
-    /// Adds the one file that the caller names. Whoever names a file means it, so a segment may have any name.
+    /// Adds the single file that the caller names. The caller means that file, so a segment may have any
+    /// name.
     fn add_single(&mut self, path: &Path) -> LogResult<()> {
         let io = |error| LogError::io(path, error);
         let found = storage::examine(path);
@@ -368,9 +371,9 @@ impl Listing {
         self.ignored.push(IgnoredFile { file, size: 0, reason });
     }
 
-    /// Reads what no survey reads: the checkpoints, and the snapshots that belong to no listed segment, such
-    /// as the one at the log's end. An index without its segment is only opened. Returns where the first leader
-    /// epoch starts.
+    /// Reads the files that no survey reads: the checkpoints, and the snapshots that belong to no listed
+    /// segment, such as the snapshot at the log's end. An index without its segment is only opened. Returns
+    /// the start of the first leader epoch.
     fn check_sidecars(&mut self, directory: &Path) -> LogResult<Option<i64>> {
         let mut first_epoch = None;
         let stems: HashSet<_> =
@@ -463,8 +466,8 @@ impl Listing {
         self.segments.iter().map(|one| one.base_offset).chain(others).collect()
     }
 
-    /// The other segments that were here: by base offset, the file that names them. Of a compressed segment, that
-    /// is its own file rather than its index.
+    /// The other segments that were here: the file that names each segment, by base offset. A compressed
+    /// segment is named by its own file rather than by its index.
     fn named_segments(&self, known: &HashSet<i64>) -> BTreeMap<i64, String> {
         let compressed = self.ignored.iter().filter(|one| one.reason == IgnoreReason::Compressed);
         let indexes = self.sidecars.iter().filter(|one| one.kind.is_index());

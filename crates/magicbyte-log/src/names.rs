@@ -1,4 +1,4 @@
-//! What Kafka's names of directories and files mean.
+//! The meaning of Kafka's directory and file names.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::storage;
 use crate::storage::remote_names::{partition_below_topic, without_id};
 
-/// What a file beside the segments holds.
+/// The content of a file beside the segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum SidecarKind {
@@ -22,7 +22,7 @@ pub enum SidecarKind {
     /// A `.snapshot`: the state of producers.
     #[serde(rename = "snapshot")]
     ProducerSnapshot,
-    /// The `leader-epoch-checkpoint`; in tiered storage one of each segment, `.leader_epoch_checkpoint`.
+    /// The `leader-epoch-checkpoint`; in tiered storage, each segment has a `.leader_epoch_checkpoint`.
     #[serde(rename = "leader-epoch-checkpoint")]
     LeaderEpochCheckpoint,
     /// The `partition.metadata`: the topic's ID.
@@ -53,18 +53,18 @@ impl SidecarKind {
         }
     }
 
-    /// Whether it is an index of a segment, which a broker deletes together with the segment.
+    /// True for an index of a segment, which a broker deletes together with the segment.
     pub(crate) fn is_index(self) -> bool {
         matches!(self, Self::OffsetIndex | Self::TimeIndex | Self::TransactionIndex)
     }
 
-    /// Whether each partition has one such file, with a fixed name.
+    /// True if each partition has one such file, with a fixed name.
     pub(crate) fn has_fixed_name(self) -> bool {
         matches!(self, Self::LeaderEpochCheckpoint | Self::PartitionMetadata)
     }
 }
 
-/// Why a file is not read as part of the log.
+/// The reason why a file is not read as part of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -73,20 +73,22 @@ pub enum IgnoreReason {
     Deleted,
     /// A broker's cleaner is writing it (`.cleaned`).
     Cleaned,
-    /// A broker is putting it in the place of others (`.swap`).
+    /// A broker is replacing other files with it (`.swap`).
     Swap,
-    /// A broker has not finished copying it to tiered storage, according to `__remote_log_metadata`, or since its manifest
-    /// is missing.
+    /// A broker has not finished copying it to tiered storage, according to `__remote_log_metadata` or
+    /// because its manifest is missing.
     Unfinished,
-    /// A KRaft snapshot, and the caller did not ask for these.
+    /// A KRaft snapshot, which the caller did not request.
     Checkpoint,
-    /// A segment that somebody compressed, and that is not read: as `.log.lz4`, or beside the segment itself.
+    /// A segment that somebody compressed and that is not read: it is a `.log.lz4`, for example, or the
+    /// segment itself is beside it.
     Compressed,
     /// Its name is not one of Kafka's.
     Foreign,
     /// All its offsets are in earlier segments.
     Overlapping,
-    /// A leader copied it to tiered storage whose log other leaders did not continue (an unclean election).
+    /// A leader copied it to tiered storage, but other leaders did not continue that leader's log (an unclean
+    /// election).
     Diverged,
     /// A directory.
     Directory,
@@ -117,7 +119,7 @@ impl IgnoreReason {
     }
 }
 
-/// What a partition's directory is to a broker, judging by its name.
+/// The state of a partition's directory on a broker, judged by its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -150,8 +152,9 @@ impl DirectoryState {
     }
 }
 
-/// The topic, the partition and the state in the name of a directory: `topic-N`, `topic-N.ID-delete` and the like
-/// (`UnifiedLog`), `topic-N-TOPICID`, or `topic-TOPICID/N`. A directory with another name is partition 0 of a topic of that name.
+/// The topic, the partition and the state in a directory's name: `topic-N`, `topic-N.ID-delete` and similar
+/// names (`UnifiedLog`), `topic-N-TOPICID`, or `topic-TOPICID/N`. A directory with any other name is
+/// partition 0 of a topic with that name.
 pub(crate) fn partition_of(directory: &Path) -> (String, i32, DirectoryState) {
     let absolute = storage::absolute(directory);
     if let Some((topic, partition)) = partition_below_topic(&absolute) {
@@ -165,8 +168,8 @@ pub(crate) fn partition_of(directory: &Path) -> (String, i32, DirectoryState) {
     }
 }
 
-/// Whether a directory of this name, with these entries, is a partition: it has a segment; or its name is
-/// `topic-N`, and it has a compressed segment or a file that a broker keeps beside segments.
+/// True if a directory with this name and these entries is a partition. It has a segment, or its name is
+/// `topic-N` and it has a compressed segment or a file that a broker keeps beside segments.
 #[must_use]
 pub fn is_partition<'a>(directory: &str, names: impl Iterator<Item = &'a str>) -> bool {
     let is_named = parse_directory(storage::without_archive_ending(directory)).is_some();
@@ -177,8 +180,8 @@ pub fn is_partition<'a>(directory: &str, names: impl Iterator<Item = &'a str>) -
     })
 }
 
-/// Whether a name is that of a segment: twenty digits and `.log`, `.log.zst` or `.log.gz`; in tiered storage, with
-/// an ID after the digits.
+/// True if a name is the name of a segment: twenty digits and `.log`, `.log.zst` or `.log.gz`. In tiered
+/// storage, an ID follows the digits.
 #[must_use]
 pub fn is_segment_file(name: &str) -> bool {
     matches!(classify(name), FileKind::Segment(_) | FileKind::Packed(_))
@@ -214,7 +217,7 @@ fn parse_partition(digits: &str) -> Option<i32> {
 /// The ending of the leader epochs of one segment in tiered storage.
 const REMOTE_LEADER_EPOCHS: &str = "leader_epoch_checkpoint";
 
-/// What a name in a partition's directory says about the file.
+/// The kind of a file in a partition's directory, judged by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileKind {
     /// A `.log` with its base offset.
@@ -227,9 +230,9 @@ pub(crate) enum FileKind {
     Ignored(IgnoreReason),
 }
 
-/// The endings that compression tools add to a segment's name, and that are read.
+/// The endings of compressed segments that are read.
 const PACKED: [&str; 2] = ["zst", "gz"];
-/// Those that are not.
+/// The endings of compressed segments that are not read.
 const COMPRESSED: [&str; 4] = ["lz4", "sz", "bz2", "xz"];
 
 pub(crate) fn classify(file: &str) -> FileKind {

@@ -1,4 +1,5 @@
-//! A segment whose file has any name: somebody sent it, or saved it from `lost+found`. Its first batch tells where it begins.
+//! A segment whose file has any name: somebody sent it, or saved it from `lost+found`. Its first batch gives
+//! its base offset.
 
 use std::io;
 
@@ -7,11 +8,12 @@ use magicbyte::{Batch, Compression, RECORD_BATCH_OVERHEAD};
 
 use crate::storage::open_file::OpenFile;
 
-/// The base offset of a segment of `size` bytes, by its first batch: 0 if that is a wrapper, whose header has its last
-/// offset only. None if the file does not begin with a batch that another batch, zeros or the file's end follow.
+/// The base offset of a segment of `size` bytes, by its first batch. 0 if that is a wrapper, whose header has
+/// only its last offset. None unless the file begins with a batch that another batch, zeros or the end of the
+/// file follow.
 ///
 /// # Errors
-/// Those of the system, or of the store.
+/// The errors of the system or of the store.
 pub(crate) fn base_offset_of_content(file: &OpenFile, size: u64) -> io::Result<Option<i64>> {
     let header = read(file, 0)?;
     let Ok(batch) = Batch::from_header(&header, 0) else { return Ok(None) };
@@ -36,7 +38,7 @@ fn size_of(header: &[u8]) -> Option<u64> {
     }
 }
 
-/// As many bytes of a header as the file has at this position.
+/// Reads the header at this position, or as much of it as the file has.
 fn read(file: &OpenFile, position: u64) -> io::Result<Vec<u8>> {
     let mut header = vec![0; RECORD_BATCH_OVERHEAD];
     let mut filled = 0;

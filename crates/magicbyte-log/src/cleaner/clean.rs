@@ -28,7 +28,7 @@ use crate::write::options::WriteOptions;
 use crate::write::partition_writer::PartitionWriter;
 use crate::write::segment_fold::SegmentSummary;
 
-/// Which records are removed.
+/// The rule for removing records.
 #[non_exhaustive]
 #[derive(Clone, Debug)]
 pub enum Rule {
@@ -50,27 +50,28 @@ pub enum Rule {
 pub struct Selection {
     /// Records with one of these keys.
     pub keys: Arc<KeySet>,
-    /// Whether they are kept as tombstones, with key, offset and timestamp but neither value nor headers.
+    /// True if the records are kept as tombstones, with key, offset and timestamp but neither value nor
+    /// headers.
     pub tombstones: bool,
 }
 
 /// Options of cleaning a group.
 #[derive(Clone, Debug)]
 pub struct CleanOptions {
-    /// Which records are removed.
+    /// The rule for removing records.
     pub rule: Rule,
     /// The offset where cleaning ends (exclusive): the batch before it is kept, if necessary without records.
     pub clean_until: i64,
     /// The limit for one batch, stored or decompressed, in bytes.
     pub max_decompressed_bytes: usize,
-    /// What to do with damage, and with a batch that can only be copied.
+    /// The handling of damage, and of a batch that can only be copied.
     pub mode: DamageMode,
-    /// How segments are indexed. A group is written as one segment unless its offsets or positions do not
-    /// fit.
+    /// Options for indexing segments. A group is written as one segment unless its offsets or positions do
+    /// not fit.
     pub write: WriteOptions,
 }
 
-/// Counts of records and batches by what happened to them.
+/// Counts of records and batches by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct CleanCounts {
@@ -94,7 +95,7 @@ pub struct CleanCounts {
     pub copied_batches: u64,
     /// Batches rewritten.
     pub rewritten_batches: u64,
-    /// Batches that lost no record but bytes that no reader returns (also counted as rewritten, emptied or
+    /// Batches that lost no records, only bytes that no reader returns (also counted as rewritten, emptied or
     /// dropped).
     pub stripped_batches: u64,
     /// Batches reduced to their header.
@@ -212,7 +213,7 @@ struct Outcome {
     sums: CleanCounts,
     event: Option<ProducerEvent>,
     is_outside: bool,
-    /// Whether its records' offsets are out of order: it was copied whole.
+    /// True if the records' offsets are out of order, so the batch was copied whole.
     unordered: bool,
 }
 
@@ -291,7 +292,7 @@ impl Cleaner<'_> {
         Ok(())
     }
 
-    /// Appends what is kept of the batch to `out`.
+    /// Appends the kept part of the batch to `out`.
     fn batch(
         &mut self,
         batch: &Batch<'_>,
@@ -364,7 +365,7 @@ impl Cleaner<'_> {
         Ok(outcome)
     }
 
-    /// Whether the batch must be kept even without records: for a producer's last sequence or epoch, or
+    /// True if the batch must be kept even without records: for a producer's last sequence or epoch, or
     /// because it ends the cleaned part of the log.
     fn must_stay(&self, batch: &Batch<'_>) -> bool {
         let is_last = |batch: &RecordBatch<'_>| {
@@ -495,8 +496,8 @@ impl Cleaner<'_> {
         }
     }
 
-    /// Sets the fates of control records, which cannot be selected: they are reduced to their meaning, and
-    /// only the first of a producer's batch, or those with a type in others, are kept.
+    /// Sets the fates of control records, which cannot be selected. They are reduced to their meaning. A
+    /// producer's batch keeps only its first record; other batches also keep later records with a type.
     fn bare(&mut self, read: &DecodedBatch<'_, '_>) -> Result<()> {
         let is_producers = read.decoded.batch.has_producer_id();
         for (number, record) in read.decoded.records().enumerate() {
@@ -525,7 +526,7 @@ impl RedactedOffsets {
     }
 }
 
-/// What is kept of a batch.
+/// The part of a batch that is kept.
 enum Kept {
     Whole,
     Rewritten { delete_horizon_ms: Option<i64> },

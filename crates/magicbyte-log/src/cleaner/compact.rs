@@ -30,7 +30,7 @@ pub struct CompactRun {
     pub memory_bytes: usize,
     /// The limit for one batch, stored or decompressed, in bytes.
     pub max_decompressed_bytes: usize,
-    /// Whether damage is an error or is skipped; only a job reports skipped damage.
+    /// The handling of damage, which is an error or is skipped. Only a job reports skipped damage.
     pub mode: DamageMode,
 }
 

@@ -20,22 +20,22 @@ pub(crate) struct DecodedBatch<'b, 'a> {
     pub(crate) decoded: Decoded<'b, 'a>,
     pub(crate) records: Vec<RecordParts<'b>>,
     pub(crate) counts: BatchCounts,
-    /// Whether its offsets are in an earlier segment or before the log's start, so that it is not part of the
-    /// log.
+    /// True if the batch's offsets are in an earlier segment or before the log's start. The batch is then not
+    /// part of the log.
     pub(crate) is_outside: bool,
-    /// Whether the records' offsets rise, also with respect to earlier batches: otherwise the batch can be
+    /// True if the records' offsets rise, also with respect to earlier batches. Otherwise the batch can be
     /// copied but not rewritten.
     pub(crate) rises: bool,
-    /// Whether its first record's offset was used before, which only a wrapper can hide.
+    /// True if the first record's offset was used before, which only a wrapper can hide.
     pub(crate) overlaps: bool,
     pub(crate) event: Option<ProducerEvent>,
-    /// The type of a control batch's first record: only that counts, as in Kafka.
+    /// The type of a control batch's first record. Only the first record counts, as in Kafka.
     pub(crate) control: Option<ControlType>,
 }
 
 impl<'b, 'a> DecodedBatch<'b, 'a> {
-    /// Reads all records. Those before the chunk's start are in an earlier segment; offsets before `next_offset`
-    /// are taken.
+    /// Reads all records. Records before the chunk's start are in an earlier segment; offsets before
+    /// `next_offset` are taken.
     pub(crate) fn read(
         batch: &'b Batch<'a>,
         decompressor: &'b mut Decompressor,

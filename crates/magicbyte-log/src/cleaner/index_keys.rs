@@ -1,4 +1,4 @@
-//! The first pass: collects the keys of a run of chunks, and what their batches show about producers.
+//! The first pass: collects the keys of a run of chunks, and facts about producers from their batches.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub struct IndexedChunk {
 pub struct IndexedKeys {
     /// The result of each chunk.
     pub chunks: Vec<IndexedChunk>,
-    /// What producers did, in offset order.
+    /// Producer events, in offset order.
     pub producers: Vec<ProducerEvent>,
     /// The files of spilled keys, by part of the hash.
     pub files: Vec<Option<PathBuf>>,
@@ -134,7 +134,7 @@ impl Indexer {
     }
 }
 
-/// Whether the batch's records are numbered: only data that is delivered is.
+/// True if the batch's records have numbers: only delivered data has them.
 pub(crate) fn has_numbers(disposition: Disposition) -> bool {
     disposition == Disposition::Rows
 }

@@ -21,7 +21,7 @@ const FILE_BUFFER: usize = 64 << 10;
 /// The size of the position and length before each key, in memory and in files.
 const ENTRY: usize = 12;
 
-/// How the keys of one partition's log are distributed.
+/// Options for distributing the keys of one partition's log.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyMapOptions {
     /// A random seed, the same for all tasks of a partition.
@@ -100,7 +100,7 @@ impl KeyMap {
         Ok(())
     }
 
-    /// Whether all keys are in memory.
+    /// True if all keys are in memory.
     pub(crate) fn is_whole(&self) -> bool {
         self.spill.files.iter().all(Option::is_none)
     }
@@ -135,7 +135,7 @@ impl KeyMap {
         entry(&self.entries[start..]).1
     }
 
-    /// Whether another key would exceed the memory.
+    /// True if another key would exceed the memory.
     fn is_full(&self, length: usize) -> bool {
         let must_grow = self.used >= self.slots.len() / 4 * 3;
         let slots_full = must_grow && self.slots.len() * 16 > self.options.memory_bytes / 4;

@@ -1,5 +1,5 @@
-//! The position of each key's last record: reduces spilled keys to sorted lists of positions, and those to
-//! one bit per record of a chunk.
+//! The position of each key's last record. Spilled keys are reduced to sorted lists of positions, and these
+//! lists to one bit per record of a chunk.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -76,7 +76,7 @@ fn write_list(path: &Path, positions: &[u64]) -> std::io::Result<()> {
     file.flush()
 }
 
-/// Which records of a chunk are the last of their key: one bit per record.
+/// The records of a chunk that are the last of their key: one bit per record.
 #[derive(Debug, Default)]
 pub(crate) struct LastRecords {
     bits: Vec<u64>,
@@ -117,7 +117,7 @@ impl LastRecords {
         Ok(())
     }
 
-    /// Whether the record is the last of its key.
+    /// True if the record is the last of its key.
     #[inline]
     pub(crate) fn contains(&self, record: u64) -> bool {
         self.bits.get((record / 64) as usize).is_some_and(|bits| bits >> (record % 64) & 1 != 0)

@@ -10,19 +10,19 @@ use crate::error::{LogError, LogResult};
 use crate::listing::Listing;
 use crate::read::plan::{Plan, PlanSegment};
 
-/// Options of a compaction; the names are Kafka's topic configs where there is one.
+/// Options of a compaction. The names are those of Kafka's topic configs where such a config exists.
 #[derive(Clone, Copy, Debug)]
 pub struct CompactOptions {
     /// The current time (ms).
     pub now: i64,
-    /// `delete.retention.ms`: how long tombstones and the markers of empty transactions are kept.
+    /// `delete.retention.ms`: the time for which tombstones and the markers of empty transactions are kept.
     pub delete_retention_ms: i64,
     /// `min.compaction.lag.ms`: segments with a record younger than this, and those after them, are not
     /// cleaned.
     pub min_compaction_lag_ms: i64,
     /// Cleaning stops before the segment that contains this offset.
     pub until_offset: Option<i64>,
-    /// Whether to clean the last segment too. A broker does not, since it is the active one.
+    /// True to clean the last segment, too. A broker does not clean it, since it is the active segment.
     pub all: bool,
     /// The first offset not yet cleaned, from the broker's `cleaner-offset-checkpoint`. Affects only
     /// tombstones of magic 0 and 1, which have no delete horizon.
@@ -64,9 +64,9 @@ pub struct Compaction {
 pub struct SegmentGroup {
     /// The base offset of the segment to write.
     pub base_offset: i64,
-    /// When the last of them was modified (ms).
+    /// The modification time of the last segment (ms).
     pub modified_ms: i64,
-    /// Whether they are cleaned rather than copied.
+    /// True if the segments are cleaned rather than copied.
     pub cleaned: bool,
     /// The chunks to read.
     pub chunks: Vec<CleanerChunk>,
@@ -78,16 +78,16 @@ pub struct SegmentGroup {
 pub struct CleanerChunk {
     /// The chunk's number in the log.
     pub number: u32,
-    /// Whether it is cleaned rather than copied.
+    /// True if the chunk is cleaned rather than copied.
     pub cleaned: bool,
-    /// Whether its tombstones of magic 0 and 1 are kept, by its segment's age.
+    /// True if the chunk's tombstones of magic 0 and 1 are kept, by the age of its segment.
     pub retain_legacy_tombstones: bool,
     /// The chunk, with its aborted transactions.
     pub chunk: Chunk,
 }
 
-/// Plans what is cleaned and how segments are grouped. `plan` covers the whole log, `read_uncommitted`;
-/// `listing` is of its directory and provides the sizes of indexes.
+/// Plans what is cleaned and how segments are grouped. `plan` covers the whole log, `read_uncommitted`.
+/// `listing` lists the log's directory and provides the sizes of indexes.
 ///
 /// # Errors
 /// [`LogError::Usage`] for a log of more than 2^24 chunks.
@@ -99,7 +99,7 @@ pub fn plan_compaction(plan: &Plan, listing: &Listing, options: &CompactOptions)
     let clean_until = clean_until(plan, options, dirty, end);
     let cleaned = plan.segments.iter().take_while(|one| one.segment.base_offset < clean_until).count();
     let (clean, rest) = plan.segments.split_at(cleaned);
-    // As in Kafka: the last segment that begins before the first dirty offset.
+    // The last segment that begins before the first dirty offset, as in Kafka.
     let last_clean = clean.iter().rev().find(|one| one.segment.base_offset < dirty);
     let legacy_horizon =
         last_clean.map_or(0, |one| one.segment.modified_ms.saturating_sub(options.delete_retention_ms));
@@ -124,7 +124,7 @@ pub fn plan_compaction(plan: &Plan, listing: &Listing, options: &CompactOptions)
 /// Plans a redaction: each segment is a group of its own, and none is compacted.
 ///
 /// # Errors
-/// Those of [`plan_compaction`].
+/// The errors of [`plan_compaction`].
 pub fn plan_redaction(plan: &Plan) -> LogResult<Compaction> {
     let mut builder = GroupBuilder {
         aborted: AbortedByProducer::new(&plan.aborted),

@@ -1,4 +1,4 @@
-//! What the whole log shows about producers and transactions, needed to clean any of its batches
+//! Facts about producers and transactions from the whole log, needed to clean any of its batches
 //! (`CleanedTransactionMetadata`, `Cleaner.shouldDiscardBatch`).
 
 use std::collections::HashMap;
@@ -7,8 +7,8 @@ use std::ops::Range;
 use magicbyte::RecordBatch;
 use magicbyte::state::{ProducerEvent, Producers};
 
-/// The summary of one log, by offset: a task needs only those of its own offsets, so that all tasks together
-/// get no more than there are.
+/// The summary of one log, by offset. A task needs only the entries for its own offsets, so all tasks
+/// together receive no more entries than the log has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ProducerSummary {
     /// The last data offset and the ID of each producer that has not expired, sorted
@@ -72,12 +72,12 @@ impl ProducerSummary {
         }
     }
 
-    /// Whether the transaction that ends at this offset still has batches.
+    /// True if the transaction that ends at this offset still has batches.
     pub(crate) fn has_data(&self, marker_offset: i64) -> bool {
         self.markers_with_data.binary_search(&marker_offset).is_ok()
     }
 
-    /// Whether the batch has a producer's last sequence, or the last epoch of a producer known only from
+    /// True if the batch has a producer's last sequence, or the last epoch of a producer known only from
     /// markers.
     pub(crate) fn is_last_of_producer(&self, batch: &RecordBatch<'_>) -> bool {
         let data = (batch.last_offset(), batch.producer_id());

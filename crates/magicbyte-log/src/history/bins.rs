@@ -2,7 +2,7 @@
 
 use magicbyte::Batch;
 
-/// The codecs that bins count, in the order of their IDs; the last one stands for IDs that do not exist.
+/// The codecs that bins count, in the order of their IDs. The last name stands for unknown IDs.
 pub const CODECS: [&str; 6] = ["none", "gzip", "snappy", "lz4", "zstd", "unknown"];
 
 /// The number of bins at which a segment's are joined in pairs.
@@ -18,13 +18,13 @@ pub struct Bin {
     pub last_offset: i64,
     /// The number of batches.
     pub batches: u64,
-    /// Those that are control batches.
+    /// The number of control batches.
     pub control_batches: u64,
     /// Records; a legacy wrapper that does not decode counts as none.
     pub records: u64,
     /// Bytes as stored.
     pub bytes: u64,
-    /// Those of control batches.
+    /// Bytes of control batches, as stored.
     pub control_bytes: u64,
     /// Bytes of the smallest batch of data; 0 if there is none.
     pub smallest: u64,

@@ -7,13 +7,13 @@ use magicbyte::state::BatchMetadata;
 #[serde(into = "EncodedEvent", try_from = "EncodedEvent")]
 #[non_exhaustive]
 pub enum HistoryEvent {
-    /// Data batches of one producer and epoch, each the next in sequence, in or out of a transaction.
+    /// Data batches of one producer and epoch, each next in sequence, in or out of a transaction.
     Data {
         /// The producer.
         producer_id: i64,
         /// Its epoch.
         producer_epoch: i16,
-        /// Whether the batches belong to a transaction.
+        /// True if the batches belong to a transaction.
         transactional: bool,
         /// First sequence of the first batch; -1 if it has none.
         base_sequence: i32,
@@ -36,13 +36,13 @@ pub enum HistoryEvent {
         /// Offsets missing in the segment up to the end of the last batch.
         missing_until: u64,
     },
-    /// A transaction marker, or what compaction left of one.
+    /// A transaction marker, or the rest of a marker after compaction.
     Marker {
         /// The producer.
         producer_id: i64,
         /// Its epoch.
         producer_epoch: i16,
-        /// Whether it commits; None if compaction emptied the batch.
+        /// True for a commit, false for an abort; None if compaction emptied the batch.
         committed: Option<bool>,
         /// Epoch of the coordinator that wrote it; -1 if it cannot be read.
         coordinator_epoch: i32,

@@ -22,8 +22,8 @@ pub struct HistoryOptions {
     pub coordinated: Vec<CoordinatedTransaction>,
     /// The maximum number of bins.
     pub bins: usize,
-    /// The number of transactions, producers, anomalies, gaps and so on that are listed of each; all are
-    /// counted.
+    /// The maximum length of each list, such as those of transactions, producers, anomalies and gaps. All
+    /// entries are counted.
     pub listed: usize,
 }
 
@@ -38,16 +38,16 @@ pub struct CoordinatedTransaction {
     pub state: String,
 }
 
-/// How a transaction ended.
+/// The outcome of a transaction.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TransactionOutcome {
-    /// It has no marker.
+    /// The transaction has no marker.
     Open,
-    /// With a commit marker.
+    /// The transaction ends with a commit marker.
     Committed,
-    /// With an abort marker.
+    /// The transaction ends with an abort marker.
     Aborted,
 }
 
@@ -87,7 +87,7 @@ pub struct TransactionHistory {
     pub last_stable_offset: Option<i64>,
     /// For an open transaction: the time (ms) since its producer's last timestamp.
     pub age_ms: Option<i64>,
-    /// Whether it has been open for longer than allowed.
+    /// True if the transaction has been open for longer than allowed.
     pub hanging: bool,
     /// The transactional ID of an open transaction that the coordinator knows.
     pub transactional_id: Option<String>,
@@ -157,7 +157,7 @@ pub struct ProducerHistory {
     pub duplicates: u64,
     /// Batches that a broker would have refused.
     pub refused: u64,
-    /// Whether this is the producer's latest epoch, as a broker that replays the log knows it.
+    /// True if this is the producer's latest epoch, as known to a broker that replays the log.
     pub is_current: bool,
     /// If current: where its open transaction began.
     pub current_txn_first_offset: Option<i64>,
@@ -180,7 +180,7 @@ pub struct Anomaly {
     pub offset: i64,
     /// Its first sequence; -1 if it has none.
     pub sequence: i32,
-    /// Whether offsets are missing since the producer's last batch: compaction may have removed batches in
+    /// True if offsets are missing since the producer's last batch: compaction may have removed batches in
     /// between.
     pub compacted: bool,
     /// A human-readable description.
@@ -250,8 +250,9 @@ pub struct PartitionHistory {
     pub producer_count: u64,
     /// The number of producer IDs.
     pub producer_ids: u64,
-    /// Transactions, ordered by their first offset or their marker's. If too many, hanging ones are listed
-    /// before open, aborted and committed ones, and of each those with the most bytes.
+    /// Transactions, ordered by their first offset or by the offset of their marker. If there are too many,
+    /// hanging transactions are listed before open, aborted and committed ones. Of each outcome, those with
+    /// the most bytes are listed.
     pub transactions: Vec<TransactionHistory>,
     /// The number of transactions by outcome; open ones that are hanging are also counted as `hanging`.
     pub transaction_counts: BTreeMap<String, u64>,

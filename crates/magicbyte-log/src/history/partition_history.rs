@@ -1,5 +1,5 @@
-//! The history of a partition: what its producers, transactions and leaders did, judged by its batch headers.
-//! A fold over the histories of its segments; no file is read. Transactions are hanging by the rule of
+//! The history of a partition: its producers, transactions and leaders, judged by its batch headers. A fold
+//! over the histories of its segments; no file is read. A transaction is hanging by the rule of
 //! `TransactionsCommand` (`kafka-transactions.sh find-hanging`).
 
 use std::cmp::Reverse;
@@ -192,7 +192,7 @@ impl Largest {
         }
     }
 
-    /// Of equally large ones, the first are kept.
+    /// Keeps the largest transactions; of equally large transactions, the first stay.
     fn prune(&mut self) {
         self.kept.sort_by_key(|one| Reverse(one.bytes));
         self.kept.truncate(self.most);
@@ -245,7 +245,7 @@ impl Tally {
     }
 }
 
-/// The fold over what producers did.
+/// The fold over producer events.
 struct Fold {
     listed: usize,
     producers: Producers,

@@ -18,13 +18,13 @@ use crate::segment::wrapper::is_wrapper;
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct OffsetGap {
-    /// First offset of the batch, or of the offsets between two batches.
+    /// First offset of the batch, or of the gap between two batches.
     pub first_offset: i64,
     /// Last offset (inclusive).
     pub last_offset: i64,
     /// The number of these offsets that have no record.
     pub missing: u64,
-    /// Whether they are missing within one batch rather than between two.
+    /// True if the offsets are missing within one batch rather than between two.
     pub inside: bool,
 }
 
@@ -50,7 +50,7 @@ pub struct SkippedRange {
     pub start: u64,
     /// One past the last byte.
     pub end: u64,
-    /// Whether no batch follows in the segment.
+    /// True if no batch follows in the segment.
     pub is_tail: bool,
 }
 
@@ -60,7 +60,7 @@ pub struct SkippedRange {
 pub struct SegmentHistory {
     /// The survey.
     pub survey: Survey,
-    /// What producers did.
+    /// Producer events.
     pub events: Vec<HistoryEvent>,
     /// The offset of the first record; `None` without batches, or if the first is a wrapper that does not
     /// decode.
@@ -69,7 +69,7 @@ pub struct SegmentHistory {
     pub records: u64,
     /// Records of batches that end before the log's start, which are not counted above.
     pub deleted: u64,
-    /// These batches.
+    /// The number of these batches.
     pub deleted_batches: u64,
     /// Legacy wrappers that do not decode: the number of their records is unknown.
     pub unknown_wrappers: u64,
@@ -103,11 +103,12 @@ pub struct SegmentHistory {
 }
 
 /// Surveys a segment and collects its history in one scan over its headers. Only legacy wrappers are
-/// decompressed; of control batches the first record is read. Memory grows with producers and transactions, not
-/// with batches, as long as sequences are in order. Batches that end before `log_start_offset` are only counted.
+/// decompressed; only the first record of a control batch is read. Memory grows with producers and
+/// transactions, not with batches, as long as sequences are in order. Batches that end before
+/// `log_start_offset` are only counted.
 ///
 /// # Errors
-/// Those of [`survey_segment`](crate::steps::survey_segment).
+/// The errors of [`survey_segment`](crate::steps::survey_segment).
 pub fn segment_history(segment: &Segment, log_start_offset: Option<i64>) -> LogResult<SegmentHistory> {
     let mut builder = HistoryBuilder { log_start_offset, ..HistoryBuilder::default() };
     let survey = survey_with(segment, Some(&mut builder))?;
@@ -366,7 +367,7 @@ fn known_records(batch: &Batch<'_>, content: Option<&Content>) -> Option<(i64, u
     }
 }
 
-/// Whether a batch continues a run; a coordinator's batches, which have no sequences, always do.
+/// True if a batch continues a run. A coordinator's batches, which have no sequences, always do.
 fn follows(last: i32, next: i32) -> bool {
     if next == -1 { last == -1 } else { last != -1 && is_in_sequence(last, next) }
 }

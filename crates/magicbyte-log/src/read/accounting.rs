@@ -10,7 +10,7 @@ use crate::listing::IgnoredFile;
 use crate::problem::LISTED;
 use crate::read::plan::Plan;
 
-/// A byte range, and why it was not read.
+/// A byte range, and the reason why it was not read.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct ByteRange {
@@ -57,7 +57,7 @@ pub struct ChunkResult {
     pub quarantined_ranges: u64,
     /// The bytes of all quarantined ranges.
     pub quarantined_bytes: u64,
-    /// What follows the last batch of the file.
+    /// The bytes after the last batch of the file.
     pub tail: Option<ByteRange>,
     /// Records announced by good batches: the sum of the next five.
     pub announced: u64,
@@ -77,7 +77,7 @@ pub struct ChunkResult {
     pub last_offset: Option<i64>,
     /// Offsets that damage may have cost, as far as good neighbors show.
     pub lost_offsets: u64,
-    /// Those of them after the last good batch (both inclusive).
+    /// The lost offsets after the last good batch (both inclusive).
     pub lost_at_end: Option<(i64, i64)>,
     /// Rows whose timestamp a table of microseconds cannot hold.
     pub null_timestamps: u64,
@@ -117,7 +117,7 @@ impl ChunkResult {
         self.tail.as_ref().map_or(0, ByteRange::length)
     }
 
-    /// Whether bytes and records add up.
+    /// True if bytes and records add up.
     #[must_use]
     pub fn balanced(&self) -> bool {
         self.good_bytes + self.deleted_bytes + self.quarantined_bytes + self.tail_bytes()
@@ -198,8 +198,8 @@ pub struct SegmentReconciliation {
     pub outside_bytes: u64,
     /// Offsets between the first and the last that no good record has.
     pub missing_offsets: u64,
-    /// Whether good batches, quarantined ranges, the tail and what is outside make up the whole file, and the
-    /// records add up.
+    /// True if good batches, quarantined ranges, the tail and the bytes outside the request make up the whole
+    /// file, and the records add up.
     pub balanced: bool,
     /// All chunks of the file joined.
     #[serde(flatten)]
@@ -252,7 +252,7 @@ pub struct PartitionReconciliation {
     pub last_offset: Option<i64>,
     /// Offsets between the first and the last that no good record has: compacted away, or lost.
     pub missing_offsets: u64,
-    /// Offsets that may be lost: those of all problems, each counted once.
+    /// Offsets that may be lost: the lost offsets of all problems, each counted once.
     pub lost_offsets: u64,
     /// Rows whose timestamp a table of microseconds cannot hold.
     pub null_timestamps: u64,
@@ -268,7 +268,7 @@ pub struct PartitionReconciliation {
     pub last_stable_offset: Option<i64>,
     /// The number of the directory's problems, quarantined ranges and torn tails.
     pub problems: u64,
-    /// Whether every segment is balanced.
+    /// True if every segment is balanced.
     pub balanced: bool,
     /// The account of each segment.
     pub segments: Vec<SegmentReconciliation>,

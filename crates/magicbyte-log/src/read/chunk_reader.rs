@@ -19,7 +19,7 @@ use crate::segment::wrapper::{check_offset, inner_messages};
 /// Bytes of a magic 2 batch from its offset through its CRC.
 const CHECKSUMMED: usize = 21;
 
-/// What a batch's records are to a reader.
+/// The kind of records in a batch, as seen by a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposition {
     /// Data records.
@@ -36,7 +36,7 @@ pub enum Disposition {
 pub enum Step {
     /// A batch whose CRC holds.
     Batch(SegmentBatch, Disposition),
-    /// Bytes outside any such batch.
+    /// Bytes outside of such batches.
     Damage,
     /// The end of the chunk.
     End,
@@ -49,7 +49,7 @@ pub struct BatchCounts {
     pub announced: u64,
     /// Records before the log's start.
     pub deleted: u64,
-    /// Others before the requested start, or from the requested end on.
+    /// Other records before the requested start, or from the requested end on.
     pub outside: u64,
     /// Offset of the first record, if there is one.
     pub first_offset: Option<i64>,
@@ -76,7 +76,7 @@ pub struct ChunkReader {
     first_error: Option<Error>,
     checksum: u32,
     aborted: AbortedByProducer,
-    /// For wrappers: only their messages have the first offset.
+    /// The decompressor for wrappers: only their messages have the first offset.
     decompressor: Decompressor,
 }
 
@@ -130,7 +130,7 @@ impl ChunkReader {
         &self.chunk
     }
 
-    /// Whether the file was deleted or replaced after it was listed, so that all of the chunk is damage.
+    /// True if the file was deleted or replaced after it was listed, so that the whole chunk is damage.
     pub(crate) fn is_replaced(&self) -> bool {
         self.pieces.is_replaced()
     }
@@ -141,7 +141,7 @@ impl ChunkReader {
         self.pieces.position() - self.chunk.start
     }
 
-    /// The next batch whose CRC holds, and what its records are. Damage in between is accounted.
+    /// The next batch whose CRC holds, and the kind of its records. Damage in between is accounted for.
     ///
     /// # Errors
     /// If memory is exhausted. Bytes that the operating system cannot read are damage.
@@ -240,7 +240,7 @@ impl ChunkReader {
     }
 
     /// Counts a record in `counts` if it is before the log's start or outside the requested range. Returns
-    /// whether it is.
+    /// true if it was counted.
     #[inline]
     pub fn leaves_out(&self, offset: i64, counts: &mut BatchCounts) -> bool {
         let is_deleted = self.chunk.is_deleted(offset);
@@ -290,7 +290,7 @@ impl ChunkReader {
         self.next_offset = last_offset.saturating_add(1);
     }
 
-    /// Whether damage was the last thing read.
+    /// True if damage was the last thing read.
     #[doc(hidden)]
     pub fn follows_damage(&self) -> bool {
         self.damage.0.is_some()
@@ -403,7 +403,7 @@ impl ChunkReader {
     }
 
     /// A checksum of the positions, offsets and CRCs of the batches that [`next_batch`](Self::next_batch)
-    /// returned. Another reader of the chunk detects by it that the file has changed.
+    /// returned. It shows another reader of the chunk that the file has changed.
     #[must_use]
     pub fn checksum(&self) -> u32 {
         self.checksum

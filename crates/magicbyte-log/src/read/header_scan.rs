@@ -29,9 +29,10 @@ use crate::storage::pin::is_same_file;
 
 /// Headers are small and close together, so blocks are small and batches are skipped rather than read.
 const BLOCK: usize = 64 << 10;
-/// How many of the last batches the scan can take back.
+/// The maximum number of last batches that the scan can take back.
 const LAST_BATCHES: usize = 64;
-/// The distance between borders in a file that is far away, unless all of it is fetched: each costs the batches before it.
+/// The distance between borders in a remote file, unless all of it is fetched. Each border costs the batches
+/// before it.
 const REMOTE_BORDERS: u64 = 64 << 20;
 /// A border requires that the CRCs of all batches in this many bytes before it hold.
 const BEFORE_BORDER: u64 = 1 << 20;
@@ -44,13 +45,13 @@ pub trait HeaderVisitor: Send {
     /// Receives the header of the log's next batch, and what the header does not say, if that can be read.
     fn visit(&mut self, batch: &Batch<'_>, size: usize, content: Option<&Content>);
 
-    /// Whether the scan decompresses legacy wrappers to count their messages.
+    /// True if the scan decompresses legacy wrappers to count their messages.
     fn counts_messages(&self) -> bool {
         false
     }
 }
 
-/// The part of a batch that only its records tell.
+/// The part of a batch that only its records show.
 #[doc(hidden)]
 pub enum Content {
     /// The first record of a control batch.
@@ -85,12 +86,12 @@ pub fn survey_with(segment: &Segment, visitor: Option<&mut dyn HeaderVisitor>) -
     scan.end()
 }
 
-/// The survey of a segment that has grown since `before`: only what came after its last batch is scanned. None if that
-/// may differ from what [`survey_segment`] gives: another file has the name, the last batch is another one, or there is
-/// damage, which is judged by the batches around it.
+/// The survey of a segment that has grown since `before`. The scan covers only the bytes after the last batch
+/// of `before`. None if the result may differ from [`survey_segment`]: another file has the name, the last
+/// batch is different, or there is damage, which is judged by the batches around it.
 ///
 /// # Errors
-/// Those of [`survey_segment`].
+/// The errors of [`survey_segment`].
 pub fn survey_grown(segment: &Segment, before: &Survey) -> LogResult<Option<Survey>> {
     let Some(mut scan) = Scan::resume(segment, before)? else { return Ok(None) };
     while scan.step()? {}
@@ -108,9 +109,9 @@ pub(super) struct Scan<'a> {
     salvage: Salvage,
     /// Damage before this position has been dealt with: the scan does not go back past it.
     resolved: u64,
-    /// Whether any bytes were damaged, or a batch was out of order.
+    /// True if any bytes were damaged, or a batch was out of order.
     is_damaged: bool,
-    /// Where a scan that was resumed begins.
+    /// The position where a resumed scan begins.
     resumed_at: Option<u64>,
     transactions: Transactions,
     /// The producers with transactional data since the last border.
@@ -127,12 +128,12 @@ pub struct Control {
     pub(crate) kind: Option<ControlType>,
     /// The coordinator epoch of a marker whose value can be read.
     pub(crate) coordinator_epoch: Option<i32>,
-    /// In milliseconds.
+    /// Timestamp in milliseconds.
     pub(crate) timestamp: i64,
 }
 
 impl Control {
-    /// Whether the record commits or aborts; None if neither. Only the key counts, as in Kafka.
+    /// True for a commit, false for an abort; None for any other record. Only the key counts, as in Kafka.
     pub(crate) fn committed(&self) -> Option<bool> {
         match self.kind {
             Some(ControlType::Commit) => Some(true),
@@ -149,7 +150,7 @@ struct Recent {
     content: Option<Content>,
     size: usize,
     last_offset: i64,
-    /// Whether the CRC holds, once checked.
+    /// True if the CRC holds; None until it is checked.
     crc_holds: Option<bool>,
     expected: i64,
     batches: u64,
@@ -235,8 +236,8 @@ impl<'a> Scan<'a> {
         Ok(Some(scan))
     }
 
-    /// Removes the border at which the survey was resumed before, so that a file that is surveyed every few seconds
-    /// does not get one each time.
+    /// Removes the border at which the survey was resumed before, so that a file that is surveyed every few
+    /// seconds does not get a border each time.
     fn remove_resumed_border(&mut self) {
         let Survey { borders, transactional, .. } = &mut self.survey;
         let position = |border: Option<&Border>| border.map_or(0, |border| border.position);
@@ -273,7 +274,8 @@ impl<'a> Scan<'a> {
         LogError::io(Path::new(&self.survey.segment.path), error)
     }
 
-    /// What no damage to come can take back, if that reaches `from`, and where it ends.
+    /// The survey up to a border that no later damage can take back, and that border's position. None if
+    /// there is no such border at or after `from`.
     pub(super) fn part(&self, from: u64) -> Option<(u64, Survey)> {
         let recent = self.recent.front()?;
         let borders = &self.survey.borders[..recent.borders];
@@ -504,7 +506,8 @@ impl<'a> Scan<'a> {
                 break;
             }
         }
-        // Right before it: what was lost of offsets in between belongs to the damage there.
+        // The border must be right after that batch. Otherwise the damage in between accounts for the lost
+        // offsets.
         if let Some(before) =
             self.recent.back().filter(|before| before.position + before.size as u64 == position)
         {

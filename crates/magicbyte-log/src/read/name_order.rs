@@ -1,5 +1,5 @@
-//! Whether the names of segments say where their offsets are. A broker's do; after a restore, a file may have the name of
-//! another one. The first batches tell, of which only the headers are read.
+//! A check that the names of segments match their offsets. A broker's names do; after a restore, a
+//! file may have the name of another file. Only the headers of the first batches are read.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use crate::listing::Segment;
 use crate::read::seek::first_stored_offset;
 use crate::storage::store::is_url;
 
-/// Whether each segment begins within its name and that of the next one, so that the order of names is that of offsets.
-/// `segments` are in the order of their names.
+/// True if each segment begins between its name and the name of the next segment, so that the order of names
+/// is the order of offsets. `segments` are in the order of their names.
 ///
-/// Cost: reads the first header of each segment, except of those in a store that were written in the order of their names:
-/// there a request costs more, and a file cannot be renamed without being written.
+/// Cost: reads the first header of each segment. Segments in a store that were written in the order of their
+/// names are exempt: a request costs more there, and a file cannot be renamed without being written.
 ///
 /// # Errors
 /// [`LogError::Io`](crate::LogError::Io) if no file can be opened or memory is exhausted.
@@ -32,13 +32,13 @@ pub fn is_in_name_order(segments: &[Segment]) -> LogResult<bool> {
     Ok(true)
 }
 
-/// The segments that may hold this offset or later ones, by their names or by their first batches. `segments` are in the
-/// order of their names.
+/// The segments that may hold this offset or later offsets, by their names or by their first batches.
+/// `segments` are in the order of their names.
 ///
-/// Cost: that of [`is_in_name_order`] for the segments before the one whose name leads to the offset.
+/// Cost: the cost of [`is_in_name_order`] for the segments before the segment whose name leads to the offset.
 ///
 /// # Errors
-/// Those of [`is_in_name_order`].
+/// The errors of [`is_in_name_order`].
 pub fn segments_from(segments: &[Segment], offset: i64) -> LogResult<Vec<Segment>> {
     let named = segments.partition_point(|segment| segment.base_offset <= offset).saturating_sub(1);
     let Some(last) = segments.get(named) else { return Ok(Vec::new()) };
@@ -51,8 +51,8 @@ pub fn segments_from(segments: &[Segment], offset: i64) -> LogResult<Vec<Segment
     Ok(kept.map(|(_, segment)| segment.clone()).collect())
 }
 
-/// The offset in the segment's first header; None if it has none, or if its name is trusted since it was written before
-/// the `later` one.
+/// The offset in the segment's first header. None if it has no header, or if its name is trusted because it
+/// was written before the `later` segment.
 fn first_offset(segment: &Segment, later: Option<&Segment>) -> LogResult<Option<i64>> {
     let is_trusted = is_url(Path::new(&segment.path))
         && later.is_none_or(|later| segment.modified_ms <= later.modified_ms);

@@ -8,7 +8,7 @@ use magicbyte::state::IsolationLevel;
 
 use crate::chunk::DEFAULT_CHUNK_BYTES;
 
-/// What a reader does with damage; the names are those of Spark's sources.
+/// The handling of damage by a reader. The names are those of Spark's sources.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum DamageMode {
@@ -55,13 +55,13 @@ pub struct ReadOptions {
     pub end_offset: Option<i64>,
     /// Reading starts at the first record with this timestamp (ms) or a later one.
     pub start_timestamp: Option<i64>,
-    /// Which records are delivered.
+    /// The isolation level: which records are delivered.
     pub isolation_level: IsolationLevel,
-    /// Whether CRCs are checked.
+    /// True if CRCs are checked.
     pub check_crcs: bool,
     /// The limit for one batch, stored or decompressed, in bytes.
     pub max_decompressed_bytes: usize,
-    /// What to do with damage.
+    /// The handling of damage.
     pub mode: DamageMode,
 }
 
@@ -82,7 +82,7 @@ impl Default for ReadOptions {
 /// Options of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanOptions {
-    /// Which records to deliver.
+    /// The isolation level: which records to deliver.
     pub isolation_level: IsolationLevel,
     /// The first offset to read.
     pub start_offset: Option<i64>,

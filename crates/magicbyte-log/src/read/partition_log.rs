@@ -21,7 +21,7 @@ use crate::read::seek::{
 use crate::segment::reader::SegmentBatch;
 use crate::storage::is_stored;
 
-/// How often in a row the files of a log that changes are listed again.
+/// The maximum number of successive listings while the files of a log change.
 const ATTEMPTS: u32 = 5;
 
 /// A partition's directory, opened for reading.
@@ -44,8 +44,8 @@ pub struct PartitionLog {
 }
 
 impl PartitionLog {
-    /// Lists the directory (or a single segment file); reads no segment yet. The log begins where the broker's
-    /// `log-start-offset-checkpoint` says, which is in the parent directory.
+    /// Lists the directory (or a single segment file); reads no segment yet. The log begins at the offset in
+    /// the broker's `log-start-offset-checkpoint`, which is in the parent directory.
     ///
     /// # Errors
     /// [`LogError::Io`].
@@ -63,7 +63,8 @@ impl PartitionLog {
         self
     }
 
-    /// Of files that have been listed; they may be in several directories, such as local and remote segments.
+    /// A log from files that are already listed. The files may be in several directories, such as local and
+    /// remote segments.
     #[must_use]
     pub fn of_listing(listing: Listing) -> Self {
         Self { listing }
@@ -85,8 +86,9 @@ impl PartitionLog {
     }
 
     /// The batches that hold the requested records, in offset order. `read_committed` surveys the whole log
-    /// first, since a transaction's marker may come long after its data, and so does a log whose files do not have
-    /// their own names; otherwise only the first header of each segment is read before it is needed.
+    /// first, since a transaction's marker may come long after its data. A log whose files do not have their
+    /// own names is also surveyed first. Otherwise only the first header of each segment is read before it is
+    /// needed.
     ///
     /// # Errors
     /// [`LogError::Io`].
@@ -201,7 +203,7 @@ impl PartitionLog {
 }
 
 /// The gaps that a plan found between segments, as far as they overlap `start..end`, with their first offset.
-/// Segments that the listing misses are among `unreadable_segments`.
+/// Segments that are missing from the listing are among `unreadable_segments`.
 fn missing_segments(plan: &Plan, start: i64, end: i64) -> impl Iterator<Item = (i64, Problem)> {
     let follows_gap = |problem: &&Problem| {
         problem.kind == MISSING_SEGMENT
@@ -255,7 +257,7 @@ fn count(batch: &Batch<'_>, reader: &ChunkReader, decompressor: &mut Decompresso
     Ok(counts)
 }
 
-/// A batch of the log, and what its records are to a reader.
+/// A batch of the log, and the kind of its records.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LogBatch {
@@ -281,18 +283,18 @@ pub struct LogBatches {
     /// The offset after the last batch read, requested or not.
     next_offset: Option<i64>,
     reader: Option<ChunkReader>,
-    /// How often the log may be listed again before the next batch is read.
+    /// The number of times that the log may be listed again before the next batch is read.
     attempts: u32,
     /// Rises as batches are delivered, so that overlapping segments yield no record twice.
     start_offset: i64,
     end_offset: i64,
     options: ReadOptions,
     problems: Problems,
-    /// For wrappers: only their messages have the first offset.
+    /// The decompressor for wrappers: only their messages have the first offset.
     decompressor: Decompressor,
 }
 
-/// What comes next in a log.
+/// The next step of reading a log.
 #[derive(Debug)]
 enum Step {
     /// A segment that was not surveyed.
@@ -386,8 +388,8 @@ impl LogBatches {
         }
     }
 
-    /// Continues with the files that are there by now, since a broker has cleaned, deleted or rolled segments. False
-    /// where that cannot help.
+    /// Continues with the files that are there now, since a broker has cleaned, deleted or rolled segments.
+    /// Returns false if that cannot help.
     fn list_again(&mut self) -> LogResult<bool> {
         let listing = &self.log.listing;
         let directory = Path::new(&listing.path);

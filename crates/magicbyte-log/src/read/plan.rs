@@ -41,7 +41,7 @@ pub struct PlanSegment {
     pub transactional: Vec<(u64, i64)>,
 }
 
-/// What to read, in offset order, and what is known beforehand.
+/// The plan of a read, in offset order, with all facts known beforehand.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Plan {
@@ -76,8 +76,8 @@ pub struct Plan {
     pub leader_epochs: LeaderEpochs,
 }
 
-/// Joins the surveys of a directory's segments, given in any order, into a plan. Of a segment with a part of its survey
-/// only, the plan has the chunks before the part's last border.
+/// Joins the surveys of a directory's segments, given in any order, into a plan. For a segment with only a
+/// part of its survey, the plan has the chunks before the part's last border.
 ///
 /// # Errors
 /// [`LogError::Usage`] if a listed segment has no survey.
@@ -190,8 +190,9 @@ impl LogSegment<'_> {
     }
 }
 
-/// Orders segments by the offsets of their first good batches, since a restored file may have the name of another one,
-/// with the largest offset that each can have. Segments without a good batch have their names only.
+/// Orders segments by the offsets of their first good batches, since a restored file may have the name of
+/// another file. Returns each segment with the maximum offset that it can have. Segments without a good batch
+/// have only their names.
 ///
 /// If all offsets of the next segment are in a gap before the last batch of a segment, that batch, whose offset no
 /// CRC covers, is wrong rather than the whole segment.
@@ -199,7 +200,7 @@ fn in_offset_order(mut surveys: Vec<&Survey>) -> Vec<(&Survey, i64)> {
     surveys.sort_by_key(|survey| {
         let named = survey.segment.base_offset;
         let first = survey.first_offset.filter(|_| !survey.segment.is_checkpoint).unwrap_or(named);
-        // Of two copies, the one with the right name comes first.
+        // The copy with the right name comes first.
         (first, named > first, -named)
     });
     let max_offset = |index: usize| {
@@ -229,7 +230,7 @@ impl Plan {
             _ => return,
         };
         let (before, segment) = (&before.survey.segment, &next.survey.segment);
-        // The listing has reported the segments of which other files are there.
+        // The listing has reported the missing segments that have other files beside them.
         let reported = listing.missing_segments().filter(|&offset| offset >= first).min();
         let end = reported.unwrap_or(i64::MAX).min(next.base_offset);
         if end > first && !segment.is_checkpoint {
@@ -350,8 +351,8 @@ impl Plan {
         }
     }
 
-    /// Appends a segment to the log, of which offsets beyond `max_offset` are wrong. None if it adds nothing to the
-    /// segments before it.
+    /// Appends a segment to the log; offsets beyond `max_offset` in it are wrong. None if the segment adds
+    /// nothing to the segments before it.
     fn append<'a>(
         &mut self,
         survey: &'a Survey,
@@ -373,7 +374,7 @@ impl Plan {
             is_misnamed = base_offset != segment.base_offset;
             if let Some(next) = self.next_offset.filter(|&next| first < next) {
                 if survey.is_part {
-                    // Whether it adds anything, all of its offsets tell.
+                    // Only the whole survey shows whether the segment adds anything.
                     return None;
                 }
                 let contained = last < next;
@@ -471,8 +472,8 @@ impl Plan {
             }
             let end = next.map_or(segment.size, |border| border.position);
             let next_expected = next.map_or(i64::MAX, |border| border.expected_offset);
-            // A requested range skips whole chunks outside it, but not the first one, whose account shows that there was
-            // a request. All others are read, so that every byte is counted.
+            // A requested range skips whole chunks outside it, but not the first chunk, whose account shows that
+            // there was a request. All other chunks are read, so that every byte is counted.
             let outside = options.start_offset.is_some_and(|start| next_expected <= start)
                 || options.end_offset.is_some_and(|end| expected_offset >= end && start > first);
             if !outside {

@@ -1,5 +1,5 @@
-//! What can be saved from quarantined bytes: a repair that the CRC proves, and the records before the damage,
-//! which are suspect and never mixed with good ones.
+//! Data that can be saved from quarantined bytes: a repair that the CRC proves, and the records before the
+//! damage, which are suspect and never mixed with good records.
 
 use std::io;
 use std::path::Path;
@@ -18,14 +18,14 @@ const MAGIC: usize = 16;
 /// The bits of a 64 KiB batch.
 const MOST_PROVEN_BITS: u64 = 8 << 16;
 
-/// A quarantined range, and what can be saved from it.
+/// A quarantined range, and the data that can be saved from it.
 #[derive(Clone, Debug)]
 pub struct Rescued {
     /// Position of the first byte in the segment.
     pub position: u64,
     /// The bytes as they are.
     pub data: Bytes,
-    /// Why they are quarantined.
+    /// The reason why they are quarantined.
     pub error: Error,
     /// A repaired batch that differs by one bit, or only by its length or magic.
     pub repair: Option<Repair>,
@@ -55,7 +55,7 @@ impl Repair {
         self.candidates as f64 / 2f64.powi(32)
     }
 
-    /// Whether [`chance`](Self::chance) is below 1 in 8,000, as it is for batches up to 64 KiB. A repair of a
+    /// True if [`chance`](Self::chance) is below 1 in 8,000, as it is for batches up to 64 KiB. A repair of a
     /// larger batch is a guess.
     #[must_use]
     pub fn is_proven(&self) -> bool {
@@ -64,8 +64,9 @@ impl Repair {
 }
 
 impl Rescued {
-    /// Passes the records up to the first that does not decode to `take`. They are suspect: in a batch whose
-    /// CRC is wrong, any of them may have been changed. A compressed batch has none unless its CRC holds.
+    /// Passes the records before the first record that does not decode to `take`. They are suspect: in a
+    /// batch whose CRC is wrong, any record may have been changed. A compressed batch has none unless its CRC
+    /// holds.
     pub fn suspects(&self, decompressor: &mut Decompressor, mut take: impl FnMut(Record<'_>)) {
         let Some(framed) = &self.framed else { return };
         let Ok(batch) = Batch::from_frame(framed, self.position) else { return };
@@ -82,10 +83,10 @@ impl Rescued {
     }
 }
 
-/// Reads a segment and yields every quarantined range with what can be saved from it. Needs the segment's
-/// survey for its first offset.
+/// Reads a segment and yields every quarantined range with the data that can be saved from it. Needs the
+/// segment's survey for its first offset.
 ///
-/// Cost: that of [`crate::PartitionLog::verify`], plus one step per bit of each bad batch.
+/// Cost: the cost of [`crate::PartitionLog::verify`], plus one step per bit of each bad batch.
 #[derive(Debug)]
 pub struct Rescuer {
     pieces: SegmentReader,

@@ -1,5 +1,5 @@
-//! Finds a position in a segment, through its indexes, which are checked against the log, and by a scan of
-//! batch headers where an index is missing or wrong.
+//! Finds a position in a segment through its indexes, which are checked against the log, or by a scan of
+//! batch headers if an index is missing or wrong.
 
 use std::path::PathBuf;
 
@@ -29,15 +29,15 @@ pub fn offset_for_timestamp(plan: &Plan, timestamp: i64) -> LogResult<Option<i64
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoundRecord {
     pub offset: i64,
-    /// In milliseconds.
+    /// Timestamp in milliseconds.
     pub timestamp: i64,
     /// The leader epoch of its batch; -1 in magic 0 and 1.
     pub leader_epoch: i32,
-    /// Of its batch: in magic 0, there is no timestamp.
+    /// The magic of its batch: magic 0 has no timestamp.
     pub magic: i8,
 }
 
-/// As [`offset_for_timestamp`], with the record's own timestamp and leader epoch.
+/// A variant of [`offset_for_timestamp`] that also returns the record's own timestamp and leader epoch.
 #[doc(hidden)]
 pub fn record_for_timestamp(plan: &Plan, timestamp: i64) -> LogResult<Option<FoundRecord>> {
     let start = plan.log_start_offset.unwrap_or(i64::MIN);

@@ -1,4 +1,4 @@
-//! The findings of the first step, a scan over one segment's batch headers, and what its sidecars say.
+//! The findings of the first step, which scans one segment's batch headers and checks its sidecars.
 
 use std::io;
 use std::path::Path;
@@ -28,8 +28,8 @@ pub struct Border {
     pub expected_offset: i64,
 }
 
-/// By which a later survey knows a batch: the CRC-32C of its header, which includes the CRC of its records. `bytes` begin
-/// with the header of a batch that has `size` bytes.
+/// The CRC-32C of a batch's header, which includes the CRC of its records. A later survey recognizes the
+/// batch by it. `bytes` begin with the header of a batch that has `size` bytes.
 pub(super) fn header_crc(bytes: &[u8], size: usize) -> u32 {
     crc32c(&bytes[..bytes.len().min(size).min(RECORD_BATCH_OVERHEAD)], 0)
 }
@@ -63,11 +63,11 @@ pub struct Survey {
     /// The last batch whose CRC holds: its position, and the CRC-32C of its header.
     #[serde(default)]
     pub last_batch: Option<(u64, u32)>,
-    /// The `last_batch` of the survey that this one continues, since the file has only grown; None after a scan of all
-    /// of it.
+    /// The `last_batch` of the survey that this survey continues, since the file has only grown. None after a
+    /// scan of the whole file.
     #[serde(default)]
     pub continues: Option<(u64, u32)>,
-    /// Borders, about one per 4 MiB, or per 64 MiB of a file that is far away and not decoded next.
+    /// Borders, about one per 4 MiB, or per 64 MiB of a remote file that is not decoded next.
     pub borders: Vec<Border>,
     /// Transactions' first batches and markers, in offset order.
     pub transactions: Vec<TransactionEvent>,
@@ -78,15 +78,15 @@ pub struct Survey {
     pub leader_epochs: LeaderEpochs,
     /// The entries of the segment's `.txnindex`.
     pub transaction_index: Vec<TransactionIndexEntry>,
-    /// Whether the file has lost its batches: it is empty, but not known to have been empty always or to have
-    /// been emptied by Kafka's cleaner. Both leave an empty index beside it.
+    /// True if the file has lost its batches. It is empty, but it is not known to have always been empty, or
+    /// to have been emptied by Kafka's cleaner. Both leave an empty index beside it.
     pub emptied: bool,
     /// Sidecars that cannot be read, are malformed, or point past the segment.
     pub problems: Vec<Problem>,
-    /// Why the file could not be read to its end, if so.
+    /// The reason why the file could not be read to its end, if it could not.
     pub unreadable: Option<String>,
-    /// Whether this is a part of the survey ([`SurveyInParts`](crate::steps::SurveyInParts)): what is known
-    /// of the bytes before the last border.
+    /// True if this is a part of the survey ([`SurveyInParts`](crate::steps::SurveyInParts)): the findings
+    /// for the bytes before the last border.
     pub is_part: bool,
 }
 
@@ -135,7 +135,8 @@ impl Survey {
                     let is_beyond =
                         |end: u64| entries.iter().filter(|entry| u64::from(entry.position) >= end).count();
                     let beyond = is_beyond(self.chain_end.max(1));
-                    // A broker writes to the log before the index, so what the index has more is in the log by now.
+                    // A broker writes to the log before the index, so the log now has the batches of
+                    // additional index entries.
                     let written =
                         || size_if_written(Path::new(&self.segment.path), self.segment.version.as_deref());
                     if beyond > 0 && written().is_none_or(|size| is_beyond(size) > 0) {
@@ -165,7 +166,8 @@ impl Survey {
         Ok(())
     }
 
-    /// The content of an index up to its last entry. It has at most one per batch, and at its end one more.
+    /// The content of an index up to its last entry. An index has at most one entry per batch, and one more
+    /// at its end.
     fn read_index(&mut self, ending: &str, entry: usize) -> LogResult<Option<Vec<u8>>> {
         let reach = self.batches.saturating_add(1).saturating_mul(entry as u64);
         self.read(ending, |path| read_index(path, reach))
@@ -176,7 +178,7 @@ impl Survey {
         self.read(ending, |path| read_sidecar(path))
     }
 
-    /// Reads a file beside the segment; one that cannot be read is reported.
+    /// Reads a file beside the segment; reports a file that cannot be read.
     fn read(
         &mut self,
         ending: &str,

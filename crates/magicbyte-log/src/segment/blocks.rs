@@ -13,9 +13,9 @@ use crate::storage;
 use crate::storage::file_info::{ends_the_run, unreadable};
 use crate::storage::open_file::OpenFile;
 
-/// The least that [`Blocks::peek`] reads.
+/// The minimum number of bytes that [`Blocks::peek`] reads.
 const ASIDE: usize = 16 << 10;
-/// The largest block of a file that is far away, unless it is read through: storage reads ahead where that pays.
+/// The maximum block size of a remote file, unless it is read through: storage reads ahead where that pays.
 const REMOTE_BLOCK: usize = 16 << 10;
 
 /// Reads a file through one reused block. The bytes returned keep their block alive, and a block still in use
@@ -24,7 +24,7 @@ const REMOTE_BLOCK: usize = 16 << 10;
 pub(crate) struct Blocks {
     /// None if the file was deleted after it was listed or cannot be opened; it then counts as empty.
     file: Option<OpenFile>,
-    /// Whether another file has the name by now, or none.
+    /// True if the name now belongs to another file, or to none.
     is_replaced: bool,
     /// The first failure to open or read the file.
     failure: Option<ErrorKind>,
@@ -33,7 +33,7 @@ pub(crate) struct Blocks {
     block_size: usize,
     /// The size of blocks where the file is read through.
     largest_block: usize,
-    /// Blocks end here if the bytes that are wanted do.
+    /// Blocks end here if the requested bytes do.
     end: u64,
     buffer: Arc<Vec<u8>>,
     block: Bytes,
@@ -43,8 +43,8 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Opens a file with the size and version of its listing. A file that cannot be opened or read has no bytes, and [`Blocks::missing`] gives the
-    /// reason: the rest of the run continues without it.
+    /// Opens a file with the size and version of its listing. A file that cannot be opened or read has no
+    /// bytes, and [`Blocks::missing`] gives the reason: the rest of the run continues without it.
     ///
     /// # Errors
     /// If no file can be opened at all (too many are open), memory is exhausted, or a store fails.
@@ -78,7 +78,7 @@ impl Blocks {
         })
     }
 
-    /// All bytes of the range will be read, and few others.
+    /// Announces that all bytes of the range will be read, and few others.
     pub(crate) fn read_through(&mut self, range: &Range<u64>) {
         if let Some(file) = &self.file {
             file.read_through(range);
@@ -92,7 +92,7 @@ impl Blocks {
         self.file.as_ref().is_some_and(OpenFile::fetch_for_the_next)
     }
 
-    /// Whether the bytes come from far away.
+    /// True if the bytes come from far away.
     pub(crate) fn is_remote(&self) -> bool {
         self.file.as_ref().is_some_and(OpenFile::is_remote)
     }
@@ -101,7 +101,7 @@ impl Blocks {
         self.size
     }
 
-    /// Why bytes that were listed are missing.
+    /// The reason why bytes that were listed are missing.
     pub(crate) fn missing(&self) -> ErrorKind {
         match (&self.failure, &self.file) {
             (Some(kind), _) => kind.clone(),
@@ -110,7 +110,7 @@ impl Blocks {
         }
     }
 
-    /// Whether the file was deleted or replaced after it was listed.
+    /// True if the file was deleted or replaced after it was listed.
     pub(crate) fn is_replaced(&self) -> bool {
         self.is_replaced
     }
@@ -120,7 +120,7 @@ impl Blocks {
         self.failure.as_ref()
     }
 
-    /// Why bytes of the range, which have been read, are not those of the file. None if they are.
+    /// The reason why bytes of the range, which have been read, are not the file's bytes. None if they are.
     pub(crate) fn damage(&self, range: &Range<u64>) -> Option<ErrorKind> {
         self.file.as_ref()?.damage(range).map(unreadable)
     }

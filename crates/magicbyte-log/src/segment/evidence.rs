@@ -9,7 +9,7 @@ use magicbyte::{Batch, RECORD_BATCH_OVERHEAD};
 
 use crate::segment::blocks::Blocks;
 
-/// How far past damage to look for evidence, in bytes. Kafka limits a batch to 1 MiB by default.
+/// The maximum distance past damage to look for evidence, in bytes. Kafka limits a batch to 1 MiB by default.
 pub(crate) const REACH: usize = 4 << 20;
 /// Bytes a reader may inspect because of damage, per byte passed, in addition to its initial budget.
 const PER_BYTE: u64 = 4;
@@ -33,7 +33,7 @@ pub(crate) struct OwnChecksum {
     computed: u32,
     /// Where the covered bytes begin, relative to the batch; they end where the batch does.
     pub(crate) start: u64,
-    /// How far the covered bytes were inspected, relative to the batch.
+    /// The end of the covered bytes that were inspected, relative to the batch.
     pub(crate) covered: u64,
 }
 
@@ -141,7 +141,7 @@ impl Evidence {
         self.to_start_with.saturating_add(passed.saturating_mul(PER_BYTE)).saturating_sub(self.spent)
     }
 
-    /// How far past damage at `position` to look: less as damage becomes frequent.
+    /// The distance past damage at `position` to look for evidence. It shrinks as damage becomes frequent.
     pub(crate) fn reach(&self, position: u64) -> u64 {
         (self.left(position) / 8).min(REACH as u64)
     }
@@ -171,7 +171,7 @@ impl Evidence {
         }
     }
 
-    /// Whether the bytes `damage..end` are a batch with one flipped bit, which may be in its checksum or its
+    /// True if the bytes `damage..end` are a batch with one flipped bit, which may be in its checksum or its
     /// magic. The chance of a false match is one in 2^32 for each bit of the batch.
     pub(crate) fn is_a_bit_off(
         &mut self,
@@ -208,7 +208,7 @@ impl Evidence {
         Ok(false)
     }
 
-    /// Whether `position`, where `header` was read, holds a batch of at most `max_size` bytes whose CRC
+    /// True if `position`, where `header` was read, holds a batch of at most `max_size` bytes whose CRC
     /// holds.
     pub(crate) fn crc_holds_at(
         &mut self,

@@ -1,6 +1,6 @@
-//! Where a bad batch ends, judged by its content. No checksum covers a batch's length, but records, and a
+//! The end of a bad batch, judged by its content. No checksum covers a batch's length, but records, and a
 //! message's key and value, have sizes of their own. They distinguish a batch that was never completely
-//! written from one whose length is wrong.
+//! written from a batch whose length is wrong.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use magicbyte::{Batch, Compression, RECORD_BATCH_OVERHEAD, Result};
 
 use crate::segment::blocks::Blocks;
 
-/// What the sizes inside a batch show.
+/// The extent of a batch, by the sizes inside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// Everything the header announces is present, and ends at this position.
@@ -58,7 +58,7 @@ pub(crate) fn extent(
     Ok((extent, steps))
 }
 
-/// Why a walk did not reach the end of the batch.
+/// The reason why a walk did not reach the end of the batch.
 enum Stop {
     /// The file ends.
     Cut,

@@ -21,23 +21,23 @@ const BLOCK: usize = 1 << 20;
 pub enum Piece {
     /// A whole batch, in offset order, whose CRC holds.
     Batch(SegmentBatch),
-    /// Bytes that cannot be read, and why.
+    /// Bytes that cannot be read, and the reason.
     Quarantined {
         /// The byte range.
         range: Range<u64>,
-        /// What is wrong with them.
+        /// The error in these bytes.
         error: Error,
     },
     /// The end of the file after the last batch.
     Tail {
         /// The byte range.
         range: Range<u64>,
-        /// What the bytes are.
+        /// The kind of bytes.
         kind: TailKind,
     },
 }
 
-/// What follows the last batch.
+/// The kind of bytes after the last batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TailKind {
     /// Zeros to the end: a preallocated file.
@@ -116,11 +116,11 @@ impl SegmentReader {
         Self::open_version(path, size, None, range, expected_offset, max_offset)
     }
 
-    /// Like [`open`](Self::open), if the file still has the version that was listed: bytes of another one are
-    /// quarantined, too.
+    /// Like [`open`](Self::open), if the file still has the version that was listed. Bytes of another version
+    /// are quarantined, too.
     ///
     /// # Errors
-    /// As [`open`](Self::open), or if a store fails.
+    /// The errors of [`open`](Self::open); also if a store fails.
     pub fn open_version(
         path: &Path,
         size: u64,
@@ -145,7 +145,7 @@ impl SegmentReader {
         })
     }
 
-    /// Whether CRCs are checked; they are by default.
+    /// Sets whether CRCs are checked; they are by default.
     #[must_use]
     pub fn check_crcs(mut self, check: bool) -> Self {
         self.check_crcs = check;
@@ -291,7 +291,7 @@ impl SegmentReader {
 
     fn quarantine_to(&self, end: u64, error: Error) -> Piece {
         let range = self.position..end.min(self.end);
-        // What could not be read explains what is wrong with the bytes.
+        // A failed read explains the damage to the bytes.
         let error = self.blocks.damage(&range).map_or(error, Error::from);
         Piece::Quarantined { range, error: error.at_position(self.position) }
     }

@@ -34,7 +34,7 @@ use crate::segment::wrapper::inner_messages;
 const BLOCK: usize = 1 << 20;
 /// The cost of inspecting a header, in bytes of the budget.
 const HEADER_EFFORT: u64 = 256;
-/// How many headers after a batch are asked whether its offset is right.
+/// The maximum number of headers after a batch that are used to check its offset.
 const HEADERS: usize = 16;
 /// The first step of a scan with little budget left, in bytes.
 const SMALLEST_STEP: u64 = 1 << 10;
@@ -45,7 +45,7 @@ const MAX_RECORDS_PER_BYTE: i64 = 8 << 10;
 /// 4,000 times.
 const LARGE: usize = 64 << 10;
 
-/// What a bad batch's own sizes show.
+/// The end of a bad batch, by its own sizes.
 enum Sizes {
     /// The batch ends here.
     End(u64),
@@ -60,8 +60,8 @@ enum Sizes {
 #[derive(Debug)]
 pub(crate) struct Salvage {
     evidence: Evidence,
-    /// The last time that headers led to a batch whose CRC holds: the position they started from and the
-    /// batch's.
+    /// The last time that headers led to a batch whose CRC holds: the position where they started, and the
+    /// position of that batch.
     led: Option<(u64, u64)>,
 }
 
@@ -97,9 +97,9 @@ impl Salvage {
         Ok(is_too_high.then_some(first))
     }
 
-    /// Whether the log goes on at `position` after this `last` offset: with a batch whose CRC holds, behind which
-    /// damaged ones may be, or with nothing. A far offset that damage follows would take all batches behind the
-    /// damage with it if it were wrong.
+    /// True if the log continues at `position` after the offset `last`: a batch whose CRC holds follows,
+    /// possibly after damaged batches, or nothing follows. A wrong offset far ahead, followed by damage, would
+    /// also lose all batches after that damage.
     fn is_confirmed(
         &mut self,
         blocks: &mut Blocks,
@@ -128,8 +128,8 @@ impl Salvage {
         Ok(false)
     }
 
-    /// Whether a batch whose CRC holds and whose offset is within the expected one and `last` follows at
-    /// `position`; damaged batches may be in between.
+    /// True if a batch follows at `position` whose CRC holds and whose offset is between the expected offset
+    /// and `last`. Damaged batches may be in between.
     fn is_contradicted(
         &mut self,
         blocks: &mut Blocks,
@@ -154,7 +154,7 @@ impl Salvage {
         Ok(false)
     }
 
-    /// Whether a large batch is not worth loading because its CRC is known to be wrong. Headers that claim
+    /// Refuses to load a large batch whose CRC is known to be wrong; returns the error. Headers that claim
     /// long ranges one after another must not cost those ranges each time.
     pub(crate) fn refuses(
         &mut self,
@@ -250,7 +250,7 @@ impl Salvage {
         Ok(None)
     }
 
-    /// What the batch's own sizes and checksum show of its end.
+    /// The end of the batch, by its own sizes and checksum.
     fn by_sizes(
         &mut self,
         blocks: &mut Blocks,
@@ -311,8 +311,8 @@ impl Salvage {
         Ok(end)
     }
 
-    /// Whether the batch at `damage` does end at `end`, as its sizes indicate: its own checksum holds, the
-    /// file ends there, or the next batch begins there, if only by its offset.
+    /// True if the batch at `damage` ends at `end`, as its sizes indicate: its own checksum holds, the file
+    /// ends there, or the next batch begins there, if only by its offset.
     fn ends_at(
         &mut self,
         blocks: &mut Blocks,
@@ -343,8 +343,8 @@ impl Salvage {
                 && self.evidence.crc_holds_at(blocks, &next, end, limits.max_batch_size, damage)?))
     }
 
-    /// Whether a batch whose CRC holds begins before the `end` of the batch at `damage` and ends after it:
-    /// then bytes are missing in between.
+    /// True if a batch whose CRC holds begins before the `end` of the batch at `damage` and ends after it.
+    /// Bytes are then missing in between.
     fn is_straddled(
         &mut self,
         blocks: &mut Blocks,
@@ -458,9 +458,10 @@ impl Salvage {
         }
     }
 
-    /// Whether the bad batch ends before `end`: a length that is too large may lead into the value of a later
-    /// batch, or by chance to where a later batch begins. The evidence is its own checksum, or intact batches
-    /// with the offsets missing between the two; at the end of the file, only with the very next offsets.
+    /// An end of the bad batch before `end`. A length that is too large may lead into the value of a later
+    /// batch, or by chance to the start of a later batch. The evidence is the bad batch's own checksum, or
+    /// intact batches with the offsets that are missing between the two. At the end of the file, only the
+    /// very next offsets count.
     fn ends_sooner(
         &mut self,
         blocks: &mut Blocks,
@@ -554,8 +555,8 @@ impl Salvage {
     }
 }
 
-/// The offsets that the batch after a bad one can have if nothing is lost between them: by all fields of the
-/// bad batch, by its last offset, by its count. Damage may have hit one of these.
+/// The offsets that the batch after a bad batch can have if nothing is lost between them: by all fields of
+/// the bad batch, by its last offset, by its count. Damage may have hit one of these fields.
 fn next_offsets(header: &[u8], rest: u64, limits: &Limits) -> [i64; 3] {
     let by_all = first_offset_after(header, rest, limits);
     match Batch::from_header(header, 0) {
@@ -567,7 +568,7 @@ fn next_offsets(header: &[u8], rest: u64, limits: &Limits) -> [i64; 3] {
     }
 }
 
-/// Whether the batch at `range` is a wrapper whose first message has the expected offset; a wrapper's header
+/// True if the batch at `range` is a wrapper whose first message has the expected offset. A wrapper's header
 /// has only the last offset.
 fn follows(blocks: &mut Blocks, range: Range<u64>, limits: &Limits) -> io::Result<bool> {
     let data = blocks.peek(range.start, (range.end - range.start) as usize)?;
@@ -587,8 +588,9 @@ fn first_offset_after(header: &[u8], rest: u64, limits: &Limits) -> i64 {
     }
 }
 
-/// Whether a header has the offset that the log expects and does not contradict itself. Its offsets are then
-/// its own, unless its length or the `rest` of the file cannot hold that many records.
+/// True if a header has the offset that the log expects and does not contradict itself. The offsets that it
+/// claims then belong to its batch, unless its length or the `rest` of the file cannot hold that many
+/// records.
 fn claims_its_offsets(header: &[u8], rest: u64, limits: &Limits) -> bool {
     let (Ok(_), Ok(batch)) = (Frame::read(header), Batch::from_header(header, 0)) else { return false };
     if batch.stored_offset() != limits.expected || batch.last_offset() > limits.max_offset {
@@ -600,12 +602,12 @@ fn claims_its_offsets(header: &[u8], rest: u64, limits: &Limits) -> bool {
                 && batch.record_count() > 0
                 && i64::from(batch.record_count()) <= most_records(header, rest)
         }
-        // A wrapper's offset is that of its last message.
+        // A wrapper's offset is the offset of its last message.
         Batch::Legacy(message) => message.compression() == Ok(Compression::None) && sizes_agree(header),
     }
 }
 
-/// Whether the sizes of a legacy message's key and value add up to its length, as far as the header shows
+/// True if the sizes of a legacy message's key and value add up to its length, as far as the header shows
 /// them.
 fn sizes_agree(header: &[u8]) -> bool {
     let Some(length) = declared_length(header) else { return false };
@@ -624,7 +626,8 @@ fn declared_length(header: &[u8]) -> Option<u64> {
     (length >= RECORD_OVERHEAD_V0).then_some((LOG_OVERHEAD + length) as u64)
 }
 
-/// The most records a batch can have by its length, at most `rest` bytes of which are in the file.
+/// The maximum number of records in a batch, judged by its length. At most `rest` bytes of the batch are in the
+/// file.
 fn most_records(header: &[u8], rest: u64) -> i64 {
     let length = i64::from(be!(header, 8, i32));
     MAX_RECORDS_PER_BYTE.saturating_mul(length.min(rest.try_into().unwrap_or(i64::MAX)))

@@ -1,8 +1,8 @@
 //! The scan after damage, for batches whose CRC holds and whose offsets continue the log.
 //!
 //! Such batches form islands: runs of batches end to end. An island does not belong to the log if it is in a
-//! value (its length is written right before it), if its offsets are ones that the bad batch's header claims
-//! for itself, or if it contradicts later islands that have more bytes.
+//! value (its length is written right before it). Neither does an island whose offsets the bad batch's header
+//! claims for itself, or an island that contradicts later islands with more bytes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -59,7 +59,7 @@ pub(crate) struct Scan {
     limits: Limits,
     proof: Option<OwnChecksum>,
     damage: u64,
-    /// Where the last batch whose CRC holds ends, whether it fits the log or not: its inside is not searched.
+    /// The end of the last batch whose CRC holds, whether it fits the log or not: its inside is not searched.
     passed: u64,
     pub(crate) found: Vec<Candidate>,
 }
@@ -70,18 +70,18 @@ impl Scan {
         Self { limits: *limits, proof, damage, passed: damage + 1, found: Vec::new() }
     }
 
-    /// Whether the bad batch's own checksum can still prove where it ends.
+    /// True if the bad batch's own checksum can still prove where it ends.
     pub(crate) fn may_prove(&self) -> bool {
         self.proof.is_some()
     }
 
-    /// Whether its own checksum proves that the bad batch ends where the last window did.
+    /// True if the bad batch's own checksum proves that it ends where the last window did.
     pub(crate) fn proves_what_it_passed(&self) -> bool {
         self.proof.is_some_and(|proof| proof.holds())
     }
 
-    /// Searches for batches that begin in the window's first `starts` bytes. Some: the bad batch's own
-    /// checksum proves that it ends at this batch.
+    /// Searches for batches that begin in the window's first `starts` bytes. Returns the start of a batch if
+    /// the bad batch's own checksum proves that it ends there.
     pub(crate) fn window(
         &mut self,
         evidence: &mut Evidence,
@@ -197,8 +197,8 @@ impl Scan {
     }
 }
 
-/// Whether a legacy message has room for its key and value, as far as they are in memory. Bytes that do not
-/// are not a message and need no checksum.
+/// True if a legacy message has room for its key and value, as far as they are in memory. Bytes without that
+/// room are not a message and need no checksum.
 fn lengths_fit(message: &[u8], size: usize) -> bool {
     let mut at = key_at(message[HEADER_SIZE_UP_TO_MAGIC - 1]);
     for _key_and_value in 0..2 {
@@ -209,9 +209,9 @@ fn lengths_fit(message: &[u8], size: usize) -> bool {
     at <= size
 }
 
-/// Whether the header of a batch in `start..end`, and the lengths inside a legacy message, look as every
-/// writer leaves them. Kafka accepts more, so this is only asked of batches that claim to end past the window
-/// or the file: many bytes do so by chance, and each would cost a checksum over the file.
+/// True if the header of a batch in `start..end`, and the lengths inside a legacy message, look as every
+/// writer leaves them. Kafka accepts more, so only batches that claim to end past the window or the file are
+/// checked. Many bytes do so by chance, and each would cost a checksum over the file.
 pub(crate) fn as_written(blocks: &mut Blocks, header: &[u8], start: u64, end: u64) -> io::Result<bool> {
     const KNOWN_ATTRIBUTES: i16 = 0x7f;
     if Frame::read(header).is_err() {
@@ -299,7 +299,7 @@ pub(crate) fn choose(found: &[Candidate], possible: &RangeInclusive<i64>) -> Opt
     heaviest_chain(&islands)
 }
 
-/// Whether batches end to end are in the value of a bad batch that ends where `next` begins: no batch fits
+/// True if batches end to end are in the value of a bad batch that ends where `next` begins. No batch fits
 /// between the two, and offsets are missing before or after them.
 fn is_in_value_before(joined: &[Candidate], next: &Candidate, expected: i64) -> bool {
     let (Some(first), Some(last)) = (joined.first(), joined.last()) else { return false };

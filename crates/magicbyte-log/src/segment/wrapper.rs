@@ -13,7 +13,7 @@ pub struct InnerMessages {
     pub(crate) count: u64,
 }
 
-/// Whether a batch is a compressed wrapper of magic 0 or 1.
+/// True if a batch is a compressed wrapper of magic 0 or 1.
 pub(crate) fn is_wrapper(batch: &Batch<'_>) -> bool {
     batch.magic() < 2 && batch.compression() != Ok(Compression::None)
 }
@@ -36,8 +36,8 @@ pub(crate) fn inner_messages(batch: &Batch<'_>, decompressor: &mut Decompressor)
 }
 
 /// Checks a wrapper's offset against the offsets `inner` to it. In magic 0 these are absolute, and a broker
-/// stores that of the last message. In magic 1 they are relative to the wrapper's offset; none may be below
-/// `expected`.
+/// stores the offset of the last message. In magic 1 they are relative to the wrapper's offset; none may be
+/// below `expected`.
 ///
 /// # Errors
 /// [`ErrorKind::OffsetOutOfOrder`].

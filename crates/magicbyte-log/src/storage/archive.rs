@@ -1,5 +1,5 @@
-//! Archives (`.tar`, `.tar.gz`, `.tar.zst`), read as directories: `backup.tar/orders-0/00000000000000000000.log`. The members of
-//! an uncompressed one are ranges of it.
+//! Archives (`.tar`, `.tar.gz`, `.tar.zst`), read as directories:
+//! `backup.tar/orders-0/00000000000000000000.log`. The members of an uncompressed archive are ranges of it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,16 +12,17 @@ use crate::storage::open_file::{OpenFile, Sequential};
 use crate::storage::sparse::{PaxSparse, SparseMap, SparseMember};
 use crate::storage::unpacked::{MAX_ARCHIVE, Packing, unpack};
 
-/// The largest long name or extended header.
+/// The maximum size of a long name or an extended header, in bytes.
 const MAX_EXTENSION: u64 = 1 << 20;
-/// The most members, and the most bytes of long names and extended headers: names are kept in memory.
+/// The maximum number of members, and the maximum size of all long names and extended headers in bytes. Names
+/// are kept in memory.
 const MAX_MEMBERS: usize = 1 << 20;
 const MAX_EXTENSIONS: u64 = 256 << 20;
 /// The size of a header; members are padded to a multiple.
 const BLOCK: u64 = 512;
-/// The most extents of all sparse files: their maps are kept in memory, with 24 bytes each.
+/// The maximum number of extents of all sparse files. Their maps are kept in memory, at 24 bytes per extent.
 const MAX_EXTENTS: usize = 1 << 22;
-/// How many archives' lists of members are kept.
+/// The number of archives whose lists of members are kept.
 const KEPT: usize = 16;
 
 /// An archive's members.
@@ -29,7 +30,7 @@ const KEPT: usize = 16;
 pub(super) struct Archive {
     path: String,
     info: FileInfo,
-    /// What changes with the archive: the version of its members.
+    /// The version of the archive's members, which changes with the archive.
     version: String,
     members: BTreeMap<String, Member>,
 }
@@ -39,9 +40,9 @@ struct Member {
     start: u64,
     size: u64,
     modified_ms: i64,
-    /// Of a sparse file.
+    /// The extents of a sparse file.
     map: Option<SparseMap>,
-    /// Why it cannot be read, of anything but a regular file.
+    /// A description of a member that cannot be read because it is not a regular file.
     other: Option<&'static str>,
 }
 
@@ -55,8 +56,8 @@ pub(super) fn stem(name: &str) -> Option<&str> {
 
 static OPENED: Mutex<Vec<Arc<Archive>>> = Mutex::new(Vec::new());
 
-/// The archive in a path, and the path inside it. None if the path leads into none; whether the archive exists is not
-/// examined, except that a local directory of such a name is a directory.
+/// The archive in a path, and the path inside it. None if the path does not lead into an archive. The archive
+/// need not exist, but a local directory with such a name is a directory.
 pub(super) fn split(path: &Path) -> Option<(&str, &str)> {
     let text = path.to_str()?;
     if !text.contains(".t") {
@@ -98,8 +99,8 @@ impl Archive {
         Ok(archive)
     }
 
-    /// The archive as it was last listed in this process: for the files beside a segment, and for members with a pinned
-    /// version, without a look at the archive for each.
+    /// The archive as it was last listed in this process. It serves the files beside a segment, and members
+    /// with a pinned version, without a look at the archive for each file.
     pub(super) fn last_opened(path: &str, version: Option<&str>) -> io::Result<Arc<Self>> {
         let is_wanted = |known: &Self| version.is_none() || version == Some(&known.version);
         if let Some(known) = Self::known(path, is_wanted) {
@@ -126,7 +127,7 @@ impl Archive {
         Ok(names)
     }
 
-    /// What is at a path inside the archive.
+    /// The file or directory at a path inside the archive.
     pub(super) fn examine(&self, name: &str) -> io::Result<Found> {
         let Some(member) = self.members.get(name) else {
             self.list(name)?;
@@ -174,7 +175,7 @@ fn open_content(path: &str, info: &FileInfo) -> io::Result<OpenFile> {
     }
 }
 
-/// Lists the members; of two with one name the later one counts, as for tar itself.
+/// Lists the members. Of two members with one name, the later member counts, as for tar itself.
 fn list_members(file: OpenFile, size: u64) -> io::Result<BTreeMap<String, Member>> {
     let mut reader = Seeking { size, file: Sequential { file, position: 0 } };
     let mut sparse = check_headers(&mut reader, MAX_MEMBERS)?;
@@ -238,8 +239,8 @@ fn list_members(file: OpenFile, size: u64) -> io::Result<BTreeMap<String, Member
 /// The maps of sparse members in the old format, by the position of the member's header.
 type SparseMaps = HashMap<u64, Result<SparseMap, &'static str>>;
 
-/// Walks over all headers before the library does, which reads long names, extended headers and the maps of sparse files as a
-/// whole, and keeps all names. Returns those maps, which it does not show.
+/// Walks over all headers before the library does. The library reads long names, extended headers and the
+/// maps of sparse files whole, and keeps all names. Returns the maps, which the library does not expose.
 ///
 /// # Errors
 /// If they would take too much memory ([`io::ErrorKind::InvalidData`]), or cannot be read.
@@ -311,7 +312,7 @@ fn ranges_of(headers: &[tar::GnuSparseHeader]) -> Option<Vec<(u64, u64)>> {
     known.map(|header| Some((header.offset().ok()?, header.length().ok()?))).collect()
 }
 
-/// Fills the buffer; false if the archive ends before.
+/// Fills the buffer; returns false if the archive ends before.
 fn fill(reader: &mut Seeking, buffer: &mut [u8]) -> io::Result<bool> {
     match reader.read_exact(buffer) {
         Ok(()) => Ok(true),

@@ -1,4 +1,4 @@
-//! What is known of a file before it is opened, and the errors of reading it.
+//! The metadata of a file before it is opened, and the errors of reading a file.
 
 use std::io;
 
@@ -9,22 +9,22 @@ use crate::storage::store::{StoredFile, is_fatal};
 /// The maximum size of a sidecar, in bytes. Kafka limits an index to 10 MiB by default.
 pub(crate) const MAX_SIDECAR_BYTES: u64 = 64 << 20;
 
-/// What is known of a file before it is opened.
+/// The metadata of a file before it is opened.
 #[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileInfo {
-    /// In bytes; of a compressed segment, those of its content.
+    /// Size in bytes; for a compressed segment, the size of its content.
     pub size: u64,
     /// Last modification, in milliseconds since the Unix epoch; 0 if unknown.
     pub(crate) modified_ms: i64,
-    /// What changes with the content. None for local files, which may grow while they are read.
+    /// A value that changes with the content. None for local files, which may grow while they are read.
     pub version: Option<String>,
-    /// The number of a local file in its file system, where it has one: it stays while the file grows.
+    /// The number of a local file in its file system, if it has one. The number stays while the file grows.
     pub(crate) inode: Option<u64>,
 }
 
 impl FileInfo {
-    /// The version, or what comes closest to one.
+    /// The version, or the closest substitute for a version.
     pub(super) fn identity(&self) -> String {
         self.version.clone().unwrap_or_else(|| format!("{}-{}", self.modified_ms, self.size))
     }
@@ -34,18 +34,18 @@ impl FileInfo {
 #[doc(hidden)]
 pub enum Found {
     File(FileInfo),
-    /// Anything but a regular file, and why it is not read.
+    /// An entry that is not a regular file, and the reason why it is not read.
     Other(Other, String),
 }
 
-/// Anything but a regular file.
+/// An entry that is not a regular file.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Other {
     Directory,
     /// A FIFO, a socket or a device.
     Special,
-    /// A segment that was not copied to tiered storage to its end.
+    /// A segment that was not completely copied to tiered storage.
     Unfinished,
     Unknown,
 }
@@ -85,8 +85,8 @@ pub(crate) fn unreadable(why: impl std::fmt::Display) -> ErrorKind {
     ErrorKind::FileUnreadable(format!("cannot be read: {why}"))
 }
 
-/// Whether an error concerns the process or the store, not the file: no file can be opened now, memory or room for temporary
-/// files is exhausted, or a store fails.
+/// True if an error concerns the process or the store, not the file: no file can be opened now, memory or
+/// room for temporary files is exhausted, or a store fails.
 pub(crate) fn ends_the_run(error: &io::Error) -> bool {
     #[cfg(unix)]
     if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {

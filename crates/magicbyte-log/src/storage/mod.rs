@@ -1,6 +1,6 @@
-//! The only place that lists directories and opens files for reading. A path is one of the local file system, a URL of a mounted
-//! [`Store`](store::Store), or leads into an archive; a compressed segment is read as what it holds, and so are the objects of
-//! one in tiered storage.
+//! The only module that lists directories and opens files for reading. A path is a path of the local file
+//! system, a URL of a mounted [`Store`](store::Store), or leads into an archive. Reading a compressed segment
+//! returns its content, and so does reading a segment's objects in tiered storage.
 
 mod archive;
 mod as_it_is;
@@ -35,8 +35,8 @@ use crate::storage::unpacked::{MAX_SEGMENT, Packing, unpack};
 
 const JUST_NOW: Duration = Duration::from_secs(2);
 
-/// The files of a partition's directory, and whatever else is in it, in no order. Compressed segments have their size in the
-/// directory, not that of their content.
+/// The files of a partition's directory and all its other entries, in no order. Compressed segments have
+/// their size in the directory, not the size of their content.
 ///
 /// # Errors
 /// If the directory cannot be read.
@@ -73,7 +73,7 @@ pub fn entries_as_they_are(directory: &Path) -> io::Result<Vec<(PathBuf, io::Res
         .collect())
 }
 
-/// Whether a path is a directory, or an archive, which is read as one; symbolic links are followed.
+/// True if a path is a directory or an archive, which is read as a directory. Symbolic links are followed.
 ///
 /// # Errors
 /// If there is no such path, or it cannot be examined.
@@ -86,13 +86,13 @@ pub fn is_directory(path: &Path) -> io::Result<bool> {
     Ok(std::fs::metadata(path)?.is_dir())
 }
 
-/// Whether a name in a local directory was added, changed or removed in the last moments.
+/// True if a name in a local directory was added, changed or removed in the last moments.
 pub(crate) fn is_written_now(directory: &Path) -> bool {
     let modified = if is_stored(directory) { None } else { local::modified(directory) };
     modified.and_then(|time| time.elapsed().ok()).is_some_and(|since| since < JUST_NOW)
 }
 
-/// Whether a path is a URL or leads into an archive.
+/// True if a path is a URL or leads into an archive.
 #[doc(hidden)]
 #[must_use]
 pub fn is_stored(path: &Path) -> bool {
@@ -113,10 +113,11 @@ pub(crate) fn without_archive_ending(name: &str) -> &str {
     archive::stem(name).unwrap_or(name)
 }
 
-/// Examines a directory entry; symbolic links are followed. A compressed segment is decompressed for the size of its content.
+/// Examines a directory entry; symbolic links are followed. A compressed segment is decompressed to find the
+/// size of its content.
 ///
 /// # Errors
-/// [`io::ErrorKind::NotFound`] if the entry does not exist (any more); those that end the run.
+/// [`io::ErrorKind::NotFound`] if the entry does not exist (any more); errors that end the run.
 #[doc(hidden)]
 pub fn examine(path: &Path) -> io::Result<Found> {
     if let Some(found) = tiered::examine(path)? {

@@ -25,7 +25,7 @@ pub enum OpenFile {
     Composed(Box<dyn Composed>),
 }
 
-/// A file that is made from another one while it is read.
+/// A file that is composed from another file while it is read.
 #[doc(hidden)]
 pub trait Composed: Debug + Send + Sync {
     /// See [`OpenFile::read_at`].
@@ -43,7 +43,7 @@ impl OpenFile {
     /// Reads once at a position; returns the number of bytes read, 0 at the end of the file.
     ///
     /// # Errors
-    /// Those of the system, or of the store.
+    /// The errors of the system or of the store.
     #[inline]
     pub fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<usize> {
         match self {
@@ -58,7 +58,7 @@ impl OpenFile {
         }
     }
 
-    /// All bytes of the range will be read, and few others. Only of use for a file that is far away.
+    /// Announces that all bytes of the range will be read, and few others. Useful only for a remote file.
     pub(crate) fn read_through(&self, range: &Range<u64>) {
         match self {
             Self::Ranges(ranges) => ranges.read_through(range),
@@ -70,8 +70,8 @@ impl OpenFile {
         }
     }
 
-    /// All of the file is fetched ahead of use, and kept for readers that read through it next. Returns false where that is
-    /// not possible, or of no use.
+    /// Fetches the whole file ahead of use and keeps it for readers that read through it next. Returns false
+    /// if that is not possible or not useful.
     pub(crate) fn fetch_for_the_next(&self) -> bool {
         match self {
             Self::Ranges(ranges) => ranges.fetch_for_the_next(),
@@ -79,7 +79,7 @@ impl OpenFile {
         }
     }
 
-    /// Whether bytes come from far away, so that few are better than many.
+    /// True if the bytes come from far away, so that it is better to read few of them.
     pub(crate) fn is_remote(&self) -> bool {
         match self {
             Self::Ranges(_) => true,
@@ -89,7 +89,8 @@ impl OpenFile {
         }
     }
 
-    /// Why bytes of the range, which have been read, are zeros in place of those of the file. None if they are its own.
+    /// The reason why bytes of the range, which have been read, are zeros instead of the file's bytes. None
+    /// if they are the file's bytes.
     pub(crate) fn damage(&self, range: &Range<u64>) -> Option<String> {
         match self {
             Self::Composed(file) => file.damage(range),
@@ -98,10 +99,10 @@ impl OpenFile {
     }
 }
 
-/// The bytes of a range, or why they are not all there.
+/// The bytes of a range, or the reason why some of them are missing.
 ///
 /// # Errors
-/// Those of [`OpenFile::read_at`].
+/// The errors of [`OpenFile::read_at`].
 #[cfg(feature = "tiered")]
 pub(super) fn read_range(file: &OpenFile, range: &Range<u64>) -> io::Result<Result<Vec<u8>, String>> {
     let mut bytes = vec![0; (range.end - range.start) as usize];
@@ -117,7 +118,7 @@ pub(super) fn read_range(file: &OpenFile, range: &Range<u64>) -> io::Result<Resu
     Ok(Ok(bytes))
 }
 
-/// What a compressed file holds, in a temporary file.
+/// The content of a compressed file, in a temporary file.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Unpacked {

@@ -1,5 +1,5 @@
-//! The version of a local segment: what a broker or a copying tool changes when it replaces the file, though not when it
-//! appends to it.
+//! The version of a local segment. It changes when a broker or a copying tool replaces the file, but not when
+//! it appends to the file.
 
 use crate::storage::file_info::FileInfo;
 
@@ -10,14 +10,14 @@ pub(super) fn pin(file: &FileInfo) -> Option<String> {
     Some(format!("{PIN} {} {} {}", file.inode?, file.modified_ms, file.size))
 }
 
-/// Whether a version is the pin of a local file.
+/// True if a version is the pin of a local file.
 #[doc(hidden)]
 #[must_use]
 pub fn is_pin(version: &str) -> bool {
     version.starts_with(PIN)
 }
 
-/// Whether two versions are of the same file, which may have grown in between.
+/// True if two versions belong to the same file, which may have grown in between.
 #[doc(hidden)]
 pub fn is_same_file(one: Option<&str>, other: Option<&str>) -> bool {
     fn inode(version: &str) -> Option<&str> {
@@ -26,8 +26,8 @@ pub fn is_same_file(one: Option<&str>, other: Option<&str>) -> bool {
     one == other || one.and_then(inode).zip(other.and_then(inode)).is_some_and(|(one, other)| one == other)
 }
 
-/// Whether a file is the pinned one. Some mounted file systems make up inodes, differently on every machine of a
-/// cluster: there, a file with the same size and time is taken as the same.
+/// True if a file is the pinned file. Some mounted file systems make up inodes, differently on every machine
+/// of a cluster. There, a file with the same size and time counts as the same file.
 pub(super) fn holds(pin: &str, file: &FileInfo) -> bool {
     let mut fields = pin.split(' ').skip(1);
     let inode: Option<u64> = fields.next().and_then(|field| field.parse().ok());

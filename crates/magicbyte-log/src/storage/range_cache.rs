@@ -1,6 +1,6 @@
-//! Ranges that were fetched, kept in a temporary file, so that the decoding of a log need not fetch again what its survey
-//! has read. The file has no name. Space of ranges that were kept for one reader and are finished is written first, since the
-//! system has it in memory; then the oldest ranges make room for new ones.
+//! A cache of fetched ranges in a temporary file, so that decoding a log does not fetch again what its survey
+//! has read. The file has no name. Finished ranges that were kept for one reader are overwritten first, since
+//! the system has their space in memory. Then the oldest ranges make room for new ranges.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::storage::local::{read_at, write_at};
 
-/// The most that is kept, in bytes: what is ahead of the decoding (`_MOST_AHEAD_BYTES` in `jobs/surveys_ahead.py`), and the
-/// tasks that are decoded.
+/// The maximum size of the cache, in bytes: the data ahead of the decoding (`_MOST_AHEAD_BYTES` in
+/// `jobs/surveys_ahead.py`), and the tasks that are being decoded.
 const CAPACITY: u64 = 2560 << 20;
 
 /// A version of a file: path, version and size.
@@ -19,25 +19,26 @@ pub(super) type Key = Arc<(String, String, u64)>;
 
 static CACHE: Mutex<Option<RangeCache>> = Mutex::new(None);
 
-/// Reads bytes of a kept range from `position` on; returns their number, None if the first is not kept.
+/// Reads bytes of a kept range from `position` on. Returns the number of bytes read; None if the first byte
+/// is not kept.
 pub(super) fn read(key: &Key, position: u64, buffer: &mut [u8]) -> Option<usize> {
     CACHE.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.read(key, position, buffer)
 }
 
-/// Whether the byte at a position is kept.
+/// True if the byte at a position is kept.
 pub(super) fn is_kept(key: &Key, position: u64) -> bool {
     let cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     cache.as_ref().is_some_and(|open| open.find(key, position).is_some())
 }
 
-/// Where the first kept range after `position` begins.
+/// The start of the first kept range after `position`.
 pub(super) fn next_start(key: &Key, position: u64) -> Option<u64> {
     let cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     cache.as_ref()?.index.get(key)?.range(position..).next().map(|(start, _)| *start)
 }
 
-/// Keeps a range, `once` if each of its bytes will be read by one more reader. Without room for temporary files nothing is kept,
-/// and is fetched again when it is needed.
+/// Keeps a range, `once` if each of its bytes will be read by one more reader. Without room for temporary
+/// files nothing is kept, and the range is fetched again when it is needed.
 pub(super) fn put(key: &Key, start: u64, bytes: &[u8], once: bool) {
     let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     if cache.is_none() {
@@ -50,7 +51,7 @@ pub(super) fn put(key: &Key, start: u64, bytes: &[u8], once: bool) {
     }
 }
 
-/// A reader has read these bytes, and will not read them again. Reported once for each byte.
+/// Reports that a reader has read these bytes and will not read them again. Each byte is reported once.
 pub(super) fn finish(key: &Key, bytes: &Range<u64>) {
     if let Some(cache) = CACHE.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
         cache.finish(key, bytes);
@@ -62,20 +63,20 @@ pub(super) fn finish(key: &Key, bytes: &Range<u64>) {
 struct RangeCache {
     file: File,
     capacity: u64,
-    /// Where the next range is written, unless there is space of a finished one.
+    /// The place of the next range, unless the space of a finished range is free.
     head: u64,
-    /// By place in the file: what is there. They do not overlap.
+    /// The ranges by their place in this file. They do not overlap.
     places: BTreeMap<u64, Place>,
-    /// By file and position there: the place.
+    /// The place of each range, by its file and its position there.
     index: HashMap<Key, BTreeMap<u64, Range<u64>>>,
-    /// Places of finished ranges, by length; some may have been written since.
+    /// Places of finished ranges, by length; some may have been overwritten since.
     finished: HashMap<u64, Vec<u64>>,
 }
 
 #[derive(Debug)]
 struct Place {
     end: u64,
-    /// None if it is finished.
+    /// None if the range is finished.
     kept: Option<Kept>,
 }
 
@@ -83,7 +84,7 @@ struct Place {
 struct Kept {
     key: Key,
     start: u64,
-    /// How many bytes are not finished; None if it is kept for any number of readers.
+    /// The number of unfinished bytes. None if the range is kept for any number of readers.
     unread: Option<u64>,
 }
 
@@ -99,7 +100,7 @@ impl RangeCache {
         read_at(&self.file, &mut buffer[..length], place.start).ok().filter(|&read| read > 0)
     }
 
-    /// Where in the file the rest of a kept range is, from `position` on.
+    /// The place of the rest of a kept range, from `position` on.
     fn find(&self, key: &Key, position: u64) -> Option<Range<u64>> {
         let (start, place) = self.index.get(key)?.range(..=position).next_back()?;
         let rest = place.start + (position - start)..place.end;
@@ -142,7 +143,7 @@ impl RangeCache {
         None
     }
 
-    /// Forgets what is in a part of the file.
+    /// Forgets the ranges in a part of the file.
     fn clear(&mut self, part: &Range<u64>) {
         while let Some((&at, _)) =
             self.places.range(..part.end).next_back().filter(|(_, place)| place.end > part.start)
@@ -212,7 +213,7 @@ mod tests {
             let size = usize::from(n) * 7 % 60 + 1;
             cache.put(&b, u64::from(n) * 100, &vec![n; size], false).expect("written");
             assert_eq!(rest(&cache, &b, u64::from(n) * 100).as_deref(), Some(&vec![n; size][..]));
-            // What is still there is right.
+            // Ranges that are still there have the right content.
             for old in 0..n {
                 let found = rest(&cache, &b, u64::from(old) * 100);
                 assert!(found.is_none_or(|bytes| bytes.len() == usize::from(old) * 7 % 60 + 1

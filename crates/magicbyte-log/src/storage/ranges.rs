@@ -1,5 +1,5 @@
-//! A file in a store, read in ranges: large ones, several ahead of use, where it is read through; small ones where a scan of
-//! headers jumps from batch to batch.
+//! A file in a store, read in ranges. The ranges are large, and several are under way ahead of use, where the
+//! file is read through. They are small where a scan of headers jumps from batch to batch.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,11 +12,12 @@ use crate::storage::store::{Fetch, Store, fatal};
 
 /// The size of a range where a file is read through.
 const RANGE: u64 = 4 << 20;
-/// How many ranges are under way ahead of use.
+/// The maximum number of ranges under way ahead of use.
 const AHEAD: usize = 2;
-/// How many of them begin at once: those that do share the link and end together, and then the link is idle.
+/// The number of ranges that start at once. Ranges that start together share the link and end together, and
+/// then the link is idle.
 const AT_ONCE: usize = 1;
-/// The size of the first range, and of each after a jump.
+/// The size of the first range, and of the first range after each jump.
 const FIRST: u64 = 16 << 10;
 /// A read further than this after the one before it is a jump.
 const JUMP: u64 = 512 << 10;
@@ -55,18 +56,18 @@ struct State {
     /// Nothing after this position is read ahead.
     end: u64,
     reads: Reads,
-    /// What is before it, the reader has read, and reported.
+    /// The end of the bytes that the reader has read and reported.
     finished: u64,
 }
 
-/// What a reader reads of a file.
+/// The part of a file that a reader reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reads {
-    /// What it wants to know.
+    /// Only the bytes that it needs.
     Parts,
-    /// All of a range, once.
+    /// All bytes of a range, once.
     Through,
-    /// All of the file, for readers that read through it next.
+    /// The whole file, for readers that read through it next.
     ForTheNext,
 }
 
@@ -93,12 +94,13 @@ impl Ranges {
         }
     }
 
-    /// All bytes of the range will be read, and few others.
+    /// Announces that all bytes of the range will be read, and few others.
     pub(super) fn read_through(&self, range: &Range<u64>) {
         self.read_all(range, Reads::Through);
     }
 
-    /// All of the file is fetched ahead of use, for readers that read through it next. Returns false if nothing is kept for them.
+    /// Fetches the whole file ahead of use, for readers that read through it next. Returns false if nothing
+    /// is kept for them.
     pub(super) fn fetch_for_the_next(&self) -> bool {
         if self.key.is_some() {
             self.read_all(&(0..self.size), Reads::ForTheNext);
@@ -115,7 +117,7 @@ impl Ranges {
         state.finished = range.start;
     }
 
-    /// Reports that the reader has read all before a position.
+    /// Reports that the reader has read all bytes before a position.
     fn finish(&self, state: &mut State, position: u64) {
         let position = position.min(state.end);
         if let Some(key) =
@@ -148,7 +150,7 @@ impl Ranges {
         Ok(length)
     }
 
-    /// Makes the range with a position the current one: one that is under way, or a new one.
+    /// Makes the range with a position the current range. It is a range under way or a new range.
     fn load(&self, state: &mut State, position: u64, wanted: u64) -> io::Result<()> {
         let is_jump = position < state.next.saturating_sub(RANGE) || position > state.next + JUMP;
         if is_jump && state.window < RANGE {
@@ -161,7 +163,7 @@ impl Ranges {
             let fetch = self.fetch(range.clone())?;
             (range, fetch)
         };
-        // Before waiting, so that the link is not idle meanwhile.
+        // Read ahead before waiting, so that the link is not idle meanwhile.
         self.read_ahead(state, range.end)?;
         self.receive(state, &range, fetch)?;
         state.next = range.end;
@@ -171,8 +173,8 @@ impl Ranges {
         self.read_ahead(state, state.next)
     }
 
-    /// The range under way that holds the position. Those before it, which large batches skip, are kept for the next
-    /// reader of the file.
+    /// The range under way that holds the position. Ranges before it, which large batches skip, are kept for
+    /// the next reader of the file.
     fn take_ahead(&self, state: &mut State, position: u64) -> io::Result<Option<UnderWay>> {
         while let Some((range, fetch)) = state.ahead.pop_front() {
             if range.contains(&position) {
@@ -185,7 +187,7 @@ impl Ranges {
         Ok(None)
     }
 
-    /// The range to fetch at a position: up to the next one that is kept.
+    /// The range to fetch at a position. It ends at the next kept range.
     fn range_from(&self, state: &State, position: u64, wanted: u64) -> Range<u64> {
         let end = if position < state.end { state.end } else { self.size };
         let mut end = end
@@ -198,13 +200,13 @@ impl Ranges {
         position..end
     }
 
-    /// Fetches what follows the ranges under way, or `next` if there are none.
+    /// Fetches the bytes that follow the ranges under way, or from `next` on if there are none.
     fn read_ahead(&self, state: &mut State, next: u64) -> io::Result<()> {
         let mut next = state.ahead.back().map_or(next, |(range, _)| range.end);
         let most = AHEAD.min(state.ahead.len() + AT_ONCE);
         while state.window == RANGE && state.ahead.len() < most && next < state.end {
             if self.key.as_ref().is_some_and(|key| range_cache::is_kept(key, next)) {
-                // Nothing is to be fetched up to its end, or ahead of it.
+                // Nothing needs to be fetched up to its end, or ahead of it.
                 return Ok(());
             }
             let range = self.range_from(state, next, 0);

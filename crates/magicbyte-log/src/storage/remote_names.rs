@@ -1,13 +1,13 @@
-//! Names in tiered storage: an ID after a hyphen, of a topic at the end of a directory's name, of a segment at the end of a
-//! file's stem.
+//! Names in tiered storage. The ID of a topic follows a hyphen at the end of a directory's name, and the ID
+//! of a segment follows a hyphen at the end of a file's stem.
 
 use std::path::Path;
 
 /// The length of an ID in a name (`Uuid.toString`): 16 bytes as base64 for URLs.
 pub(crate) const ID_LENGTH: usize = 22;
 
-/// What precedes the ID in a name of tiered storage, and the hyphen before it. An ID never looks like the end of
-/// `topic-N`: its last character has two bits, and so is not a digit.
+/// The part of a name in tiered storage before the hyphen and the ID. An ID never looks like the end of
+/// `topic-N`: its last character has two bits, so it is not a digit.
 pub(crate) fn without_id(name: &str) -> Option<&str> {
     let (rest, id) = name.split_at_checked(name.len().checked_sub(ID_LENGTH)?)?;
     let is_id = id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));

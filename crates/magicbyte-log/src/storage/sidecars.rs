@@ -9,7 +9,7 @@ use crate::storage::open_file::Sequential;
 use crate::storage::store::{fatal, store_of};
 use crate::storage::{archive, as_it_is, tiered};
 
-/// The bytes that an index is read by once it may have ended; a whole number of entries of both indexes.
+/// The size of the reads near the end of an index, in bytes; a whole number of entries of both indexes.
 const INDEX_BLOCK: u64 = 24 << 10;
 /// A whole number of entries of both indexes, of 8 and of 12 bytes.
 const INDEX_ENTRIES: u64 = 24;
@@ -24,15 +24,16 @@ pub fn read_sidecar(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
     read_index(path, u64::MAX)
 }
 
-/// As [`read_sidecar`], but reads only as far as an index can have entries. Kafka preallocates the indexes of
-/// an active segment (10 MiB each by default), so that those of a killed broker end in many zeros.
+/// A variant of [`read_sidecar`] that reads only as far as an index can have entries. Kafka preallocates the
+/// indexes of an active segment (10 MiB each by default), so the indexes of a killed broker end in many
+/// zeros.
 ///
-/// Stops at the first [`INDEX_BLOCK`] of zeros at or after `reach`, the size of the most entries that the
-/// index can have. Zeros after that are left out, in whole numbers of entries of both indexes, so that it shows
-/// whether the size of the file is one.
+/// Stops at the first [`INDEX_BLOCK`] of zeros at or after `reach`, the size of the maximum number of entries
+/// in the index. Later zeros are left out in whole numbers of entries of both indexes. The result therefore
+/// still shows whether the size of the file is a whole number of entries.
 ///
 /// # Errors
-/// As [`read_sidecar`].
+/// The errors of [`read_sidecar`].
 pub(crate) fn read_index(path: &Path, reach: u64) -> io::Result<Option<Vec<u8>>> {
     let (file, size) = match open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -169,7 +170,7 @@ mod tests {
         let reached = read(&data, 2 * block as u64 + 1);
         assert_eq!(reached.len() / block, 3);
         assert_eq!(reached[..3 * block], data[..3 * block]);
-        // That a size is not a whole number of entries still shows.
+        // The result still shows a size that is not a whole number of entries.
         for rest in 0..24 {
             data.truncate((5 << 20) / 24 * 24 + rest);
             let found = read(&data, 3 * block as u64).len();

@@ -1,5 +1,5 @@
-//! Stores: what logs are read from besides the local file system. A store is mounted under the beginning of a URL, such as
-//! `s3://bucket`, and then serves every path that begins with it.
+//! Stores: sources of logs besides the local file system. A store is mounted under the beginning of a URL,
+//! such as `s3://bucket`, and then serves every path that begins with it.
 
 use std::fmt::Debug;
 use std::io;
@@ -9,9 +9,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// An object store, or another remote file system. Paths are whole URLs.
 ///
-/// An error of the kind [`NotFound`](io::ErrorKind::NotFound) means that a file is gone, and
-/// [`StaleNetworkFileHandle`](io::ErrorKind::StaleNetworkFileHandle) that it has another version: both are damage of a log.
-/// Every other error ends the run, so a store retries what may pass.
+/// An error of the kind [`NotFound`](io::ErrorKind::NotFound) means that a file is gone. The kind
+/// [`StaleNetworkFileHandle`](io::ErrorKind::StaleNetworkFileHandle) means that a file has another version.
+/// Both are damage of a log. Every other error ends the run, so a store retries transient failures.
 pub trait Store: Debug + Send + Sync {
     /// The files and directories directly below a directory.
     ///
@@ -19,10 +19,10 @@ pub trait Store: Debug + Send + Sync {
     /// If the directory cannot be listed.
     fn list(&self, directory: &str) -> io::Result<Vec<StoredFile>>;
 
-    /// What is at a path.
+    /// The file or directory at a path.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if nothing is.
+    /// [`io::ErrorKind::NotFound`] if there is none.
     fn examine(&self, path: &str) -> io::Result<StoredFile>;
 
     /// The whole content of a small file.
@@ -40,7 +40,7 @@ pub trait Store: Debug + Send + Sync {
 
 /// A range that is being read. Dropping it gives it up.
 pub trait Fetch: Debug + Send {
-    /// Waits for the bytes, as many as were requested. They replace what is in the buffer.
+    /// Waits for the requested bytes. They replace the content of the buffer.
     ///
     /// # Errors
     /// If they cannot be read, after the store's retries.
@@ -52,20 +52,20 @@ pub trait Fetch: Debug + Send {
 pub struct StoredFile {
     /// The name, without the directory.
     pub name: String,
-    /// Whether it is a directory; the other fields then mean nothing.
+    /// True for a directory; the other fields are then meaningless.
     pub is_directory: bool,
     /// Size in bytes.
     pub size: u64,
     /// Last modification, in milliseconds since the Unix epoch; 0 if unknown.
     pub modified_ms: i64,
-    /// What changes whenever the content does, such as an ETag. None if the store has no such thing.
+    /// A value that changes whenever the content does, such as an ETag. None if the store has no such value.
     pub version: Option<String>,
 }
 
 static MOUNTED: RwLock<Vec<(String, Arc<dyn Store>)>> = RwLock::new(Vec::new());
 
-/// Serves all paths that begin with `prefix` (a URL without a slash at its end) from `store`, in this process. Returns the store
-/// that was mounted there before, which serves only the files that are open.
+/// Serves all paths that begin with `prefix` (a URL without a slash at its end) from `store`, in this
+/// process. Returns the store that was mounted there before, which then serves only the open files.
 pub fn mount(prefix: &str, store: Arc<dyn Store>) -> Option<Arc<dyn Store>> {
     let mut mounted = MOUNTED.write().unwrap_or_else(PoisonError::into_inner);
     match mounted.iter_mut().find(|(other, _)| other == prefix) {
@@ -77,7 +77,7 @@ pub fn mount(prefix: &str, store: Arc<dyn Store>) -> Option<Arc<dyn Store>> {
     }
 }
 
-/// Whether a path is a URL rather than a path of the local file system.
+/// True if a path is a URL rather than a path of the local file system.
 pub(crate) fn is_url(path: &Path) -> bool {
     path.to_str().and_then(|path| path.split_once("://")).is_some_and(|(scheme, _)| {
         !scheme.is_empty()
@@ -123,7 +123,7 @@ pub(super) fn fatal(error: io::Error) -> io::Error {
     }
 }
 
-/// What a store said, if the error is one of a store.
+/// The store's own error, if the error comes from a store.
 #[doc(hidden)]
 #[must_use]
 pub fn cause(error: &io::Error) -> Option<&(dyn std::error::Error + 'static)> {

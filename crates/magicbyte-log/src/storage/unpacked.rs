@@ -1,5 +1,6 @@
-//! Compressed segments and archives, decompressed into temporary files without a name: they have no random access, and every
-//! step after the listing needs it. One file is decompressed once, as long as it is in use or among the last ones.
+//! Compressed segments and archives, decompressed into temporary files without a name. They have no random
+//! access, and every step after the listing needs it. A file is decompressed once, as long as it is in use or
+//! among the last files used.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -8,20 +9,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::storage::open_file::{OpenFile, Sequential, Unpacked};
 
-/// The most that temporary files out of use take, in bytes.
+/// The maximum size of the temporary files that are not in use, in bytes.
 const KEPT: u64 = 4 << 30;
-/// The largest segment: positions in an index have 31 bits.
+/// The maximum size of a segment: positions in an index have 31 bits.
 pub(super) const MAX_SEGMENT: u64 = 2 << 30;
-/// The largest archive that is decompressed.
+/// The maximum size of an archive that is decompressed.
 pub(super) const MAX_ARCHIVE: u64 = 64 << 30;
 
-/// The largest window of zstd that several files may have at once: 2^27 bytes, the limit of `zstd -d` without `--long`.
+/// The maximum zstd window of files that are decompressed in parallel: 2^27 bytes, the limit of `zstd -d`
+/// without `--long`.
 const WINDOW_LOG: u32 = 27;
-/// The largest window there is (`zstd --long=31`): 2 GiB.
+/// The maximum zstd window (`zstd --long=31`): 2 GiB.
 const MAX_WINDOW_LOG: u32 = 31;
 static LONG_WINDOW: Mutex<()> = Mutex::new(());
 
-/// How a file is compressed.
+/// The compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packing {
     Zstd,
@@ -29,7 +31,7 @@ pub(crate) enum Packing {
 }
 
 impl Packing {
-    /// By the end of a name.
+    /// The compression that the end of a name indicates.
     pub(super) fn of(name: &str) -> Option<Self> {
         match name.rsplit_once('.')?.1 {
             "zst" | "tzst" => Some(Self::Zstd),
@@ -91,7 +93,8 @@ fn decompress<R: Read>(
         Packing::Gzip => unpack_gzip(open()?, &mut file)?,
         Packing::Zstd => {
             if !unpack_zstd(open()?, &mut file, WINDOW_LOG)? {
-                // One such file at a time: each takes as much memory as its window, or its content if that is less.
+                // Decompress one such file at a time: each takes as much memory as its window, or as its
+                // content if that is smaller.
                 let _turn = LONG_WINDOW.lock().unwrap_or_else(PoisonError::into_inner);
                 file = new_file()?;
                 if !unpack_zstd(open()?, &mut file, MAX_WINDOW_LOG)? {
@@ -127,7 +130,7 @@ fn forget_old() {
     }
 }
 
-/// A file that takes a limited number of bytes.
+/// A file with a maximum size.
 struct Bounded {
     file: File,
     written: u64,
@@ -175,7 +178,8 @@ fn unpack_gzip(input: impl Read, output: &mut Bounded) -> io::Result<()> {
     }
 }
 
-/// Skips zeros, which gzip ignores after a member: tapes and preallocated files have them. False at any other byte.
+/// Skips zeros, which gzip ignores after a member: tapes and preallocated files have them. Returns false at
+/// any other byte.
 fn ends_in_zeros(input: &mut impl io::BufRead) -> io::Result<bool> {
     loop {
         let bytes = input.fill_buf()?;
@@ -187,11 +191,12 @@ fn ends_in_zeros(input: &mut impl io::BufRead) -> io::Result<bool> {
     }
 }
 
-/// Decompresses frames. False if one has a window of more than 2 to the power of `window_log` bytes.
+/// Decompresses frames. Returns false if a frame has a window of more than 2 to the power of `window_log`
+/// bytes.
 fn unpack_zstd(mut input: impl Read, output: &mut Bounded, window_log: u32) -> io::Result<bool> {
     use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
-    /// Of `ZSTD_ErrorCode`, which the crate does not name.
+    /// The error code from `ZSTD_ErrorCode`, for which the crate has no name.
     const WINDOW_TOO_LARGE: usize = 0usize.wrapping_sub(16);
     let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let failed = |code| invalid(format!("zstd: {}", zstd_safe::get_error_name(code)));

@@ -58,7 +58,7 @@ pub(crate) fn hidden_beside(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}{UNFINISHED}"))
 }
 
-/// Whether a file of this name was left by an interrupted run.
+/// True if an interrupted run left a file of this name.
 pub(crate) fn is_unfinished(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(UNFINISHED)
 }

@@ -20,9 +20,9 @@ use crate::write::segment_fold::{DEFAULT_INDEX_INTERVAL_BYTES, FoldedSegment, Se
 pub struct RebuildOptions {
     /// Bytes of log between two index entries: Kafka's `index.interval.bytes`.
     pub index_interval_bytes: u32,
-    /// Expires producers between segments, as a rebuilding broker does: those whose last timestamp (ms) is
-    /// not later than this, the broker's clock minus `producer.id.expiration.ms`. With None none expire, and
-    /// the broker that loads the snapshot expires them.
+    /// Expires producers between segments, as a rebuilding broker does. A producer expires if its last
+    /// timestamp (ms) is not later than this, the broker's clock minus `producer.id.expiration.ms`. With
+    /// None, no producer expires here, and the broker that loads the snapshot expires them.
     pub expired_until: Option<i64>,
 }
 
@@ -32,28 +32,28 @@ impl Default for RebuildOptions {
     }
 }
 
-/// What [`rebuild_sidecars`] did with a file.
+/// The change that [`rebuild_sidecars`] made to a file.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileChange {
-    /// It was missing.
+    /// The file was missing.
     Created,
-    /// Its content was another.
+    /// The content was wrong.
     Changed,
-    /// Its content was right.
+    /// The content was right.
     Unchanged,
-    /// It is obsolete, or was left by an interrupted run.
+    /// The file is obsolete, or an interrupted run left it.
     Removed,
 }
 
-/// A file that [`rebuild_sidecars`] looked at.
+/// A file that [`rebuild_sidecars`] checked.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct RebuiltFile {
     /// The file name.
     pub file: String,
-    /// What was done.
+    /// The change.
     pub change: FileChange,
     /// The new size in bytes.
     pub size: u64,
@@ -88,7 +88,7 @@ pub fn compute_sidecars(
 /// changed.
 ///
 /// # Errors
-/// Those of [`compute_sidecars`]; [`LogError::Io`] if a file cannot be written.
+/// The errors of [`compute_sidecars`]; [`LogError::Io`] if a file cannot be written.
 pub fn rebuild_sidecars(
     directory: impl AsRef<Path>,
     options: RebuildOptions,

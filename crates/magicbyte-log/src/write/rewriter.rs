@@ -21,23 +21,23 @@ use crate::write::options::WriteOptions;
 use crate::write::partition_writer::PartitionWriter;
 use crate::write::segment_fold::SegmentSummary;
 
-/// How batches are converted on their way from one log to another.
+/// Options for converting batches from one log to another.
 #[derive(Clone, Copy, Debug)]
 pub struct RewriteOptions {
-    /// The magic to write; `None` keeps each batch's.
+    /// The magic to write; `None` keeps the magic of each batch.
     pub magic: Option<i8>,
-    /// The codec and level to write; `None` keeps each batch's codec, at Kafka's default level where its
+    /// The codec and level to write. `None` keeps the codec of each batch, at Kafka's default level if its
     /// records are compressed again.
     pub compression: Option<(Compression, Option<i32>)>,
     /// Packs records of batches without a producer into batches of up to this many bytes before compression.
     /// Magic 2 only.
     pub rebatch: Option<usize>,
-    /// The leader epoch of every magic 2 batch written, from 0 on; `None` keeps each batch's. Followers refuse
-    /// epochs above that of the partition; for another cluster, use 0.
+    /// The leader epoch of every magic 2 batch written, from 0 on; `None` keeps the epoch of each batch.
+    /// Followers refuse epochs above that of the partition; for another cluster, use 0.
     pub leader_epoch: Option<i32>,
     /// The limit for one batch, stored or decompressed, in bytes.
     pub max_decompressed_bytes: usize,
-    /// How segments are rolled and indexed.
+    /// Options for rolling and indexing segments.
     pub write: WriteOptions,
 }
 
@@ -67,13 +67,14 @@ pub struct Rewritten {
     pub segments: Vec<SegmentSummary>,
     /// Records in the batches written.
     pub records: u64,
-    /// What was lost because the target magic cannot express it.
+    /// The data that was lost because the target magic cannot express it.
     pub losses: Losses,
 }
 
 /// Reads adjacent chunks of one partition, in offset order, and writes their batches into segments in
-/// `directory`, the first with this base offset. If there is no good batch, no file is written; if all of them
-/// end before the log's start, an empty segment is, whose offset is where they end.
+/// `directory`. The first segment has this base offset. If there is no good batch, no file is written. If all
+/// good batches end before the log's start, an empty segment is written, whose base offset is the end of the
+/// last batch.
 ///
 /// # Errors
 /// [`LogError::Io`]; [`LogError::Usage`] for options that exclude each other; [`LogError::Format`] for a
@@ -100,7 +101,7 @@ pub fn rewrite_chunks(
     rewriter.finish()
 }
 
-/// How batches are converted.
+/// The conversion of batches.
 enum Conversion {
     Copy,
     Up(Box<Encoder>),
@@ -160,7 +161,7 @@ struct Rewriter<'a> {
     writer: Option<PartitionWriter>,
     /// The modification time of the segment being read.
     modified: Option<SystemTime>,
-    /// Where the batches end that were left out since they are before the log's start.
+    /// The end of the batches that were left out because they are before the log's start.
     deleted_until: Option<i64>,
     rewritten: Rewritten,
 }
@@ -171,7 +172,7 @@ impl Rewriter<'_> {
         let mut reader =
             ChunkReader::open(chunk.clone(), true, self.options.max_decompressed_bytes).map_err(io)?;
         reader = reader.max_problems(LISTED);
-        // The reader reports a segment that is gone, and not every file system has times.
+        // The reader reports a missing segment, and not every file system has times.
         self.modified = local::modified(Path::new(&chunk.path));
         let mut out = Vec::new();
         while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
@@ -192,9 +193,9 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// Converts the batch and appends it to `out`. Records before the chunk's start are in an earlier segment. A
-    /// batch that ends before the log's start is left out; in one that begins before it, the records stay that a
-    /// broker does not return.
+    /// Converts the batch and appends it to `out`. Records before the chunk's start are in an earlier
+    /// segment. A batch that ends before the log's start is left out. A batch that begins before it keeps the
+    /// records that a broker does not return.
     fn convert(
         &mut self,
         batch: &Batch<'_>,

@@ -9,8 +9,8 @@ use magicbyte::{Batch, Decompressor, ErrorKind, Result};
 /// Kafka's default of `index.interval.bytes`.
 pub const DEFAULT_INDEX_INTERVAL_BYTES: u32 = 4096;
 
-/// What a partition's sidecars need to know about one of its segments. Grows with producers and transactions,
-/// not with batches.
+/// The summary of one segment, from which a partition's sidecars are written. It grows with producers and
+/// transactions, not with batches.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SegmentSummary {
     /// The segment's directory.
@@ -23,7 +23,7 @@ pub struct SegmentSummary {
     pub size: u64,
     /// The number of batches (magic 0 and 1: outermost messages).
     pub batches: u64,
-    /// What producers did, in offset order.
+    /// Producer events, in offset order.
     pub producers: Vec<ProducerEvent>,
     /// Where leader epochs begin in the segment.
     pub leader_epochs: Vec<EpochEntry>,
@@ -87,8 +87,8 @@ impl SegmentFold {
         self.summary.size
     }
 
-    /// Whether an index limited to this many bytes is full (`OffsetIndex.isFull`, `TimeIndex.isFull`: the
-    /// latter keeps room for the entry added on closing).
+    /// True if an index limited to this many bytes is full (`OffsetIndex.isFull`, `TimeIndex.isFull`). The
+    /// latter keeps room for the entry added on closing.
     pub(crate) fn is_index_full(&self, max_index_bytes: u32) -> bool {
         let max = max_index_bytes as usize;
         self.offset_index.len() >= max / 8 || self.time_index.len() + 1 >= max / 12

@@ -49,7 +49,7 @@ impl SegmentWriter {
         self.fold.next_offset()
     }
 
-    /// Whether the batch belongs in the next segment (`LogSegment.shouldRoll`, without jitter and without the
+    /// True if the batch belongs in the next segment (`LogSegment.shouldRoll`, without jitter and without the
     /// wall clock).
     pub(crate) fn should_roll(&self, batch: &Batch<'_>, options: &WriteOptions) -> bool {
         let size = self.fold.size();

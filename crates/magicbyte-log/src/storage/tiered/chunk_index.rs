@@ -1,5 +1,5 @@
-//! Where the chunks of a remote segment are: those of the original file all have one size, those of the object may not
-//! (Aiven's `ChunkIndex`, `ChunkSizesBinaryCodec`).
+//! The positions of a remote segment's chunks. The chunks of the original file all have one size; the chunks
+//! of the object may have different sizes (Aiven's `ChunkIndex`, `ChunkSizesBinaryCodec`).
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-/// The largest chunk that is restored: one is in memory at a time.
+/// The maximum size of a chunk that is restored: one chunk is in memory at a time.
 const MAX_CHUNK: u64 = 64 << 20;
-/// The most chunks whose sizes are kept.
+/// The maximum number of chunks whose sizes are kept.
 const MAX_CHUNKS: usize = 1 << 18;
-/// What the largest list of sizes takes.
+/// The maximum size of the list of sizes.
 const MAX_SIZES: usize = 9 + 4 * MAX_CHUNKS;
 
 /// `chunkIndex` of a manifest.
@@ -46,14 +46,14 @@ enum Sizes {
         size: u64,
         last: u64,
     },
-    /// Where each chunk ends.
+    /// The end of each chunk.
     Variable {
         ends: Vec<u64>,
     },
 }
 
 impl ChunkIndex {
-    /// Checks what a manifest says.
+    /// Checks the content of a manifest.
     pub(super) fn new(json: ChunkIndexJson) -> Result<Self, String> {
         let positive = |size: i32, name: &str| match u64::try_from(size) {
             Ok(size) if size > 0 => Ok(size),
@@ -159,8 +159,9 @@ fn ends(sizes: &[u32]) -> Vec<u64> {
         .collect()
 }
 
-/// The list of sizes as base64 of a zstd frame of Aiven's binary format: count; then, if there are several, their base, the
-/// bytes per value, and all values but the last less the base; then the last value. All big-endian.
+/// The list of sizes, from the base64 of a zstd frame in Aiven's binary format. The format is a count; then,
+/// if there are several sizes, their base, the number of bytes per value, and all values but the last minus
+/// the base; then the last value. All numbers are big-endian.
 fn decode_sizes(text: &str) -> Result<Vec<u32>, String> {
     let compressed =
         STANDARD.decode(text).map_err(|error| format!("transformedChunks is not base64: {error}"))?;

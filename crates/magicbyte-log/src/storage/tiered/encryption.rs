@@ -1,5 +1,5 @@
-//! The encryption of remote segments: AES-256-GCM with a key of each segment's own, which is encrypted with an RSA key of the
-//! user's (Aiven's `AesEncryptionProvider`, `RsaEncryptionProvider`).
+//! The encryption of remote segments: AES-256-GCM with a separate key for each segment. An RSA key of the
+//! user encrypts the segment's key (Aiven's `AesEncryptionProvider`, `RsaEncryptionProvider`).
 
 use std::fmt;
 use std::io;
@@ -18,17 +18,17 @@ use sha3::Sha3_512;
 /// The initialization vector before each encrypted part, and the tag at its end.
 const IV: usize = 12;
 const TAG: usize = 16;
-/// What encryption adds to a part.
+/// The number of bytes that encryption adds to a part.
 pub(super) const OVERHEAD: u64 = (IV + TAG) as u64;
 
-/// The user's private keys, each with its ID; without one it is tried for every ID.
+/// The user's private keys with their IDs. A key without an ID is tried for every ID.
 static KEYS: RwLock<Vec<(Option<String>, PrivateKey)>> = RwLock::new(Vec::new());
 
-/// Makes an RSA private key (PEM, PKCS #8 or PKCS #1) known to this process, in place of one with the same ID. One without an
-/// ID is tried for all that no other key has.
+/// Adds an RSA private key (PEM, PKCS #8 or PKCS #1) to this process and replaces a key with the same ID. A
+/// key without an ID is tried for every ID that no other key has.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidInput`] for what is no such key. The message has nothing of it.
+/// [`io::ErrorKind::InvalidInput`] if it is not such a key. The message contains no part of it.
 pub fn add_encryption_key(id: Option<&str>, pem: &str) -> io::Result<()> {
     let key = PrivateKey::from_pkcs8_pem(pem).or_else(|_| PrivateKey::from_pkcs1_pem(pem)).map_err(|_| {
         let why = "expected an RSA private key in PEM, without a password";
@@ -49,7 +49,7 @@ pub(super) struct EncryptionJson {
     aad: String,
 }
 
-/// How the parts of a segment are decrypted.
+/// The decryption of a segment's parts.
 pub(super) struct Encryption {
     cipher: Aes256Gcm,
     aad: Vec<u8>,
@@ -62,10 +62,10 @@ impl fmt::Debug for Encryption {
 }
 
 impl Encryption {
-    /// Decrypts the key of a segment with one of the user's.
+    /// Decrypts the key of a segment with one of the user's keys.
     ///
     /// # Errors
-    /// Which key is missing, or that it is not the right one.
+    /// A message about the missing or wrong key.
     pub(super) fn new(json: EncryptionJson) -> Result<Self, String> {
         let aad = STANDARD.decode(json.aad).map_err(|error| format!("aad is not base64: {error}"))?;
         let malformed = || "dataKey is malformed, expected KEYID:BASE64".to_owned();
@@ -95,7 +95,7 @@ impl Encryption {
     /// Decrypts a part in place: its initialization vector, the encrypted bytes, and their tag.
     ///
     /// # Errors
-    /// If the part is too short, or its tag is not that of its bytes.
+    /// If the part is too short, or its tag does not match its bytes.
     pub(super) fn decrypt(&self, part: &mut Vec<u8>) -> Result<(), String> {
         let too_short = || format!("{} bytes are no encrypted part, expected at least {OVERHEAD}", IV + TAG);
         let (rest, tag) = part.split_last_chunk_mut::<TAG>().ok_or_else(too_short)?;

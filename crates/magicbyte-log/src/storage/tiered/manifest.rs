@@ -1,5 +1,5 @@
-//! The manifest of a remote segment (Aiven's `SegmentManifestV1`): which chunks it has, how they are compressed and encrypted,
-//! and where its indexes are.
+//! The manifest of a remote segment (Aiven's `SegmentManifestV1`): its chunks, their compression and
+//! encryption, and the positions of its indexes.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::storage::tiered::chunk_index::{ChunkIndex, ChunkIndexJson};
 use crate::storage::tiered::encryption::{Encryption, EncryptionJson};
 
-/// The largest manifest that is read.
+/// The maximum size of a manifest.
 pub(super) const MAX_MANIFEST: u64 = 4 << 20;
 
 /// The endings of the files beside a segment, in the order of a manifest.
@@ -41,21 +41,21 @@ struct SegmentIndexJson {
     size: i32,
 }
 
-/// What a manifest says, checked.
+/// The checked content of a manifest.
 #[derive(Debug)]
 pub(super) struct Manifest {
     pub(super) chunks: ChunkIndex,
     pub(super) is_compressed: bool,
     pub(super) encryption: Option<Encryption>,
-    /// The endings of the files beside the segment, and their ranges in the object with all of them.
+    /// The endings of the files beside the segment, and the files' ranges in the object that holds them all.
     pub(super) sidecars: Vec<(&'static str, Range<u64>)>,
 }
 
 impl Manifest {
-    /// Reads a manifest. That of an encrypted segment needs its key.
+    /// Reads a manifest. The manifest of an encrypted segment needs the segment's key.
     ///
     /// # Errors
-    /// What is wrong with it, or which key is missing.
+    /// A message about the malformed manifest or the missing key.
     pub(super) fn parse(json: &[u8]) -> Result<Self, String> {
         let json: ManifestJson = serde_json::from_slice(json).map_err(|error| error.to_string())?;
         if json.version != "1" {
@@ -98,7 +98,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Whether the object differs from the segment.
+    /// True if the object differs from the segment.
     pub(super) fn is_transformed(&self) -> bool {
         self.is_compressed || self.encryption.is_some()
     }

@@ -1,6 +1,7 @@
-//! Segments in tiered storage as Aiven's plugin writes them, presented as the files of a partition. For each segment there are
-//! three objects (`ObjectKeyFactory`): `OFFSET-ID.log`, in chunks; `OFFSET-ID.indexes`, all files beside the segment; and
-//! `OFFSET-ID.rsm-manifest`, which describes both. Where there is no manifest, a file is what it seems to be.
+//! Segments in tiered storage as Aiven's plugin writes them, presented as the files of a partition. Each
+//! segment has three objects (`ObjectKeyFactory`): `OFFSET-ID.log`, in chunks; `OFFSET-ID.indexes`, all files
+//! beside the segment; and `OFFSET-ID.rsm-manifest`, which describes both. Without a manifest, a file is what
+//! it seems to be.
 
 mod chunk_index;
 mod chunked;
@@ -24,27 +25,28 @@ use crate::storage::tiered::manifest::{MAX_MANIFEST, Manifest, SIDECARS};
 
 const MANIFEST: &str = "rsm-manifest";
 const INDEXES: &str = "indexes";
-/// How many manifests are kept.
+/// The number of manifests that are kept.
 const KEPT: usize = 64;
 
 /// A segment with a manifest.
 #[derive(Debug)]
 struct RemoteSegment {
-    /// That of its log.
+    /// The path of the segment's log.
     path: PathBuf,
     manifest: Arc<Manifest>,
     /// The object with the log.
     object: FileInfo,
-    /// What changes with the manifest or the object.
+    /// A value that changes with the manifest or the object.
     version: String,
 }
 
 static OPENED: Mutex<Vec<Arc<RemoteSegment>>> = Mutex::new(Vec::new());
 
-/// The files that a directory's entries stand for: in place of the objects of a segment, its log and the files beside it.
+/// The files that a directory's entries represent. A segment's log and the files beside it replace the
+/// segment's objects.
 ///
 /// # Errors
-/// Those that end the run. A segment whose manifest is wrong is an entry that cannot be read.
+/// Errors that end the run. A segment with a wrong manifest becomes an entry that cannot be read.
 pub(super) fn present(
     directory: &Path,
     entries: Vec<(PathBuf, io::Result<Found>)>,
@@ -81,10 +83,10 @@ pub(super) fn present(
     Ok(presented)
 }
 
-/// What is at the path of a segment's log, or of a file beside it. None if the segment has no manifest.
+/// The file at the path of a segment's log, or of a file beside it. None if the segment has no manifest.
 ///
 /// # Errors
-/// [`io::ErrorKind::NotFound`] if the segment has no such file; those that end the run.
+/// [`io::ErrorKind::NotFound`] if the segment has no such file; errors that end the run.
 pub(super) fn examine(path: &Path) -> io::Result<Option<Found>> {
     let Some(log) = may_be_part_of(path) else { return Ok(None) };
     match RemoteSegment::open(&log) {
@@ -173,7 +175,7 @@ impl RemoteSegment {
         let json = read_range(&file, &(0..described.size))?.map_err(invalid)?;
         let manifest = Arc::new(Manifest::parse(&json).map_err(invalid)?);
         let expected = manifest.chunks.stored_size();
-        // The chunks of a shorter object that are there are read.
+        // A shorter object is read as far as it has chunks.
         if object.size > expected || (object.size < expected && !manifest.is_transformed()) {
             let why = format!("it describes {expected} bytes, and the object has {}", object.size);
             return Err(invalid(why));
@@ -188,7 +190,8 @@ impl RemoteSegment {
         Ok(Some(segment))
     }
 
-    /// The segment as it was last opened in this process, without a look at its objects; if it has the version.
+    /// The segment as it was last opened in this process, if it has the version. Its objects are not
+    /// examined.
     fn last_opened(log: &Path, version: Option<&str>) -> io::Result<Option<Arc<Self>>> {
         if let Some(known) = known(log, version) {
             return Ok(Some(known));
@@ -236,8 +239,9 @@ fn log_of(path: &Path) -> Option<PathBuf> {
     Some(path.with_extension("log"))
 }
 
-/// The log of the segment with a manifest that a path may be a file of: the log itself, or a file beside it. In directories
-/// `topic-N-TOPICID` there are none (`LocalTieredStorage`), so that no store is asked for them.
+/// The log of the segment with a manifest that a path may belong to. The path is the log itself, or a file
+/// beside it. Directories `topic-N-TOPICID` have no manifests (`LocalTieredStorage`), so no store is queried
+/// for them.
 fn may_be_part_of(path: &Path) -> Option<PathBuf> {
     let log = log_of(path)?;
     let is_presented = log == path || SIDECARS.iter().any(|ending| has_ending(path, ending));
