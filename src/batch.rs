@@ -185,7 +185,7 @@ impl<'a> Batch<'a> {
         self.as_v2().map_or(-1, RecordBatch::partition_leader_epoch)
     }
 
-    /// Whether an idempotent or transactional producer wrote it.
+    /// True if an idempotent or transactional producer wrote the batch.
     #[must_use]
     pub fn has_producer_id(&self) -> bool {
         self.as_v2().is_some_and(|batch| batch.producer_id() >= 0)
@@ -197,13 +197,13 @@ impl<'a> Batch<'a> {
         self.as_v2().and_then(RecordBatch::delete_horizon_ms)
     }
 
-    /// Whether it belongs to a transaction.
+    /// True if the batch is part of a transaction.
     #[must_use]
     pub fn is_transactional(&self) -> bool {
         self.as_v2().is_some_and(RecordBatch::is_transactional)
     }
 
-    /// Whether it holds a control record.
+    /// True if the batch holds a control record.
     #[must_use]
     pub fn is_control(&self) -> bool {
         self.as_v2().is_some_and(RecordBatch::is_control)
@@ -249,8 +249,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// As [`payload`](Self::payload), refcounted: a slice of `data`, which holds the batch's own bytes, or of
-    /// the decompression buffer.
+    /// The [`payload`](Self::payload), refcounted: a slice of `data`, which holds the bytes of the batch, or
+    /// of the decompression buffer.
     #[doc(hidden)]
     pub fn payload_shared(
         &self,

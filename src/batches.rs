@@ -63,8 +63,8 @@ impl<'a> Batches<'a> {
         self.rest.len()
     }
 
-    /// How many bytes the next batch is missing: 0 if it is whole or there is none; a lower bound if even its
-    /// length field is incomplete.
+    /// The number of bytes that the next batch is missing: 0 if it is whole or there is none. This is a lower bound if
+    /// even the length field is incomplete.
     #[must_use]
     pub fn needed(&self) -> u64 {
         match Frame::read(self.rest) {

@@ -19,10 +19,11 @@ use crate::record::iter::sequence_of;
 
 /// Kafka's margin on the estimated size of compressed records.
 const COMPRESSION_RATE_ESTIMATION_FACTOR: f32 = 1.05;
-/// How fast the estimated ratio gets better and worse (`CompressionRatioEstimator`).
+/// The steps by which the estimated ratio improves and deteriorates (`CompressionRatioEstimator`).
 const COMPRESSION_RATIO_IMPROVING_STEP: f32 = 0.005;
 const COMPRESSION_RATIO_DETERIORATE_STEP: f32 = 0.05;
-/// How many bytes after a value to prefetch: values allocated in succession mostly lie next to each other.
+/// The distance in bytes after a value to prefetch: values allocated in succession mostly lie next to each
+/// other.
 const PREFETCH_DISTANCE: usize = 2 << 10;
 
 /// Builds one batch after another, reusing buffers and codec contexts.
@@ -144,7 +145,7 @@ impl RecordsBuilder {
         self.codec
     }
 
-    /// How many records the batch has so far.
+    /// The number of records in the batch so far.
     #[must_use]
     pub fn record_count(&self) -> u32 {
         let count = match &self.records {
@@ -385,7 +386,7 @@ impl RecordsBuilder {
         get_or_create(&mut self.compressor, self.codec, self.level).map(drop)
     }
 
-    /// Whether a record with these fields, at the next offset, fits within the size limit. As in Kafka the
+    /// True if a record with these fields, at the next offset, fits within the size limit. As in Kafka, the
     /// first record always fits; [`append`](Self::append) is strict.
     #[must_use]
     pub fn has_room_for(

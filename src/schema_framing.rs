@@ -1,4 +1,4 @@
-//! How a key or value names the schema that it was written with: the framing of schema registries.
+//! The framing of schema registries: the bytes by which a key or value names the schema that it was written with.
 //!
 //! | form | bytes | source |
 //! |---|---|---|
@@ -35,7 +35,7 @@ pub const VALUE_SCHEMA_ID_HEADER: &str = "__value_schema_id";
 const ID: u8 = 0;
 const GUID: u8 = 1;
 
-/// What names a schema.
+/// A schema's name in the framing: an id or a GUID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SchemaId {
     /// A registry's number, unique in a context of the registry.
@@ -48,7 +48,7 @@ pub enum SchemaId {
 /// those of the first 64 messages that are not in another.
 pub type MessageIndexes = Cow<'static, [i32]>;
 
-/// What the usual paths consist of.
+/// The message indexes of the usual paths.
 static FIRST: [i32; 64] = {
     let mut indexes = [0; 64];
     let mut index = 0;
@@ -59,13 +59,13 @@ static FIRST: [i32; 64] = {
     indexes
 };
 
-/// How many bytes an id takes.
+/// The size of an id in the framing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IdSize {
-    /// As Confluent and, by default, Apicurio 3 write it.
+    /// Four bytes, written by Confluent and, by default, by Apicurio 3.
     #[default]
     Four,
-    /// As Apicurio's `DefaultIdHandler` writes it. A value that begins with 0x01 is not framed then.
+    /// Eight bytes, written by Apicurio's `DefaultIdHandler`. A value that begins with 0x01 is then not framed.
     Eight,
 }
 
@@ -76,7 +76,7 @@ pub struct Framed<'a> {
     pub schema: SchemaId,
     /// The bytes after the id, or with a header all bytes of the value.
     pub payload: &'a [u8],
-    /// What the header has after the id.
+    /// The bytes of the header after the id.
     header: Option<&'a [u8]>,
     id_bytes: usize,
 }
@@ -108,7 +108,7 @@ impl<'a> Framed<'a> {
         if self.header.is_some() { 0 } else { self.id_bytes }
     }
 
-    /// How many bytes of the value, or of the header if there is one, the id takes.
+    /// The size of the id in bytes, in the header if there is one, otherwise in the value.
     #[must_use]
     pub fn id_bytes(&self) -> usize {
         self.id_bytes

@@ -45,8 +45,8 @@ impl Algorithm {
         self.shift(first, length) ^ second
     }
 
-    /// As [`join`](Self::join) for a few bytes, but without its products: the checksum of what precedes them
-    /// is the CRC's start value, which amounts to a change of the first four bytes.
+    /// Like [`join`](Self::join) for a few bytes, but without its products. The checksum of the preceding
+    /// bytes is the start value of the CRC, which amounts to a change of the first four bytes.
     fn append(self, before: u32, data: &[u8]) -> u32 {
         let mut copy = [0; STRIDE];
         let Some(copy) = copy.get_mut(..data.len()).filter(|copy| copy.len() >= 4) else {

@@ -14,7 +14,7 @@ const UNCOMPRESSED: u32 = 1 << 31;
 /// The most output that one byte of a block can give: a length continues in bytes of up to 255.
 const MAX_RATIO: usize = 255;
 
-/// How the frame header's checksum is treated.
+/// The treatment of the frame header's checksum.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum HeaderChecksum {
     /// The checksum of the descriptor: written and verified.

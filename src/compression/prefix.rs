@@ -9,10 +9,10 @@ use crate::compression::codec::Compression;
 use crate::compression::output::decompression_failed;
 use crate::error::{Error, ErrorKind, Result};
 
-/// How much is decompressed at once, at first.
+/// The maximum size of the first step of decompression, in bytes.
 const STEP: usize = 64 << 10;
 
-/// What prefixes reuse: a buffer, and the context of zstd.
+/// State that prefixes reuse: a buffer and a zstd context.
 #[doc(hidden)]
 #[derive(Default)]
 pub struct PrefixContext {
@@ -36,8 +36,8 @@ enum Stream<'a> {
 
 #[doc(hidden)]
 impl PrefixContext {
-    /// The beginning of a payload that this codec compressed; nothing is decompressed yet. `None` for codecs other than gzip and
-    /// zstd.
+    /// The beginning of a payload compressed with this codec; nothing is decompressed yet. `None` for codecs other than
+    /// gzip and zstd.
     ///
     /// # Errors
     /// [`ErrorKind::Decompression`] if the context of zstd cannot be used.
@@ -63,13 +63,13 @@ impl PrefixContext {
 
 #[doc(hidden)]
 impl Prefix<'_> {
-    /// What has been decompressed.
+    /// The bytes decompressed so far.
     #[must_use]
     pub fn data(&self) -> &[u8] {
         self.data
     }
 
-    /// Whether that is all.
+    /// True if the whole payload has been decompressed.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.is_whole

@@ -92,7 +92,7 @@ impl Block<'_> {
         std::mem::replace(&mut self.table[slot], at as u16).into()
     }
 
-    /// How many bytes from `a` on equal those from `b` on; `a < b`.
+    /// The number of bytes that are equal from `a` and from `b` on; `a < b`.
     fn common(&self, a: usize, b: usize) -> usize {
         self.data[b..].iter().zip(&self.data[a..]).take_while(|(x, y)| x == y).count()
     }

@@ -31,7 +31,7 @@ impl<'b, 'a> Decoded<'b, 'a> {
         Self::visiting(batch, decompressor, |_| {})
     }
 
-    /// As [`of`](Self::of), and calls `visit` with every record up to the first invalid one.
+    /// Like [`of`](Self::of), but calls `visit` with every record up to the first invalid one.
     pub fn visiting(
         batch: &'b Batch<'a>,
         decompressor: &'b mut Decompressor,

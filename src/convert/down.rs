@@ -62,7 +62,7 @@ impl Converter {
 
 #[doc(hidden)]
 impl Encoder {
-    /// As [`Converter::down_convert`], to magic 0 or 1.
+    /// Implements [`Converter::down_convert`] for magic 0 or 1.
     pub fn down_convert(
         &mut self,
         decoded: &Decoded<'_, '_>,
@@ -109,7 +109,7 @@ fn append(set: &mut MessageSetBuilder, record: &Record<'_>) -> Result<()> {
     set.append(record.offset, &message)
 }
 
-/// What is lost with the batch's header.
+/// The losses that come from dropping the header of the batch.
 fn losses_of(batch: &Batch<'_>) -> Losses {
     match batch {
         Batch::V2(v2) => Losses {

@@ -30,7 +30,7 @@ pub struct Packer {
     pending: SharedFields,
 }
 
-/// What all records of one packed batch have in common.
+/// The fields that all records of a packed batch share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SharedFields {
     codec: Compression,
@@ -88,7 +88,7 @@ impl Packer {
         Self { encoder, max_size, pending }
     }
 
-    /// As [`Rebatcher::push`].
+    /// Implements [`Rebatcher::push`].
     pub fn push(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
         match self.shared_fields_of(decoded.batch)? {
             Some(shared) => self.pack(decoded, shared, out),
@@ -101,7 +101,7 @@ impl Packer {
         }
     }
 
-    /// As [`Rebatcher::flush`].
+    /// Implements [`Rebatcher::flush`].
     pub fn flush(&mut self, out: &mut Vec<u8>) -> Result<()> {
         let Encoder { codecs, section } = &mut self.encoder;
         if section.count() > 0 {

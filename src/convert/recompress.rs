@@ -90,7 +90,7 @@ impl Converter {
 
 #[doc(hidden)]
 impl Encoder {
-    /// As [`Converter::recompress`].
+    /// Implements [`Converter::recompress`].
     pub fn recompress(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
         let batch = decoded.batch;
         let written = match batch {

@@ -32,12 +32,12 @@ impl Converter {
 
 #[doc(hidden)]
 impl Encoder {
-    /// Whether up-conversion leaves the batch unchanged.
+    /// True if up-conversion leaves the batch unchanged.
     fn keeps(&self, batch: &Batch<'_>) -> bool {
         batch.magic() == 2 && self.codecs.target.is_none()
     }
 
-    /// As [`Converter::up_convert`].
+    /// Implements [`Converter::up_convert`].
     pub fn up_convert(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
         let batch = decoded.batch;
         match batch {

@@ -85,7 +85,7 @@ impl ControlType {
 pub enum ControlRecord {
     /// The end of a transaction.
     EndTransaction {
-        /// Whether the transaction was committed rather than aborted.
+        /// True if the transaction was committed, false if it was aborted.
         committed: bool,
         /// The marker's version.
         version: i16,

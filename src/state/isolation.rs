@@ -96,7 +96,7 @@ impl AbortedByProducer {
         Self(by_producer)
     }
 
-    /// Whether a transactional batch with this base offset was aborted, as `CompletedFetch` decides it.
+    /// True if a transactional batch with this base offset was aborted, decided as in `CompletedFetch`.
     #[must_use]
     pub fn contains(&self, producer_id: i64, base_offset: i64) -> bool {
         self.0.get(&producer_id).is_some_and(|transactions| {

@@ -130,7 +130,7 @@ impl LeaderEpochs {
     }
 }
 
-/// How a follower truncates its log to match a leader's (`AbstractFetcherThread.getOffsetTruncationState`).
+/// The truncation of a follower's log to match a leader's (`AbstractFetcherThread.getOffsetTruncationState`).
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

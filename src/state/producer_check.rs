@@ -53,7 +53,7 @@ impl AppendTerms {
     }
 }
 
-/// What a broker does with a batch.
+/// The decision of a broker about a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Append it.

@@ -136,15 +136,15 @@ impl ProducerStateEntry {
         }
     }
 
-    /// Whether the entry can be removed: no open transaction, and no batch or marker after this time (ms),
-    /// which in Kafka is the clock minus `producer.id.expiration.ms`.
+    /// True if the entry can be removed: it has no open transaction, and no batch or marker after this time
+    /// (ms). In Kafka, the time is the clock minus `producer.id.expiration.ms`.
     #[must_use]
     pub fn is_expired(&self, not_later_than: i64) -> bool {
         self.current_txn_first_offset.is_none() && self.last_timestamp <= not_later_than
     }
 }
 
-/// Whether a batch that begins with sequence `next` follows one that ended with `last`.
+/// True if a batch that begins with sequence `next` follows one that ended with `last`.
 #[must_use]
 pub fn is_in_sequence(last: i32, next: i32) -> bool {
     i64::from(next) == i64::from(last) + 1 || (next == 0 && last == i32::MAX)

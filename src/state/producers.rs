@@ -18,7 +18,7 @@ pub struct CompletedTransaction {
     pub first_offset: i64,
     /// Offset of its marker (inclusive).
     pub last_offset: i64,
-    /// Whether it was committed rather than aborted.
+    /// True if the transaction was committed, false if it was aborted.
     pub committed: bool,
     /// The last stable offset for the transaction index: the first offset of the earliest transaction still
     /// open, or the offset after the marker.
@@ -250,7 +250,7 @@ impl Producers {
         self.in_order().into_iter().cloned().collect()
     }
 
-    /// As [`snapshot`](Self::snapshot), borrowed.
+    /// Like [`snapshot`](Self::snapshot), but borrows the entries.
     #[doc(hidden)]
     #[must_use]
     pub fn in_order(&self) -> Vec<&ProducerStateEntry> {

@@ -53,7 +53,7 @@ impl VerificationState {
         self.epoch
     }
 
-    /// Whether the producer supports transactions of version 2.
+    /// True if the producer supports transactions of version 2.
     #[must_use]
     pub fn supports_epoch_bump(&self) -> bool {
         self.supports_epoch_bump
