@@ -72,7 +72,7 @@ pub struct PartitionSimulator {
 pub struct Appended {
     /// The broker's answer; for a duplicate, with the offsets of the first append.
     pub info: AppendInfo,
-    /// Whether the batch was in the log already, and was not stored again.
+    /// True if the batch was in the log already, and was not stored again.
     pub duplicate: bool,
 }
 
@@ -83,7 +83,7 @@ pub struct TransactionEnd {
     pub producer_id: i64,
     /// Its epoch; in transactions of version 2, one higher than that of its batches.
     pub producer_epoch: i16,
-    /// Whether the transaction is committed rather than aborted.
+    /// True if the transaction is committed, false if it is aborted.
     pub committed: bool,
     /// The coordinator's epoch.
     pub coordinator_epoch: i32,

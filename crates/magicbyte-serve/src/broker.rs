@@ -128,7 +128,7 @@ impl ReadOnlyBroker {
         Ok(Some(whole))
     }
 
-    /// As [`handle`](Self::handle), with record sets that are still in their files.
+    /// Like [`handle`](Self::handle), but returns record sets that are still in their files.
     pub(super) fn answer(
         &self,
         request: impl AsRef<[u8]>,

@@ -1,4 +1,4 @@
-//! What clients ask about the cluster: versions, topics, configs.
+//! Answers about the cluster: versions, topics, configs.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -10,7 +10,7 @@ pub struct CommittedOffset {
     pub offset: i64,
     /// The leader epoch of the last record read, -1 if unknown.
     pub leader_epoch: i32,
-    /// What the consumer has added.
+    /// The metadata that the consumer added.
     pub metadata: Option<String>,
 }
 

@@ -34,7 +34,8 @@ const TURN: usize = 1000;
 pub(super) struct Coordinator {
     groups: Mutex<Groups>,
     changed: Condvar,
-    /// What the groups of the archived cluster had committed. A group continues there until it commits something itself.
+    /// The offsets that the groups of the archived cluster had committed. A group continues there until it commits an
+    /// offset itself.
     archived: BTreeMap<String, Offsets>,
 }
 

@@ -49,7 +49,7 @@ impl Asked {
     }
 }
 
-/// What a client was told of a partition, apart from records.
+/// The state of a partition that a client was told, apart from records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) error: ErrorCode,
@@ -57,14 +57,14 @@ pub(super) struct Told {
     pub(super) log_start_offset: i64,
 }
 
-/// What an answer says of a partition.
+/// The content of a response about one partition.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
     pub(super) told: Told,
     pub(super) has_records: bool,
 }
 
-/// What a request asks for, with what its session knows.
+/// The partitions of a request, with the state of its session.
 #[derive(Debug)]
 pub(super) struct Begun {
     pub(super) partitions: Vec<Asked>,
@@ -74,7 +74,7 @@ pub(super) struct Begun {
 }
 
 impl Begun {
-    /// Whether an answer has to have this partition (`CachedPartition.maybeUpdateResponseData`).
+    /// True if a response has to include this partition (`CachedPartition.maybeUpdateResponseData`).
     pub(super) fn is_news(&self, place: usize, outcome: Outcome) -> bool {
         let known = self.known.get(place).copied().flatten();
         outcome.has_records || outcome.told.error != ErrorCode::None || known != Some(outcome.told)
@@ -112,7 +112,7 @@ type Cell = (Asked, Option<Told>);
 struct Session {
     /// That of the next request.
     epoch: i32,
-    /// Those that had records are last, so that all get their turn.
+    /// The partitions. Those that had records are last, so that all get their turn.
     partitions: Vec<Cell>,
 }
 

@@ -28,16 +28,16 @@ use crate::view::{KeptMaps, View, ViewOptions, io_error, survey};
 
 /// Below this size, copying bytes is cheaper than sending them from the file.
 const COPIED: u64 = 32 << 10;
-/// How often a growing directory is listed at most.
+/// The minimum time between two listings of a growing directory.
 const REFRESH: Duration = Duration::from_millis(200);
 
-/// What all partitions share.
+/// State that all partitions share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub(super) view: ViewOptions,
-    /// Whether batches of magic 0 and 1 are converted.
+    /// True if batches of magic 0 and 1 are converted.
     pub(super) to_magic_2: bool,
-    /// Whether the directories grow.
+    /// True if the directories grow.
     pub(super) follow: bool,
     pub(super) problems: ProblemLog,
     pub(super) maps: KeptMaps,

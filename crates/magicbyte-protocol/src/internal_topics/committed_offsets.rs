@@ -60,7 +60,7 @@ pub struct CommittedOffset {
     pub offset: i64,
     /// The leader epoch of the last consumed record; -1 if the consumer did not say.
     pub leader_epoch: i32,
-    /// What the consumer added.
+    /// The metadata that the consumer added.
     pub metadata: String,
     /// When it was committed (ms).
     pub commit_timestamp: i64,
@@ -144,7 +144,7 @@ impl CommittedOffsets {
         })
     }
 
-    /// How many offsets belong to transactions that had not ended.
+    /// The number of offsets that belong to transactions that had not ended.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.pending.values().map(HashMap::len).sum()

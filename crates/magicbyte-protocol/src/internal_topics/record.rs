@@ -69,7 +69,7 @@ pub fn read_record<'a>(
     }
 }
 
-/// Whether a value of `topic` is a record of a type with secrets, also if its version is not known.
+/// True if a value of `topic` is a record of a type with secrets, even if its version is not known.
 #[doc(hidden)]
 pub fn is_secret(topic: &str, value: &[u8]) -> bool {
     let mut cursor = Cursor::new(value);

@@ -224,7 +224,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Whether a nullable structure follows: -1 is null, 1 is not. In a tagged field, that is a varint, and 0 is null.
+    /// True if a nullable structure follows. The marker -1 is null, and 1 is not. In a tagged field, the marker is a
+    /// varint, and 0 is null.
     fn is_present(&mut self, field: &'static Field) -> Result<bool> {
         match field.tag(self.version) {
             None => Ok(self.cursor.i8()? >= 0),

@@ -27,7 +27,7 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// What it is, for messages.
+    /// The type of the value, in words for messages.
     pub(crate) fn describe(&self) -> &'static str {
         match self {
             Self::Null => "null",

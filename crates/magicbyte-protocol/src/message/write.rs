@@ -33,8 +33,8 @@ pub struct Gap {
     pub size: usize,
 }
 
-/// Like [`write`], for a broker, which answers alike in every version: fields that only other versions have are
-/// left out. A record set is given as its size, and its bytes are a gap.
+/// Like [`write`], for a broker, which returns the same fields in every version: fields that only other versions have
+/// are left out. A record set is given as its size, and its bytes are a gap.
 pub(crate) fn write_answer(
     definition: &'static Definition,
     version: i16,
@@ -51,7 +51,7 @@ struct Writer {
     path: Path,
     version: i16,
     flexible: bool,
-    /// As [`write_answer`].
+    /// True for [`write_answer`].
     is_answer: bool,
     gaps: Vec<Gap>,
 }
@@ -284,7 +284,7 @@ fn default_of(field: &Field) -> Value<'static> {
     }
 }
 
-/// Whether a value is a field's default, which tagged fields are left out for.
+/// True if a value is the field's default. Tagged fields with their default are left out.
 #[doc(hidden)]
 #[must_use]
 pub fn is_default(field: &Field, value: &Value<'_>) -> bool {

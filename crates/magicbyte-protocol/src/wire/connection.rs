@@ -1,4 +1,4 @@
-//! A connection: which response answers which request.
+//! A connection, which matches responses to their requests.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ const MAX_PENDING: usize = 1024;
 /// The memory of the frames that wait for others, in bytes.
 const MAX_PENDING_BYTES: usize = 128 << 20;
 
-/// What a connection carries.
+/// The kind of data that a connection carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Nothing was recognized so far.
@@ -42,7 +42,7 @@ pub(crate) struct Connection {
     /// Responses whose requests are still to come.
     early: VecDeque<Exchange>,
     waiting_bytes: usize,
-    /// Whether the client may send tokens of SASL that are not requests.
+    /// True if the client may send SASL tokens that are not requests.
     sasl_tokens: bool,
     pub(crate) closed: bool,
     /// The number of the last packet.
@@ -77,7 +77,7 @@ impl Connection {
         self.number
     }
 
-    /// Whether anything was sent on it.
+    /// True if anything was sent on the connection.
     pub(crate) fn has_bytes(&self) -> bool {
         self.requests.frames.skipped > 0 || self.responses.frames.skipped > 0
     }
@@ -87,7 +87,7 @@ impl Connection {
         self.requests.held() + self.responses.held() + self.waiting_bytes
     }
 
-    /// Whether the next response can be read only after more requests.
+    /// True if the next response can be read only after more requests.
     pub(crate) fn needs_requests(&self) -> bool {
         self.pending.is_empty() || !self.early.is_empty()
     }
@@ -307,7 +307,7 @@ fn response_id(exchange: &Exchange) -> Option<i32> {
     exchange.response.as_deref().filter(|frame| frame.len() >= 4).map(|frame| be!(frame, 0, i32))
 }
 
-/// Whether bytes begin the response to one of these requests.
+/// True if bytes begin the response to one of these requests.
 fn begins_response(bytes: &[u8], pending: &VecDeque<Exchange>) -> bool {
     let (Some(size), Some(frame)) = (frame_size(bytes), bytes.get(4..8)) else {
         return false;
@@ -316,7 +316,7 @@ fn begins_response(bytes: &[u8], pending: &VecDeque<Exchange>) -> bool {
     size >= 4 && pending.iter().any(|one| one.head.is_some_and(|head| head.correlation_id == id))
 }
 
-/// Whether a Produce request has `acks` 0: the broker does not answer it.
+/// True if a Produce request has `acks` 0: the broker does not respond to it.
 fn has_no_response(frame: &[u8]) -> bool {
     read_request(frame).is_ok_and(|request| request.body.get("acks") == Some(&Value::Int(0)))
 }

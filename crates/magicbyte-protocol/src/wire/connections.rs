@@ -23,7 +23,7 @@ pub(crate) struct Connections {
     open: HashMap<Ends, Connection>,
     held: usize,
     packets: u64,
-    /// Those whose payload was not captured in full.
+    /// Packets whose payload was not captured in full.
     cut: u64,
     time: Option<i64>,
     max_held: usize,

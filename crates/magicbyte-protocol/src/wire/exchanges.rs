@@ -106,7 +106,7 @@ impl Exchanges {
         Self { source, ready: VecDeque::new(), summary: WireSummary::default() }
     }
 
-    /// What there was besides exchanges, so far.
+    /// The summary of the capture so far, apart from its exchanges.
     #[must_use]
     pub fn summary(&self) -> &WireSummary {
         &self.summary

@@ -77,7 +77,7 @@ impl FrameDecoder {
         Ok(Some(&self.buffer[start..self.done]))
     }
 
-    /// How many bytes the incomplete frame still lacks; None if not even its size is complete.
+    /// The number of bytes that the incomplete frame still lacks; None if not even its size is complete.
     #[must_use]
     pub fn missing(&self) -> Option<usize> {
         let rest = &self.buffer[self.done..];

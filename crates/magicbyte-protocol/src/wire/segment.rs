@@ -26,6 +26,6 @@ pub(crate) struct Segment<'a> {
     pub(crate) fin: bool,
     pub(crate) rst: bool,
     pub(crate) payload: &'a [u8],
-    /// Whether the payload was not captured in full.
+    /// True if the payload was not captured in full.
     pub(crate) is_cut: bool,
 }
