@@ -23,7 +23,7 @@ pub enum Form {
     Experimental(Ideas),
 }
 
-/// What batches cost in a format.
+/// The cost of batches in a format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Comparison {

@@ -151,7 +151,7 @@ sums! {
     pub struct Tally {
         /// Batches: those of magic 2, wrappers, and messages outside a wrapper.
         pub batches: u64,
-        /// Those of them that are compressed.
+        /// Compressed batches.
         pub compressed_batches: u64,
         /// Records.
         pub records: u64,
@@ -202,7 +202,7 @@ impl Tally {
         self.add_visiting(batch, decompressor, |_| ())
     }
 
-    /// As [`add`](Self::add); calls `visit` with every record.
+    /// Like [`add`](Self::add), but calls `visit` with every record.
     pub(crate) fn add_visiting(
         &mut self,
         batch: &Batch<'_>,
@@ -316,7 +316,7 @@ impl Tally {
         self.header_lengths += sizes.header_lengths;
     }
 
-    /// What the records so far take in magic 2.
+    /// The size of the records so far in magic 2, in bytes.
     fn record_bytes(&self) -> u64 {
         Cost::of(self, Format::Magic2).records.total()
     }

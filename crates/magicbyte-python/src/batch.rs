@@ -60,7 +60,7 @@ pub(super) struct PyBatches {
     data: Bytes,
     /// Where the next batch begins.
     at: AtomicUsize,
-    /// Whether an incomplete batch at the end is allowed.
+    /// True if an incomplete batch at the end is allowed.
     allow_partial: bool,
     reading: Arc<Reading>,
 }

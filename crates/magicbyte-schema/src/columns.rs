@@ -12,7 +12,7 @@ use arrow_schema::DataType;
 
 use crate::failure::{Attempt, Failure};
 
-/// What all columns do; setting values is up to their types.
+/// Operations of all columns. Each type of column has methods of its own to set values.
 pub(crate) trait Column {
     /// Rows, counting an open one that has a value.
     fn len(&self) -> usize;
@@ -66,7 +66,7 @@ impl Nulls {
         }
     }
 
-    /// What a column of this many rows needs; there are no nulls then.
+    /// Takes the null buffer for a column of this many rows, and leaves no nulls.
     pub(crate) fn finish(&mut self, rows: usize) -> Option<NullBuffer> {
         let mut bits = std::mem::take(&mut self.bits);
         if bits.is_empty() {
@@ -78,10 +78,10 @@ impl Nulls {
     }
 }
 
-/// Columns keep no more bytes of room than this.
+/// The maximum room that a column keeps, in bytes.
 const MOST_ROOM: usize = 4 << 20;
 
-/// What a column has; it keeps room for as much again, which the next rows mostly need.
+/// Takes the values of a column. The column keeps room for as many values again, which the next rows mostly need.
 pub(crate) fn take<V>(values: &mut Vec<V>) -> Vec<V> {
     let room = values.len().min(MOST_ROOM / size_of::<V>());
     std::mem::replace(values, Vec::with_capacity(room))

@@ -22,6 +22,6 @@ pub struct RowError {
     pub row: usize,
     /// The byte of the payload at which decoding stopped, if that is known.
     pub position: Option<usize>,
-    /// What is wrong, and what was expected.
+    /// The fault, and what was expected instead.
     pub reason: String,
 }

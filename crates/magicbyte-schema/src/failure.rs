@@ -1,6 +1,6 @@
-//! Why a payload cannot be decoded, as its reading stops.
+//! Failures that stop the decoding of a payload.
 
-/// What is wrong with a payload. Boxed, because every read may return it.
+/// A failure to decode a payload. It is boxed, because every read may return it.
 pub(crate) struct Failure(Box<Details>);
 
 struct Details {

@@ -99,7 +99,7 @@ impl<'r> RawRecords<'r> {
         (0..self.count).map(move |index| RawRecord::read(&mut cursor).map_err(|e: Error| e.at_record(index)))
     }
 
-    /// What the records allow of `ideas`.
+    /// The shape of the batch: those of `ideas` that its records allow.
     fn shape(&self, mut ideas: Ideas) -> Shape {
         let mut max_timestamp = i64::MIN;
         let mut shared: Option<Vec<Header<'r>>> = None;

@@ -8,7 +8,7 @@ use magicbyte::{Error, ErrorKind, Headers, Result, crc32c, encode_varint};
 pub(super) const PREFIX: usize = 21;
 const CRC: usize = 17;
 const LENGTH: usize = 8;
-/// What the length does not count.
+/// The bytes before those that the length counts.
 const LOG_OVERHEAD: usize = 12;
 
 /// A change to the format.
@@ -26,7 +26,7 @@ pub enum Idea {
     /// Timestamps, offsets and lengths of all records come first, then keys, values and headers of all records; one stream is
     /// compressed.
     FieldsFirst = 1 << 11,
-    /// As `FieldsFirst`, but both parts are compressed by themselves.
+    /// Like `FieldsFirst`, but each part is compressed by itself.
     TwoSections = 1 << 12,
 }
 
@@ -62,7 +62,7 @@ impl Ideas {
         Self(self.0 | idea as i16)
     }
 
-    /// Whether the idea is one of them.
+    /// True if the set contains the idea.
     #[must_use]
     pub const fn has(self, idea: Idea) -> bool {
         self.0 & idea as i16 != 0
@@ -72,7 +72,7 @@ impl Ideas {
         Self(self.0 & !(idea as i16))
     }
 
-    /// Whether the fields of all records come before their content.
+    /// True if the fields of all records come before their content.
     pub(super) fn are_fields_first(self) -> bool {
         self.has(Idea::FieldsFirst) || self.has(Idea::TwoSections)
     }
@@ -181,7 +181,7 @@ impl Header3 {
         Ok((Self { common, ideas, append_time }, &batch[cursor.position()..]))
     }
 
-    /// Whether each record has its attributes.
+    /// True if each record has its attributes.
     pub(super) fn has_record_attributes(&self) -> bool {
         !self.ideas.has(Idea::NoRecordAttributes)
     }

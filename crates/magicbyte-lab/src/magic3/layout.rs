@@ -51,7 +51,7 @@ enum Step {
         index: u32,
         count: u32,
     },
-    /// What is compressed.
+    /// The compressed payload.
     Payload,
     Record {
         index: u32,
@@ -60,7 +60,7 @@ enum Step {
         index: u32,
         count: u32,
         record: u32,
-        /// Of a record whose content follows its fields.
+        /// The body of a record whose content follows its fields.
         body: Option<Body>,
     },
     Fields {
@@ -74,7 +74,7 @@ enum Step {
 }
 
 impl Layout3 {
-    /// Of `batch`, which need not be whole; nothing is read yet.
+    /// Creates a layout of `batch`, which may be incomplete. Reads nothing yet.
     #[must_use]
     pub fn new(batch: Bytes, decompressor: Decompressor) -> Self {
         Self {
@@ -244,7 +244,7 @@ impl Layout3 {
     }
 }
 
-/// As a record's header, of the batch.
+/// Reads a header of the batch in the same way as a record's header.
 fn shared_header(walk: &mut Walk, index: u32) -> Result<()> {
     walk.header = Some(index);
     let length = walk.varint("headerKeyLength")?;

@@ -7,12 +7,12 @@ use magicbyte::{Compression, Decompressor, Error, ErrorKind, Headers, Result};
 use crate::magic3::decode::RecordFields;
 use crate::magic3::fields::{Header3, Idea, RawRecord};
 
-/// How much is decompressed at first, in bytes per record.
+/// A first guess of how much to decompress, in bytes per record.
 const FIRST_GUESS: usize = 8;
 /// Attributes, a varlong and three varints.
 const LARGEST_FIELDS: usize = 1 + 10 + 3 * 5;
 
-/// What a batch's fields say.
+/// The validated fields of a batch, in summary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Validated {
@@ -27,7 +27,7 @@ pub struct Validated {
 }
 
 impl Validated {
-    /// Of no records yet.
+    /// A summary of no records.
     pub(crate) const NOTHING: Self =
         Self { records: 0, max_timestamp: i64::MIN, null_keys: 0, decompressed: 0 };
 

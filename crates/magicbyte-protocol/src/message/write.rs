@@ -33,7 +33,7 @@ pub struct Gap {
     pub size: usize,
 }
 
-/// Like [`write`], for a broker, which returns the same fields in every version: fields that only other versions have
+/// Like [`write`], for a broker, which builds the same response for every version: fields that only other versions have
 /// are left out. A record set is given as its size, and its bytes are a gap.
 pub(crate) fn write_answer(
     definition: &'static Definition,

@@ -31,7 +31,7 @@ pub(super) struct LegacyMessage {
     client: Client,
     /// A whole frame.
     data: Bytes,
-    /// Whether the outer CRC was checked: then the inner ones are checked too, as in Kafka's consumer.
+    /// True if the outer CRC was checked. The inner CRCs are then checked, too, as in Kafka's consumer.
     check_crcs: AtomicBool,
 }
 

@@ -22,7 +22,7 @@ use super::types::{Kind, Logical, Type, TypeId, Types};
 
 type Converted = Result<ArrayRef, ArrowError>;
 
-/// Whether values of this schema have no Arrow type: a type contains itself, or a decimal has too many digits.
+/// True if values of this schema have no Arrow type: a type contains itself, or a decimal has too many digits.
 pub(super) fn are_text(types: &Types) -> bool {
     let too_long =
         |of: &Type| matches!(of.logical, Logical::Decimal { precision, .. } if precision > MAX_DIGITS);
@@ -111,13 +111,13 @@ fn member_fields(types: &Types, ids: &[TypeId]) -> Fields {
         .collect()
 }
 
-/// What a union is without its null, by the rules of Spark's `SchemaConverters`.
+/// The members of a union without its null, by the rules of Spark's `SchemaConverters`.
 pub(super) enum Members {
     None,
     One(TypeId),
-    /// Of an int and a long.
+    /// An int and a long.
     Longs,
-    /// Of a float and a double.
+    /// A float and a double.
     Doubles,
     Several(Vec<TypeId>),
 }

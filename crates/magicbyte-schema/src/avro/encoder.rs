@@ -98,7 +98,7 @@ enum Source<'a> {
     Union {
         array: &'a ArrayRef,
         null: Option<i64>,
-        /// Of several, one is set.
+        /// The members. If there are several, only one is set.
         members: Vec<Member<'a>>,
     },
 }
@@ -106,7 +106,7 @@ enum Source<'a> {
 /// A field of a record, or a branch of a union.
 struct Member<'a> {
     name: &'a str,
-    /// Of a union.
+    /// The branch, for a member of a union.
     branch: i64,
     array: &'a ArrayRef,
     source: Source<'a>,

@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Result, SchemaError};
 
-/// No schema that people write has more types, each counted as often as it is used.
+/// The maximum number of types, each counted as often as it is used. No schema that people write has more.
 const MAX_TYPES: usize = 10_000;
-/// As deep as types may be nested: written out, that is below the 128 levels that serde_json reads.
+/// The maximum nesting depth of types. Written out, it is below the 128 levels that serde_json reads.
 const MAX_DEPTH: usize = 40;
 
 pub(super) type TypeId = usize;
@@ -70,7 +70,7 @@ pub(super) struct Field {
 pub(super) struct Types {
     types: Vec<Type>,
     pub(super) root: TypeId,
-    /// Whether a type contains itself.
+    /// True if a type contains itself.
     pub(super) is_recursive: bool,
 }
 
@@ -99,12 +99,12 @@ impl Types {
         &mut self.types[id]
     }
 
-    /// How many types there are; ids are below that.
+    /// The number of types; ids are below it.
     pub(super) fn len(&self) -> usize {
         self.types.len()
     }
 
-    /// Whether a type below `id` contains itself. Fails for a schema that is too large once it is written out.
+    /// Returns true if a type below `id` contains itself. Fails for a schema that is too large once it is written out.
     fn measure(&self, id: TypeId, open: &mut [bool], depth: usize, count: &mut usize) -> Result<bool> {
         if open[id] {
             return Ok(true);
@@ -133,7 +133,7 @@ impl Types {
         }
     }
 
-    /// Whether any type has this property. Only for a schema that is not recursive.
+    /// True if any type has this property. Only for a schema that is not recursive.
     pub(super) fn any(&self, id: TypeId, is: &dyn Fn(&Type) -> bool) -> bool {
         is(&self.types[id]) || self.inner(id).into_iter().any(|inner| self.any(inner, is))
     }
@@ -236,7 +236,7 @@ impl Types {
 }
 
 impl Name {
-    /// Whether a reader may take it for the other name.
+    /// True if a reader may take this name for the other name.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.short() == other.short()
             || self.aliases.contains(&other.full)
@@ -249,7 +249,7 @@ impl Name {
 }
 
 impl Field {
-    /// Whether a reader may take it for the other field.
+    /// True if a reader may take this field for the other field.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.name == other.name || self.aliases.contains(&other.name) || other.aliases.contains(&self.name)
     }
@@ -274,7 +274,7 @@ impl Kind {
         })
     }
 
-    /// What a schema calls it.
+    /// The word for this kind in a schema.
     pub(super) fn word(&self) -> &'static str {
         match self {
             Self::Null => "null",

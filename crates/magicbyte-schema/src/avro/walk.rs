@@ -9,11 +9,11 @@ use super::time;
 use super::types::{Field, Kind, Logical, TypeId, Types};
 use crate::budget::Budget;
 
-/// As deep as values may be nested, which matters for recursive types only.
+/// The maximum nesting depth of values, which matters for recursive types only.
 const MAX_DEPTH: usize = 100;
-/// How many items without bytes, such as nulls, a payload may have: its size does not bound them.
+/// The maximum number of items without bytes, such as nulls, in a payload: its size does not bound them.
 pub(super) const MAX_EMPTY_ITEMS: u64 = 1024;
-/// How many bytes a decimal may have to become digits, which takes the square of them.
+/// The maximum number of bytes of a decimal that becomes digits. The cost of the conversion is their square.
 const MAX_DECIMAL_BYTES: usize = 512;
 
 /// Why a payload is invalid.

@@ -76,7 +76,7 @@ enum Source<'a> {
 
 struct Property<'a> {
     name: &'a str,
-    /// As JSON, with the colon.
+    /// The name as JSON, with the colon.
     written: Vec<u8>,
     array: &'a ArrayRef,
     source: Source<'a>,

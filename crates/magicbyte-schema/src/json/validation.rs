@@ -1,4 +1,4 @@
-//! Whether a payload is what its schema says, beyond the types of the column. The validator is the crate `jsonschema`.
+//! Validation of payloads by their schema, beyond the types of the column. The validator is the crate `jsonschema`.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write};
@@ -163,7 +163,7 @@ fn relative(
     }
 }
 
-/// How many objects a document has, itself counted.
+/// The number of objects in a document, including the document itself.
 fn objects(document: &Value) -> usize {
     match document {
         Value::Object(members) => 1 + members.values().map(objects).sum::<usize>(),

@@ -124,7 +124,7 @@ pub(super) fn read(text: &str, to: &mut Values, budget: &mut Budget) -> Attempt<
     to.close_row()
 }
 
-/// What the reading of a payload knows besides its columns.
+/// The state of reading a payload, besides its columns.
 struct Context<'a> {
     budget: &'a mut Budget,
     /// The names of the fields around a failure, from the inside.

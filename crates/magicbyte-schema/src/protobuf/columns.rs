@@ -13,12 +13,12 @@ use arrow_schema::DataType;
 use crate::columns::take;
 use crate::failure::{Attempt, Failure};
 
-/// Rows that a column grows by; those that are not written yet are absent.
+/// The number of rows that a column grows by. Rows that are not written yet are absent.
 const AHEAD: usize = 64;
 
-/// What all columns do; writing values is up to their types.
+/// Operations of all columns. Each type of column has methods of its own to write values.
 pub(crate) trait Column {
-    /// Whether this row, the last one that was written, was written.
+    /// True if this row was written; no later row may have been written.
     fn has(&self, row: usize) -> bool;
 
     /// Forgets what this row has, and all rows after it.
@@ -290,10 +290,10 @@ impl Offsets {
     }
 }
 
-/// Text or bytes. Whoever sets text has checked that it is UTF-8.
+/// Text or bytes. The caller that sets text has checked that it is UTF-8.
 pub(crate) struct Bytes<T: ByteArrayType<Offset = i32>> {
     data: Vec<u8>,
-    /// Of the rows up to the last one that was written.
+    /// The offsets of the rows up to the last row that was written.
     offsets: Offsets,
     /// The value of a row without one; a null is empty.
     absent: Box<[u8]>,
@@ -392,7 +392,7 @@ fn append(data: &mut Vec<u8>, value: &[u8]) {
     }
 }
 
-/// Whether bytes are ASCII, as most text is.
+/// True if bytes are ASCII, as most text is.
 #[inline]
 pub(crate) fn is_ascii(bytes: &[u8]) -> bool {
     match word(bytes) {
