@@ -17,20 +17,20 @@ pub struct PartitionDigest {
     pub topic: String,
     /// The partition of the topic.
     pub partition: i32,
-    /// How many rows there are.
+    /// The number of rows.
     pub rows: u64,
     /// The smallest offset.
     pub first_offset: i64,
     /// The largest offset.
     pub last_offset: i64,
-    /// The sum of the rows' hashes, modulo 2^128: whatever the order of the rows, and the digest of several
-    /// batches is the sum of theirs.
+    /// The sum of the rows' hashes, modulo 2^128. It does not depend on the order of the rows, and the digest
+    /// of several batches is the sum of their digests.
     pub digest: u128,
 }
 
 /// The column that makes rows with typed keys or values add up to the digest of their records.
 const DIGEST: &str = "_digest";
-/// What is hashed of a row with typed keys or values, as far as the column is there.
+/// The columns that are hashed for a row with typed keys or values, as far as they exist.
 const TYPED: [&str; 12] = [
     "_error",
     "_key_error",

@@ -29,7 +29,7 @@ impl PayloadEncoder {
         }
     }
 
-    /// What follows the id in the framing; empty unless the format is Protobuf.
+    /// The message indexes after the id in the framing; empty unless the format is Protobuf.
     #[must_use]
     pub fn message_indexes(&self) -> &[i32] {
         match self {

@@ -116,12 +116,12 @@ impl RecordColumns {
         binary(&self.key) + binary(&self.value) + views + headers
     }
 
-    /// Whether all columns are known from the headers of batches.
+    /// True if all columns are known from the headers of batches.
     pub(super) fn needs_headers_only(&self) -> bool {
         self.columns.iter().all(|column| !column.needs_records())
     }
 
-    /// Whether values are collected as views.
+    /// True if values are collected as views.
     pub(super) fn wants_views(&self) -> bool {
         self.value_views.is_some()
     }

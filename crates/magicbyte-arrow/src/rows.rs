@@ -62,13 +62,13 @@ impl<'a> Rows<'a> {
         self.count
     }
 
-    /// Whether there are no rows.
+    /// True if there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Whether there is a column `offset`.
+    /// True if there is a column `offset`.
     #[must_use]
     pub fn has_offsets(&self) -> bool {
         self.offset.is_some()

@@ -18,7 +18,7 @@ pub struct RowsOptions {
     pub batch_bytes: usize,
     /// The timestamp (ms) of rows without a column of them.
     pub timestamp: i64,
-    /// How segments are rolled and indexed.
+    /// Options for rolling and indexing segments.
     pub write: WriteOptions,
 }
 

@@ -30,25 +30,25 @@ pub struct SchemaDecoder {
 }
 
 enum Writer {
-    /// The decoder's key for it.
+    /// The decoder's key for the writer.
     Known(u32),
-    /// Why rows with it cannot be decoded.
+    /// The reason why rows with this schema cannot be decoded.
     Refused(String),
 }
 
-/// The writers by the names of their schemas. Most ids are small numbers, and each row looks its own up.
+/// The writers by the names of their schemas. Most ids are small numbers, and each row looks up its id.
 #[derive(Default)]
 struct Writers {
     /// By id.
     small: Vec<Option<Writer>>,
     others: HashMap<SchemaId, Writer>,
-    /// How many are known.
+    /// The number of known writers.
     known: u32,
 }
 
 /// Ids below this are in a table.
 const SMALL: usize = 1 << 16;
-/// More others than these are only remembered if they are known: values may name any number of ids.
+/// The number of other ids beyond which only known ids are remembered: values may name any number of ids.
 const MOST_REFUSED: usize = 1 << 16;
 
 impl Writers {
@@ -123,7 +123,8 @@ enum Ready<'a> {
 pub struct TypedRows {
     /// The columns of [`SchemaDecoder::schema`].
     pub batch: RecordBatch,
-    /// How many of these rows name no schema. JSON is decoded all the same; in other formats each is an error.
+    /// The number of these rows that name no schema. JSON is decoded all the same; in other formats, each such row is
+    /// an error.
     pub unframed: usize,
 }
 
@@ -142,8 +143,9 @@ impl SchemaDecoder {
         Self { decoder, is_key, id_size, writers: Writers::default(), schema, payloads: Vec::new() }
     }
 
-    /// What [`decode`](Self::decode) returns: the typed column, `_schema_id` (null for a GUID), `_error`, and
-    /// `invalidValue`, the bytes of a row with an error. Those of keys are `_key_schema_id`, `_key_error`, `invalidKey`.
+    /// The columns that [`decode`](Self::decode) returns: the typed column, `_schema_id` (null for a GUID), `_error`,
+    /// and `invalidValue`, the bytes of a row with an error. For keys, they are `_key_schema_id`, `_key_error`,
+    /// `invalidKey`.
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -421,7 +423,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// What is wrong with a payload that begins at this byte of its value.
+/// The text of an error in a payload that begins at this byte of its value.
 fn shown(mut error: RowError, start: usize) -> String {
     cut(&mut error.reason);
     match error.position {

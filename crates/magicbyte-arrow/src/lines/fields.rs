@@ -136,7 +136,7 @@ impl<'a> Field<'a> {
         Ok(Self { column, name, cells })
     }
 
-    /// Whether neighbouring rows mostly have the same value: that of the batch, or of the partition.
+    /// True if neighbouring rows mostly have the same value: the value of the batch, or of the partition.
     pub(super) fn is_shared(&self) -> bool {
         self.column.is_batch_field() || matches!(self.column, C::Topic | C::Partition)
     }
