@@ -36,8 +36,8 @@ impl<'a> Batch<'a> {
     /// The batch that fills `frame` exactly. A view; only the header is read.
     ///
     /// # Errors
-    /// Those of the iterator [`Batches`](crate::Batches), and [`ErrorKind::NeedMoreBytes`] where it would end
-    /// silently.
+    /// The errors of the iterator [`Batches`](crate::Batches), and [`ErrorKind::NeedMoreBytes`] where it
+    /// would end silently.
     pub fn from_frame(frame: &'a [u8], position: u64) -> Result<Self> {
         match Frame::read(frame).map_err(|e| e.at_position(position))? {
             Frame::Whole { size } if size == frame.len() => Self::new(frame, position),
@@ -145,7 +145,7 @@ impl<'a> Batch<'a> {
     /// The base offset. A legacy wrapper has to be decompressed to find it.
     ///
     /// # Errors
-    /// Those of [`LegacyBatch::base_offset`].
+    /// The errors of [`LegacyBatch::base_offset`].
     pub fn base_offset(&self, decompressor: &mut Decompressor) -> Result<i64> {
         match self {
             Self::V2(batch) => Ok(batch.base_offset()),
@@ -191,7 +191,8 @@ impl<'a> Batch<'a> {
         self.as_v2().is_some_and(|batch| batch.producer_id() >= 0)
     }
 
-    /// When (ms) the cleaner may drop its tombstones or its marker, if it knows; none below magic 2.
+    /// The time (ms) at which the cleaner may drop the batch's tombstones or marker, if it knows; none below
+    /// magic 2.
     #[must_use]
     pub fn delete_horizon_ms(&self) -> Option<i64> {
         self.as_v2().and_then(RecordBatch::delete_horizon_ms)
@@ -223,7 +224,7 @@ impl<'a> Batch<'a> {
     /// decompressed here, all at once, into the decompressor's buffer, which its records borrow.
     ///
     /// # Errors
-    /// Those of [`RecordBatch::records`] and [`LegacyBatch::records`].
+    /// The errors of [`RecordBatch::records`] and [`LegacyBatch::records`].
     #[inline(always)]
     pub fn records<'r>(&self, decompressor: &'r mut Decompressor) -> Result<Records<'r>>
     where

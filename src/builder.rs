@@ -249,7 +249,7 @@ impl RecordsBuilder {
     /// its attributes byte.
     ///
     /// # Errors
-    /// Those of [`append`](Self::append).
+    /// The errors of [`append`](Self::append).
     pub fn append_record(&mut self, record: &Record<'_>) -> Result<()> {
         let offset_and_timestamp = (record.offset, record.timestamp);
         let key_and_value = (record.key, record.value);
@@ -261,7 +261,7 @@ impl RecordsBuilder {
     /// timestamp, key, value and headers.
     ///
     /// # Errors
-    /// Those of [`append`](Self::append).
+    /// The errors of [`append`](Self::append).
     #[doc(hidden)]
     #[inline]
     pub fn append_at(&mut self, offset: i64, record: &Record<'_>) -> Result<()> {
@@ -272,8 +272,8 @@ impl RecordsBuilder {
     /// Appends a control record to a [`control`](Self::control) batch.
     ///
     /// # Errors
-    /// Those of [`append`](Self::append); [`ErrorKind::InvalidOptions`] for an end-of-transaction marker in a
-    /// batch that has no producer or is not transactional; [`ErrorKind::InvalidRecord`] for a record of
+    /// The errors of [`append`](Self::append); [`ErrorKind::InvalidOptions`] for an end-of-transaction marker
+    /// in a batch that has no producer or is not transactional; [`ErrorKind::InvalidRecord`] for a record of
     /// unknown type.
     pub fn append_control(&mut self, offset: i64, timestamp: i64, record: &ControlRecord) -> Result<()> {
         let is_marker = matches!(record, ControlRecord::EndTransaction { .. });
@@ -483,7 +483,7 @@ impl RecordsBuilder {
     /// Appends the finished batch to `out`; otherwise as [`build`](Self::build).
     ///
     /// # Errors
-    /// Those of [`build`](Self::build); `out` is left unchanged.
+    /// The errors of [`build`](Self::build); `out` is left unchanged.
     pub fn build_into(&mut self, out: &mut Vec<u8>) -> Result<()> {
         self.options.check(self.magic, self.codec)?;
         if self.record_count() == 0 {

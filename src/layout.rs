@@ -14,7 +14,7 @@ use crate::frame::{LOG_OVERHEAD, MAGIC};
 use crate::legacy;
 use crate::record::batch_header;
 
-/// Which bytes a field's range counts in.
+/// The bytes that a field's range refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
     /// The batch as it is stored.

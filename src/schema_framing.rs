@@ -101,7 +101,7 @@ impl<'a> Framed<'a> {
         }))
     }
 
-    /// Where the payload begins in the value.
+    /// The position in the value at which the payload begins.
     #[must_use]
     #[inline]
     pub fn value_offset(&self) -> usize {
@@ -117,7 +117,8 @@ impl<'a> Framed<'a> {
     /// For a Protobuf schema: the path of the message in its file, and the payload without it.
     ///
     /// # Errors
-    /// As [`parse_message_indexes`]; positions count from the start of the value, or of the header if there is one.
+    /// The errors of [`parse_message_indexes`]; positions count from the start of the value, or of the header if there
+    /// is one.
     #[inline]
     pub fn message_indexes(&self) -> Result<(MessageIndexes, &'a [u8])> {
         let parsed = parse_message_indexes(self.header.unwrap_or(self.payload));

@@ -11,7 +11,7 @@ use crate::bytes::checksum::{crc32, crc32c};
 /// Prefixes are kept this far apart.
 const STRIDE: usize = 1 << 8;
 
-/// Which of Kafka's two checksums.
+/// A checksum algorithm: one of the two that Kafka has.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {

@@ -110,7 +110,7 @@ impl Decompressor {
     /// Allocates a handle, and a new buffer if two are still held.
     ///
     /// # Errors
-    /// Those of [`decompress`](Self::decompress).
+    /// The errors of [`decompress`](Self::decompress).
     pub fn decompress_shared(&mut self, codec: Compression, magic: i8, payload: &[u8]) -> Result<Bytes> {
         let length = self.fill(codec, magic, payload)?;
         // A small batch that is kept must not keep the buffer of the largest alive.

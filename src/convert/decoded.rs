@@ -26,7 +26,7 @@ impl<'b, 'a> Decoded<'b, 'a> {
     /// Reads all records. The caller verifies the batch's own CRC.
     ///
     /// # Errors
-    /// Those of [`Batch::records`] and of its records.
+    /// The errors of [`Batch::records`] and of its records.
     pub fn of(batch: &'b Batch<'a>, decompressor: &'b mut Decompressor) -> Result<Self> {
         Self::visiting(batch, decompressor, |_| {})
     }

@@ -63,7 +63,8 @@ impl Rebatcher {
     /// Takes the next batch of the log; appends to `out` the batches that are now full.
     ///
     /// # Errors
-    /// Those of [`Converter::up_convert`]. The whole batch is then left out; earlier ones are not affected.
+    /// The errors of [`Converter::up_convert`]. The whole batch is then left out; earlier batches are not
+    /// affected.
     pub fn push(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<()> {
         batch.verify()?;
         self.packer.push(&Decoded::of(batch, &mut self.decompressor)?, out)
@@ -72,7 +73,7 @@ impl Rebatcher {
     /// Appends a batch of the records not written yet, if there are any.
     ///
     /// # Errors
-    /// Those of the compression.
+    /// The errors of the compression.
     pub fn flush(&mut self, out: &mut Vec<u8>) -> Result<()> {
         self.packer.flush(out)
     }

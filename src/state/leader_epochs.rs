@@ -143,7 +143,7 @@ pub struct Truncation {
     pub questions: Vec<(i32, Option<(i32, i64)>)>,
 }
 
-/// Where a follower's log diverges from the leader's. Both ends are exclusive.
+/// The divergence of a follower's log from the leader's. Both ends are exclusive.
 #[must_use]
 pub fn truncation(
     follower: &LeaderEpochs,

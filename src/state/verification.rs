@@ -22,7 +22,7 @@ impl VerificationGuard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerificationState {
     pub(super) guard: VerificationGuard,
-    /// When the verification began (ms).
+    /// The time at which the verification began (ms).
     pub(super) timestamp: i64,
     lowest_sequence: i32,
     epoch: i16,

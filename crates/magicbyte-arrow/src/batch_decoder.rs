@@ -30,13 +30,13 @@ pub(super) struct Framed {
     pub(super) following: Bytes,
     /// Byte position of the batch in its input.
     pub(super) position: u64,
-    /// Which of its records are selected.
+    /// The conditions that select records of the batch.
     pub(super) selection: Selection,
     /// The segment that the batch is from; `None` for a buffer.
     pub(super) segment: Option<Arc<str>>,
 }
 
-/// Which CRCs are checked.
+/// The CRCs to check.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Checks {
     /// The CRCs of batches.

@@ -90,7 +90,7 @@ pub fn digest_records(batch: &RecordBatch) -> Result<Vec<PartitionDigest>> {
     Ok(found)
 }
 
-/// Where a row is in the log.
+/// The position of a row in the log.
 struct Place<'a> {
     topic: &'a [u8],
     partition: i32,

@@ -60,7 +60,7 @@ impl PayloadEncoder {
     }
 }
 
-/// Why a column could not be encoded.
+/// The reason why a column could not be encoded.
 #[derive(Debug)]
 pub enum EncodeError {
     /// The id does not fit into the framing.

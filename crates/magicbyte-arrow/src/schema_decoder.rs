@@ -106,7 +106,7 @@ enum Ready<'a> {
         id: Option<i64>,
         writer: u32,
         payload: &'a [u8],
-        /// Where the payload begins in the value.
+        /// The position in the value at which the payload begins.
         start: usize,
         message_indexes: MessageIndexes,
     },
@@ -183,10 +183,11 @@ impl SchemaDecoder {
         self.writers.insert(id, Writer::Refused(reason));
     }
 
-    /// The full names of the Protobuf messages that the rows are whose schemas were added, in order of their first rows.
+    /// The full names of the Protobuf messages in the rows, as far as their schemas were added, in order of their first
+    /// rows.
     ///
     /// # Errors
-    /// As [`new_ids`](Self::new_ids).
+    /// The errors of [`new_ids`](Self::new_ids).
     pub fn messages(&self, batch: &RecordBatch) -> Result<Vec<String>> {
         let PayloadDecoder::Protobuf(decoder) = &self.decoder else { return Ok(Vec::new()) };
         let mut seen = HashSet::new();
@@ -442,7 +443,7 @@ fn cut(reason: &mut String) {
     }
 }
 
-/// Why a batch could not be decoded.
+/// The reason why a batch could not be decoded.
 #[derive(Debug)]
 pub enum DecodeError {
     /// These have to be added or refused first; in order of their first rows.

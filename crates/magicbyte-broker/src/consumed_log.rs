@@ -3,7 +3,7 @@
 
 use magicbyte::state::{AbortedTransaction, EpochEntry, IsolationLevel};
 
-/// Which offset to look up.
+/// The specification of an offset to look up.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OffsetSpec {
@@ -37,7 +37,7 @@ impl ListedOffset {
     }
 }
 
-/// Where a log begins and ends.
+/// The limits of a log.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
@@ -52,7 +52,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Where a reader of this isolation level ends.
+    /// The exclusive end of the log for a reader of this isolation level.
     fn limit(&self, isolation: IsolationLevel) -> i64 {
         match isolation {
             IsolationLevel::ReadUncommitted => self.end,
@@ -72,7 +72,7 @@ pub struct FetchAt {
     pub isolation: IsolationLevel,
 }
 
-/// Which batches a consumer gets: from the one with this offset on, and before `limit`.
+/// The batches that a consumer gets: from the batch with this offset on, and before `limit`.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {

@@ -108,7 +108,7 @@ impl CostReport {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Batches`], of [`Tally::add`], and of an incomplete last batch; CRCs are not checked.
+    /// The errors of [`Batches`], of [`Tally::add`], and of an incomplete last batch; CRCs are not checked.
     pub fn of_batches(data: &[u8], decompressor: &mut Decompressor) -> Result<Self> {
         let mut magics = BTreeMap::<i8, Tally>::new();
         let mut batches = Batches::new(data);

@@ -197,7 +197,7 @@ impl Tally {
     /// of reading the records.
     ///
     /// # Errors
-    /// Those of [`Batch::records`] and its iterator.
+    /// The errors of [`Batch::records`] and its iterator.
     pub fn add(&mut self, batch: &Batch<'_>, decompressor: &mut Decompressor) -> Result<()> {
         self.add_visiting(batch, decompressor, |_| ())
     }

@@ -23,7 +23,7 @@ pub(crate) trait Column {
     /// Completes the open row.
     ///
     /// # Errors
-    /// Why the row cannot be one of this column.
+    /// The reason why the row does not fit this column.
     fn close_row(&mut self) -> Attempt<()>;
 
     /// The complete rows as an array; the column is empty then.
@@ -40,7 +40,7 @@ pub(crate) fn row_size(data_type: &DataType) -> usize {
     }
 }
 
-/// Which rows are null; the others are not named.
+/// The null rows. Other rows are not listed.
 #[derive(Default)]
 pub(crate) struct Nulls {
     /// A bit per row, the lowest first, up to the last row that is null.
@@ -230,7 +230,7 @@ impl Column for Booleans {
     }
 }
 
-/// Where the values of each row of a column with 32-bit offsets end.
+/// The ends of the values of each row, in a column with 32-bit offsets.
 pub(crate) struct Offsets(Vec<i32>);
 
 impl Offsets {
@@ -244,7 +244,7 @@ impl Offsets {
         self.0.len() - 1
     }
 
-    /// Where the complete rows end.
+    /// The end of the complete rows.
     #[inline]
     pub(crate) fn end(&self) -> usize {
         self.0.last().map_or(0, |&end| end as usize)

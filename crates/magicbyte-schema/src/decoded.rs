@@ -15,7 +15,7 @@ pub struct Decoded {
     pub errors: Vec<RowError>,
 }
 
-/// Why a payload could not be decoded.
+/// The reason why a payload could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowError {
     /// Its index among the payloads.

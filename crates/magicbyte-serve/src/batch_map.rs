@@ -1,5 +1,5 @@
-//! Where the good batches of a chunk are: what is served of it. The chunk is read once for this, with all CRCs
-//! checked; afterwards its bytes go to clients without being looked at.
+//! Positions of the good batches in a chunk, which are the part of it that is served. The chunk is read once for this,
+//! with all CRCs checked; afterwards its bytes go to clients without being looked at.
 
 use std::io;
 

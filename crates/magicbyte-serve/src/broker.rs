@@ -105,8 +105,8 @@ impl ReadOnlyBroker {
     /// response. Waits where a broker waits: at the end of a log, and for other members of a group.
     ///
     /// # Errors
-    /// Those of [`read_request`](magicbyte_protocol::message::read_request), and [`ErrorKind::UnsupportedVersion`] for an API or
-    /// version that is not served: a broker closes the connection.
+    /// The errors of [`read_request`](magicbyte_protocol::message::read_request), and [`ErrorKind::UnsupportedVersion`]
+    /// for an API or version that is not served: a broker closes the connection.
     pub fn handle(&self, request: &[u8]) -> Result<Option<Vec<u8>>> {
         let host = "127.0.0.1".to_owned();
         let peer = Peer { host: host.clone(), reached: Address { host, port: 9092 } };

@@ -71,7 +71,7 @@ pub(super) const DESCRIBE_LOG_DIRS: i16 = 35;
 pub(super) const DESCRIBE_CLUSTER: i16 = 60;
 pub(super) const DESCRIBE_TOPIC_PARTITIONS: i16 = 75;
 
-/// Where clients connect to.
+/// The address that clients connect to.
 #[derive(Clone, Debug)]
 pub(super) struct Address {
     pub(super) host: String,

@@ -110,7 +110,7 @@ type Cell = (Asked, Option<Told>);
 
 #[derive(Debug)]
 struct Session {
-    /// That of the next request.
+    /// The epoch of the next request.
     epoch: i32,
     /// The partitions. Those that had records are last, so that all get their turn.
     partitions: Vec<Cell>,

@@ -26,7 +26,7 @@ pub(super) struct Groups {
     /// Bytes of all of them.
     memory: usize,
     ids: u64,
-    /// When memory was last looked for, and little was found.
+    /// The last time at which a search for memory found little.
     searched_in_vain: Option<Instant>,
 }
 

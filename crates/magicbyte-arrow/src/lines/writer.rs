@@ -65,10 +65,10 @@ impl LineWriter {
         Ok(Self { options })
     }
 
-    /// Appends what precedes the lines: the names of the columns for CSV, otherwise nothing.
+    /// Appends the bytes before the lines: the names of the columns for CSV, otherwise nothing.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// The errors of [`write`](Self::write).
     pub fn write_header(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> LogResult<()> {
         let LineOptions { key, value, visible, .. } = self.options;
         if self.options.format == LineFormat::Csv {

@@ -22,7 +22,7 @@ impl Encoder {
     /// An encoder for batches that follow these ideas, compressed with this codec and level (`None` for Kafka's default).
     ///
     /// # Errors
-    /// Those of [`Compressor::with_level`].
+    /// The errors of [`Compressor::with_level`].
     pub fn new(ideas: Ideas, codec: Compression, level: Option<i32>) -> Result<Self> {
         Ok(Self {
             ideas,
@@ -37,7 +37,7 @@ impl Encoder {
     /// not checked.
     ///
     /// # Errors
-    /// Those of [`RecordBatch::records`] and of its records.
+    /// The errors of [`RecordBatch::records`] and of its records.
     pub fn encode(&mut self, batch: &RecordBatch<'_>, out: &mut Vec<u8>) -> Result<()> {
         let Self { ideas, compressor, decompressor, fields, content } = self;
         let records = RawRecords::of(batch, decompressor)?;

@@ -37,9 +37,9 @@ pub struct Layout3 {
     ideas: Ideas,
     count: u32,
     codec: Compression,
-    /// Where a record's fields are, to be read again for its content.
+    /// The position of a record's fields, which are read again for its content.
     again: usize,
-    /// Where the fields of all records must end, if that is stored.
+    /// The position at which the fields of all records must end, if it is stored.
     fields_end: Option<usize>,
 }
 

@@ -84,8 +84,8 @@ impl Validator {
     /// Validates one batch, its CRC included.
     ///
     /// # Errors
-    /// Those of [`Header3::read`] and of the decompression; [`ErrorKind::OffsetOutOfOrder`] unless the records' offsets are
-    /// consecutive from the base offset on; what makes a record unreadable.
+    /// The errors of [`Header3::read`] and of the decompression; [`ErrorKind::OffsetOutOfOrder`] unless the records'
+    /// offsets are consecutive from the base offset on; what makes a record unreadable.
     pub fn validate(&mut self, batch: &[u8]) -> Result<Validated> {
         let (header, rest) = Header3::read(batch)?;
         let codec = Compression::from_id(header.codec()).map_err(|e| e.in_field("attributes"))?;
@@ -130,7 +130,7 @@ impl Validator {
 /// Validates one experimental batch: [`Validator::validate`] with buffers of its own.
 ///
 /// # Errors
-/// Those of [`Validator::validate`].
+/// The errors of [`Validator::validate`].
 pub fn validate(batch: &[u8]) -> Result<Validated> {
     Validator::new().validate(batch)
 }

@@ -17,7 +17,7 @@ static TYPES: LazyLock<[(&Definition, &Definition); 2]> = LazyLock::new(|| {
         |role, record_type| table::record(TOPIC, role, record_type).expect("a type of the table");
     [0, 1].map(|one| (definition(Role::CoordinatorKey, one), definition(Role::CoordinatorValue, one)))
 });
-/// Where a key continues after its type.
+/// The position at which a key continues after its type.
 const AFTER_TYPE: usize = 2;
 
 /// Folds the records of a partition of `__consumer_offsets`, in offset order, into the latest offset of each place: a
@@ -56,26 +56,26 @@ pub struct CommittedOffset {
     pub topic: String,
     /// The partition.
     pub partition: i32,
-    /// Where the group continues.
+    /// The offset at which the group continues.
     pub offset: i64,
     /// The leader epoch of the last consumed record; -1 if the consumer did not say.
     pub leader_epoch: i32,
     /// The metadata that the consumer added.
     pub metadata: String,
-    /// When it was committed (ms).
+    /// The time of the commit (ms).
     pub commit_timestamp: i64,
-    /// When it expires (ms), if the consumer chose that (before Kafka 2.1); else -1.
+    /// The time at which the commit expires (ms), if the consumer chose it (before Kafka 2.1); else -1.
     pub expire_timestamp: i64,
-    /// Where the commit is in its partition of `__consumer_offsets`.
+    /// The offset of the commit in its partition of `__consumer_offsets`.
     pub record_offset: i64,
 }
 
 impl CommittedOffsets {
-    /// Applies a record; `producer_id` is that of a transaction, `None` for a record outside of one. Returns false
-    /// if it is of another type.
+    /// Applies a record; `producer_id` is the producer of its transaction, `None` for a record outside a transaction.
+    /// Returns false if the record is of another type.
     ///
     /// # Errors
-    /// As [`read_record`](crate::internal_topics::read_record).
+    /// The errors of [`read_record`](crate::internal_topics::read_record).
     pub fn replay(
         &mut self,
         record_offset: i64,

@@ -10,7 +10,7 @@ use crate::message::value::Struct;
 
 /// The version of the frame around a record of the controller (`AbstractApiMessageSerde`).
 const FRAME_VERSION: u32 = 1;
-/// Where key and value continue after their first two bytes.
+/// The position at which key and value continue after their first two bytes.
 const AFTER_INT16: usize = 2;
 
 /// A record of an internal topic.

@@ -50,7 +50,7 @@ pub(crate) fn read<'a>(
 
 struct Reader<'a> {
     cursor: Cursor<'a>,
-    /// Where the cursor's bytes end in the frame.
+    /// The position in the frame at which the cursor's bytes end.
     end: usize,
     path: Path,
     version: i16,

@@ -85,7 +85,7 @@ pub(crate) enum FieldDefault {
     Null(#[expect(dead_code, reason = "there is one text")] &'static str),
 }
 
-/// When a field's value is secret.
+/// The condition under which a field's value is secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Secret {

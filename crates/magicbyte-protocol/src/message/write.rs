@@ -27,9 +27,9 @@ pub(crate) fn write(
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// Where the bytes belong: before this byte of what was written.
+    /// The position of the bytes: before this byte of the written ones.
     pub position: usize,
-    /// Their number.
+    /// The number of bytes.
     pub size: usize,
 }
 

@@ -69,7 +69,7 @@ impl Direction {
 #[derive(Debug)]
 pub(crate) struct Frames {
     decoder: FrameDecoder,
-    /// Where the decoder began in the stream.
+    /// The position in the stream at which the decoder began.
     base: u64,
     position: u64,
     /// True if the decoder's next byte is known to be in or before a frame.

@@ -18,9 +18,9 @@ pub struct Exchange {
     pub head: Option<RequestHead>,
     /// True if the frames are SASL tokens after SaslHandshake version 0, which are not messages.
     pub is_sasl_token: bool,
-    /// When the request was captured to its end, in microseconds since 1970.
+    /// The time at which the request was captured to its end, in microseconds since 1970.
     pub request_time: Option<i64>,
-    /// When the response was captured to its end.
+    /// The time at which the response was captured to its end.
     pub response_time: Option<i64>,
     /// The request's frame, without its size; [`read_request`](crate::message::read_request) reads it.
     pub request: Option<Vec<u8>>,

@@ -23,7 +23,7 @@ pub(crate) struct Datagram {
     pub(crate) id: u32,
 }
 
-/// Where a fragment belongs in its datagram.
+/// The place of a fragment in its datagram.
 #[derive(Clone, Copy)]
 pub(crate) struct Fragment {
     pub(crate) id: u32,

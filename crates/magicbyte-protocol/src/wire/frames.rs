@@ -85,7 +85,7 @@ impl FrameDecoder {
         Some((SIZE + size).saturating_sub(rest.len()))
     }
 
-    /// Where the next frame begins in the stream, with its size.
+    /// The position in the stream at which the next frame begins, with its size.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.position

@@ -63,7 +63,7 @@ pub(super) enum Step {
 impl Plan {
     /// The plan for payloads of a schema; `None` if arrow-avro must read them.
     ///
-    /// That the reader's schema can read the writer's is known already.
+    /// It is known already that the reader's schema can read the writer's.
     pub(super) fn new(writer: &Types, reader: &Types) -> Option<Self> {
         Planner { writer, reader }.plan(writer.root, reader.root, false)
     }
@@ -160,7 +160,7 @@ impl Plan {
     }
 }
 
-/// Why the reading of a payload stopped.
+/// The reason why the reading of a payload stopped.
 pub(super) enum Stop {
     /// The payload is not valid.
     Invalid,

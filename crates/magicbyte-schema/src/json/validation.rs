@@ -81,7 +81,7 @@ fn first_error(validator: &Validator<Metered>, value: &Value) -> String {
     format!("{at}{what} (rule {})", cut(LONGEST, error.schema_path()))
 }
 
-/// Why a schema cannot be validated by.
+/// The reason why a schema is of no use for validation.
 fn unusable(error: &ValidationError<'_>) -> String {
     let place = error.instance_path().as_str();
     let what = cut(LONGEST, error);

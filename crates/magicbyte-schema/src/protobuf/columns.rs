@@ -81,7 +81,7 @@ impl Bits {
         BooleanBuffer::new(Buffer::from_vec(take(&mut self.bytes)), 0, rows)
     }
 
-    /// Which rows have a value; `None` if all do.
+    /// The null buffer of the rows; `None` if all rows have a value.
     pub(crate) fn finish_nulls(&mut self, rows: usize) -> Option<NullBuffer> {
         Some(NullBuffer::new(self.finish(rows))).filter(|nulls| nulls.null_count() > 0)
     }
@@ -238,7 +238,7 @@ impl Column for Booleans {
     }
 }
 
-/// Where the values of each row of a column with 32-bit offsets begin, and where the last ones end.
+/// The starts of the values of each row, and the end of the last values, in a column with 32-bit offsets.
 pub(crate) struct Offsets(Vec<i32>);
 
 impl Offsets {
@@ -270,7 +270,7 @@ impl Offsets {
         Ok(())
     }
 
-    /// Where the values of a row begin, if that is known.
+    /// The start of a row's values, if it is known.
     #[inline]
     pub(crate) fn start(&self, row: usize) -> Option<usize> {
         self.0.get(row).map(|&start| start as usize)

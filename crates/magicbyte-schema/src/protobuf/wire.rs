@@ -59,7 +59,7 @@ impl ShortTags {
 /// The rest of a message or packed list in a payload.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
-    /// Where `rest` ends in the payload.
+    /// The position in the payload at which `rest` ends.
     end: usize,
     pub(crate) budget: Budget,
 }
