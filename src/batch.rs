@@ -136,7 +136,8 @@ impl<'a> Batch<'a> {
         either!(self, b => b.last_offset())
     }
 
-    /// The offset in the first eight bytes: the base offset of magic 2, a legacy message's own.
+    /// The offset in the first eight bytes: the base offset of a magic 2 batch, or the offset of a legacy
+    /// message.
     #[must_use]
     pub fn stored_offset(&self) -> i64 {
         be!(self.as_bytes(), 0, i64)
@@ -173,7 +174,7 @@ impl<'a> Batch<'a> {
         either!(self, b => b.timestamp_type())
     }
 
-    /// The largest timestamp in ms, or the append time; -1 if there is none.
+    /// The maximum timestamp in ms, or the append time; -1 if there is none.
     #[must_use]
     pub fn max_timestamp(&self) -> i64 {
         either!(self, b => b.max_timestamp())
@@ -236,7 +237,7 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// The bytes that the records are read from: the batch's own, or their decompressed form.
+    /// The bytes that the records are read from: the bytes of the batch, or their decompressed form.
     #[doc(hidden)]
     pub fn payload<'r>(&self, decompressor: &'r mut Decompressor) -> Result<&'r [u8]>
     where

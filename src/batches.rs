@@ -34,7 +34,7 @@ pub struct Batches<'a> {
     failed: bool,
 }
 
-/// Batches of at least this size have the bytes after them prefetched. Smaller ones gain nothing from it:
+/// The minimum size of a batch for the bytes after it to be prefetched. Smaller batches gain nothing from it:
 /// uncompressed messages would be read a sixth slower.
 const MIN_PREFETCH_SIZE: usize = 4 << 10;
 
@@ -57,7 +57,7 @@ impl<'a> Batches<'a> {
         self.position
     }
 
-    /// Bytes not framed yet; at the end of the iteration, those of a truncated last batch.
+    /// Bytes not framed yet; at the end of the iteration, the bytes of a truncated last batch.
     #[must_use]
     pub fn remaining(&self) -> usize {
         self.rest.len()

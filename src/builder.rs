@@ -33,8 +33,8 @@ const PREFETCH_DISTANCE: usize = 2 << 10;
 /// combine are an error of the first [`append`](Self::append), or of [`build`](Self::build). A failed
 /// `append` leaves the batch unchanged.
 ///
-/// Uncompressed and snappy batches are byte for byte what Kafka writes for the same records. With the other
-/// codecs Kafka can read the batches, but would compress them differently.
+/// Uncompressed and snappy batches are byte for byte the batches that Kafka writes for the same records.
+/// Kafka can read batches with the other codecs, but would compress them differently.
 ///
 /// ```
 /// # use magicbyte::{Batches, Compression, Decompressor, Header, RecordsBuilder};
@@ -208,8 +208,8 @@ impl RecordsBuilder {
         self
     }
 
-    /// The broker's time (ms), which readers see in place of every record's own timestamp (`LogAppendTime`).
-    /// Magic 2 still stores the records' own; magic 0 has no timestamps.
+    /// The broker's time (ms), which readers see in place of every record's timestamp (`LogAppendTime`).
+    /// Magic 2 still stores the timestamps of the records; magic 0 has no timestamps.
     #[must_use]
     pub fn log_append_time(mut self, time: i64) -> Self {
         self.options.append_time = Some(time);
@@ -455,7 +455,8 @@ impl RecordsBuilder {
     /// batch.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidOptions`], [`ErrorKind::UnsupportedLevel`], and those of [`Compressor::compress`].
+    /// [`ErrorKind::InvalidOptions`], [`ErrorKind::UnsupportedLevel`], and the errors of
+    /// [`Compressor::compress`].
     /// The builder keeps its records.
     pub fn build(&mut self) -> Result<Vec<u8>> {
         let mut out = Vec::new();
@@ -464,7 +465,7 @@ impl RecordsBuilder {
     }
 
     /// Calls `take` with the finished batch in the buffer where it was collected, if it is uncompressed and
-    /// of magic 2. `None` for any other batch, which needs a buffer of its own:
+    /// of magic 2. `None` for any other batch, which needs a separate buffer:
     /// [`build_into`](Self::build_into).
     #[doc(hidden)]
     pub fn build_stored<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {

@@ -1,4 +1,4 @@
-//! The crate's error: what is wrong, and where.
+//! The crate's error: its kind, and the place where it occurred.
 
 use std::fmt;
 
@@ -137,7 +137,7 @@ pub enum ErrorKind {
     FileTruncated,
     /// The file that was listed is gone.
     FileMissing,
-    /// A file cannot be read; the text is the reason, or what has the file's name instead.
+    /// A file cannot be read. The text is the reason, or describes the item that has the file's name instead.
     FileUnreadable(String),
     /// Offsets between two segments are in no file, although the log was never compacted.
     MissingSegment {
@@ -275,7 +275,7 @@ impl Error {
         self.0.position
     }
 
-    /// Base offset in the header of the batch; for a legacy wrapper, its own offset.
+    /// Base offset in the header of the batch; for a legacy wrapper, the offset of the wrapper.
     #[must_use]
     pub fn base_offset(&self) -> Option<i64> {
         self.0.base_offset

@@ -43,8 +43,8 @@ pub struct Field {
     pub computed_crc: Option<u32>,
 }
 
-/// Iterates the fields of one batch of any magic, in the order of their bytes; what is compressed follows decompressed.
-/// Gives every field before the damage, then the error, and ends.
+/// Iterates the fields of one batch of any magic, in the order of their bytes. Compressed data follows in decompressed
+/// form. Returns every field before the damage, then the error, and ends.
 ///
 /// ```
 /// use magicbyte::layout::BatchLayout;
@@ -380,7 +380,7 @@ impl Walk {
         self.bytes(self.section)
     }
 
-    /// Goes on at the beginning of what was compressed.
+    /// Continues at the beginning of the decompressed data.
     pub fn enter(&mut self, decompressed: Bytes) {
         (self.decompressed, self.section, self.position) = (decompressed, Section::Decompressed, 0);
     }
@@ -435,7 +435,7 @@ impl Walk {
         self.read(name, |c| c.varlong(), |&n| Some(n))
     }
 
-    /// A varint that counts what follows.
+    /// A varint that counts the items after it.
     pub fn count(&mut self, name: &'static str) -> Result<u32> {
         let count = self.varint(name)?;
         u32::try_from(count).map_err(|_| Error::new(ErrorKind::InvalidCount(count.into())).in_field(name))

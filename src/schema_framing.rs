@@ -7,7 +7,7 @@
 //! | header | either of them in a header of the record; the payload is the whole value | `HeaderSchemaIdSerializer` |
 //! | long id | 0x00, the id in 8 bytes, the payload | Apicurio's `DefaultIdHandler`, on request only |
 //!
-//! The bytes do not tell what kind of schema it is. If it is Protobuf, the indexes of the message in its file follow the
+//! The bytes do not tell the type of the schema. If it is Protobuf, the indexes of the message in its file follow the
 //! id or GUID: [`Framed::message_indexes`].
 //!
 //! ```
@@ -44,8 +44,8 @@ pub enum SchemaId {
     Guid([u8; 16]),
 }
 
-/// The path of a Protobuf message in its file: an index for each level of nesting. It borrows the usual ones, which are
-/// those of the first 64 messages that are not in another.
+/// The path of a Protobuf message in its file: an index for each level of nesting. It borrows the usual paths, of the
+/// first 64 messages that are not inside another.
 pub type MessageIndexes = Cow<'static, [i32]>;
 
 /// The message indexes of the usual paths.
@@ -159,7 +159,8 @@ fn split_header(header: &[u8]) -> Result<(SchemaId, &[u8])> {
     .into())
 }
 
-/// The message indexes at the start of `data`, and what follows them. One byte 0 is short for the first message.
+/// The message indexes at the start of `data`, and the bytes after them. A single byte 0 is short for the first
+/// message.
 ///
 /// # Errors
 /// With the position of the first byte of the number that is at fault: [`ErrorKind::UnexpectedEnd`],

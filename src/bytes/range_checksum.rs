@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use crate::bytes::checksum::{crc32, crc32c};
 
-/// Prefixes are kept this far apart.
+/// The distance between the prefixes that are kept, in bytes.
 const STRIDE: usize = 1 << 8;
 
 /// A checksum algorithm: one of the two that Kafka has.
@@ -154,7 +154,7 @@ fn bytewise(algorithm: Algorithm) -> [u32; 256] {
     })
 }
 
-/// Checksums of ranges of one buffer. Those of its prefixes are computed once, as far as they are needed.
+/// Checksums of ranges of one buffer. Checksums of its prefixes are computed once, as far as they are needed.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct RangeChecksum<'a> {

@@ -172,8 +172,8 @@ impl Varint {
         self.size() < Self::MARGIN
     }
 
-    /// Writes the varint to the start of `out`, which has at least [`MARGIN`](Self::MARGIN) bytes; those
-    /// after the varint are overwritten too. Returns its size.
+    /// Writes the varint to the start of `out`, which has at least [`MARGIN`](Self::MARGIN) bytes. Bytes
+    /// after the varint are overwritten, too. Returns the size of the varint.
     #[inline(always)]
     pub(crate) fn write(self, out: &mut [u8]) -> usize {
         debug_assert!(self.is_whole());

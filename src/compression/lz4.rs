@@ -11,7 +11,7 @@ use crate::error::Result;
 
 const MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();
 const UNCOMPRESSED: u32 = 1 << 31;
-/// The most output that one byte of a block can give: a length continues in bytes of up to 255.
+/// The maximum output of one byte of a block: a length continues in bytes of up to 255.
 const MAX_RATIO: usize = 255;
 
 /// The treatment of the frame header's checksum.

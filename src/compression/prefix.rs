@@ -1,4 +1,4 @@
-//! Decompressing no more of a gzip or zstd payload than is asked for.
+//! Partial decompression: no more of a gzip or zstd payload is decompressed than is requested.
 
 use std::io::Read;
 
@@ -75,7 +75,7 @@ impl Prefix<'_> {
         self.is_whole
     }
 
-    /// The largest size that is decompressed.
+    /// The maximum decompressed size in bytes.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.limit
@@ -90,7 +90,7 @@ impl Prefix<'_> {
             return Err(ErrorKind::LimitExceeded { limit: self.limit }.into());
         }
         while self.data.len() < size && !self.is_whole {
-            // No more memory than what has been decompressed asks for, whatever `size` is.
+            // Takes no more memory than the bytes decompressed so far justify, whatever `size` is.
             let step = (size - self.data.len()).min(self.data.len().max(STEP));
             self.more(step)?;
         }

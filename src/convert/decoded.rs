@@ -23,7 +23,7 @@ pub struct Decoded<'b, 'a> {
 
 #[doc(hidden)]
 impl<'b, 'a> Decoded<'b, 'a> {
-    /// Reads all records. The caller verifies the batch's own CRC.
+    /// Reads all records. The caller verifies the CRC of the batch.
     ///
     /// # Errors
     /// The errors of [`Batch::records`] and of its records.

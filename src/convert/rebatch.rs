@@ -46,8 +46,8 @@ impl SharedFields {
 }
 
 impl Rebatcher {
-    /// Packs into batches of up to `max_size` bytes before compression; a larger record gets a batch of its
-    /// own.
+    /// Packs into batches of up to `max_size` bytes before compression; a larger record gets a separate
+    /// batch.
     #[must_use]
     pub fn new(converter: Converter, max_size: usize) -> Self {
         let Converter { decompressor, encoder } = converter;

@@ -161,7 +161,7 @@ impl<'a> RecordBatch<'a> {
         be!(self.data, at::BASE_TIMESTAMP, i64)
     }
 
-    /// The largest timestamp of the batch in ms, or its append time; -1 for none.
+    /// The maximum timestamp of the batch in ms, or its append time; -1 for none.
     #[must_use]
     pub fn max_timestamp(&self) -> i64 {
         be!(self.data, at::MAX_TIMESTAMP, i64)

@@ -89,8 +89,8 @@ impl<'r> Record<'r> {
         self.sequence
     }
 
-    /// The record's own attributes byte as stored: unused in magic 2; codec and timestamp type in magic 0 and
-    /// 1.
+    /// The attributes byte of the record as stored: unused in magic 2; codec and timestamp type in magic 0
+    /// and 1.
     #[must_use]
     #[inline]
     pub fn attributes(&self) -> i8 {

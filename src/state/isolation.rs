@@ -76,7 +76,8 @@ impl From<(i64, i64, i64)> for AbortedTransaction {
     }
 }
 
-/// The aborted transactions of a log by producer, in offset order. Those of one producer do not overlap.
+/// The aborted transactions of a log by producer, in offset order. Transactions of the same producer do not
+/// overlap.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct AbortedByProducer(HashMap<i64, Vec<AbortedTransaction>>);
@@ -106,8 +107,8 @@ impl AbortedByProducer {
         })
     }
 
-    /// The aborted transactions that matter to a byte range of a segment: those that overlap `offsets`, of
-    /// producers with transactional data in `bytes`. This keeps thousands of long transactions out of
+    /// The aborted transactions that matter to a byte range of a segment: they overlap `offsets`, and their
+    /// producers have transactional data in `bytes`. This keeps thousands of long transactions out of
     /// thousands of chunks. `transactional` has the position and producer of each piece of transactional
     /// data, in order of position.
     #[must_use]

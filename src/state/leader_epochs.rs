@@ -78,7 +78,7 @@ impl LeaderEpochs {
         }
     }
 
-    /// Moves the start of the log: the epoch of this offset now begins here, and earlier ones are removed.
+    /// Moves the start of the log: the epoch of this offset now begins here, and earlier epochs are removed.
     pub fn truncate_from_start(&mut self, start_offset: i64) {
         let begun = self.entries.partition_point(|entry| entry.start_offset <= start_offset);
         if let Some(current) = begun.checked_sub(1) {

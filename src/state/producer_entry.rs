@@ -112,7 +112,8 @@ impl ProducerStateEntry {
         self.last_timestamp = batch.timestamp;
     }
 
-    /// If the epoch is that of `before` again, puts its batches before the present ones.
+    /// If the epoch is again the epoch of `before`, puts the batches of `before` in front of the present
+    /// ones.
     pub(super) fn restore_batches(&mut self, before: &Self) {
         if self.producer_epoch == before.producer_epoch {
             self.batches.splice(..0, before.batches.iter().copied());

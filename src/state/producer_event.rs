@@ -214,8 +214,8 @@ impl TryFrom<Vec<i64>> for ProducerEvent {
     }
 }
 
-/// Collects the events of a segment, and joins those that a snapshot does not distinguish. Their number grows
-/// with producers and transactions, not with batches.
+/// Collects the events of a segment, and joins events that a snapshot does not distinguish. The number of
+/// events grows with producers and transactions, not with batches.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct ProducerEvents {

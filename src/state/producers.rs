@@ -33,7 +33,7 @@ pub struct Producers {
     /// In order of appearance.
     entries: Vec<ProducerStateEntry>,
     index: HashMap<i64, usize>,
-    /// The largest number of producers so far: Java's hash maps do not shrink.
+    /// The maximum number of producers so far: Java's hash maps do not shrink.
     max_count: usize,
     /// Open transactions: first offset to producer.
     ongoing: BTreeMap<i64, i64>,

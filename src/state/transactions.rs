@@ -1,5 +1,5 @@
-//! Transactions as a fold over batch headers and markers: which ones are open, which were aborted. Markers
-//! are the authority; `.txnindex` files are only compared with them.
+//! Transactions as a fold over batch headers and markers: open and aborted transactions. Markers are the
+//! authority; `.txnindex` files are only compared with them.
 
 use std::collections::{HashMap, HashSet};
 

@@ -21,7 +21,7 @@ pub struct PartitionDigest {
     pub rows: u64,
     /// The smallest offset.
     pub first_offset: i64,
-    /// The largest offset.
+    /// The maximum offset.
     pub last_offset: i64,
     /// The sum of the rows' hashes, modulo 2^128. It does not depend on the order of the rows, and the digest
     /// of several batches is the sum of their digests.
@@ -168,7 +168,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// The cells of the column `_digest`, and 0 for those that are null.
+/// The cells of the column `_digest`, with 0 for nulls.
 fn wide_numbers(column: &ArrayRef, rows: usize) -> Result<Vec<u128>> {
     let blobs = Blobs::of(column, DIGEST)?;
     (0..rows)
@@ -205,7 +205,7 @@ impl<'a> Records<'a> {
         })
     }
 
-    /// Writes what is hashed of a row. Lengths come before bytes, so that no two rows are written alike.
+    /// Writes the hashed bytes of a row. Lengths come before bytes, so that no two rows are written alike.
     fn write(&self, row: usize, offset: i64, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&offset.to_le_bytes());
         bytes.extend_from_slice(&self.timestamp.get(row).to_le_bytes());

@@ -18,7 +18,7 @@ use crate::payload_decoder::PayloadDecoder;
 
 /// Decodes the column `key` or `value` of batches to typed columns.
 ///
-/// The caller decodes, says what the schemas of unknown ids are, and decodes again.
+/// The caller decodes, supplies the schemas of unknown ids, and decodes again.
 pub struct SchemaDecoder {
     decoder: PayloadDecoder,
     is_key: bool,

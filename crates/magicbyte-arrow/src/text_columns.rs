@@ -1,4 +1,4 @@
-//! Keys and values as text: a column of UTF-8 or JSON, and one with the bytes of what is neither.
+//! Keys and values as text: a column of UTF-8 or JSON, and a column with the bytes of all other cells.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Payloads {
         }
     }
 
-    /// The schema of `records` with these columns, given the schema with binary ones.
+    /// The schema of `records` with these columns, made from the schema with binary columns.
     #[must_use]
     pub fn schema(&self, records: &Schema) -> SchemaRef {
         let mut fields = Vec::with_capacity(records.fields().len() + 2);
@@ -124,12 +124,12 @@ impl Payloads {
     }
 }
 
-/// The column with the bytes of what is not text in another.
+/// The name of the column with the bytes that are not text of the given column.
 pub(super) fn invalid_name(column: &str) -> &'static str {
     if column == "key" { "invalidKey" } else { "invalidValue" }
 }
 
-/// The text of a column, and the bytes of what is not such text.
+/// The text of a column, and the bytes of the cells that are not such text.
 pub(super) fn text_of(bytes: &BinaryArray, payload: Payload) -> (StringArray, BinaryArray) {
     if let Ok(text) = StringArray::try_from_binary(bytes.clone())
         && text.iter().flatten().all(|text| payload.holds(text))

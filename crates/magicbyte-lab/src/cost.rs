@@ -62,7 +62,7 @@ macro_rules! sums {
 }
 
 sums! {
-    /// Bytes by what they hold.
+    /// Bytes by their content.
     pub struct FieldBytes {
         /// Offsets, offset deltas, and the last offset delta of a batch.
         pub offsets: u64,
@@ -96,7 +96,7 @@ sums! {
         pub header_keys: u64,
         /// Values of headers.
         pub header_values: u64,
-        /// Bytes that no field needs: varints longer than the shortest form, and what follows the last field.
+        /// Bytes that no field needs: varints longer than the shortest form, and bytes after the last field.
         pub padding: u64,
     }
 }
@@ -108,7 +108,7 @@ impl FieldBytes {
         self.values().iter().sum()
     }
 
-    /// Keys, values and headers: what the producer sent.
+    /// Keys, values and headers: the content that the producer sent.
     #[must_use]
     pub fn content(&self) -> u64 {
         self.keys + self.values + self.header_keys + self.header_values
@@ -247,7 +247,7 @@ impl Tally {
         Ok(())
     }
 
-    /// One message, or those inside a wrapper.
+    /// Adds one message, or the messages inside a wrapper.
     fn add_messages(
         &mut self,
         batch: &Batch<'_>,
@@ -290,7 +290,7 @@ impl Tally {
         self.add_sizes(&sizes);
     }
 
-    /// Adds what a batch costs beside its records. Timestamps in ms.
+    /// Adds the cost of a batch besides its records. Timestamps are in ms.
     pub fn end_batch(&mut self, base_timestamp: i64, max_timestamp: i64, last_offset_delta: i64) {
         self.batches += 1;
         self.base_timestamps += varint(base_timestamp);
@@ -384,7 +384,7 @@ impl RecordSizes {
     }
 }
 
-/// The bytes of a length, and of what it counts.
+/// The bytes of a length, and of the data that it counts.
 #[inline]
 fn nullable(length: Option<usize>) -> (u64, u64) {
     match length {

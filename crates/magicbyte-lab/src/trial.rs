@@ -52,7 +52,7 @@ pub struct Trial {
     pub decode_ns: u64,
 }
 
-/// Batches that follow each other in a log, and what they cost in several layouts.
+/// Consecutive batches of a log, and their cost in several layouts.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Window {

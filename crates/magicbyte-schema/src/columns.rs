@@ -12,7 +12,7 @@ use arrow_schema::DataType;
 
 use crate::failure::{Attempt, Failure};
 
-/// Operations of all columns. Each type of column has methods of its own to set values.
+/// Operations of all columns. The type of a column has the methods that set values.
 pub(crate) trait Column {
     /// Rows, counting an open one that has a value.
     fn len(&self) -> usize;
@@ -136,7 +136,7 @@ impl<V: Copy + Default> Slots<V> {
     }
 }
 
-/// Numbers, and what Arrow stores as numbers.
+/// Numbers, and values that Arrow stores as numbers.
 pub(crate) struct Numbers<T: ArrowPrimitiveType> {
     slots: Slots<T::Native>,
     data_type: DataType,
@@ -270,7 +270,7 @@ impl Offsets {
     }
 }
 
-/// Text or bytes. Whoever sets text has checked that it is UTF-8.
+/// Text or bytes. The caller that sets text has checked that it is UTF-8.
 pub(crate) struct Bytes<T: ByteArrayType<Offset = i32>> {
     data: Vec<u8>,
     offsets: Offsets,

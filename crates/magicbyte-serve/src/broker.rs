@@ -74,14 +74,14 @@ impl Response {
 }
 
 impl ReadOnlyBroker {
-    /// A broker of these partitions, as `list_partition` lists them. Their segments are read when clients ask for them.
+    /// A broker of these partitions, as `list_partition` lists them. Their segments are read when clients request them.
     #[must_use]
     pub fn new(listings: Vec<Listing>, options: ServeOptions) -> Self {
         let view = ViewOptions { as_of: options.as_of, read_committed_only: options.read_committed_only };
         let shared =
             Shared { view, to_magic_2: options.to_magic_2, follow: options.follow, ..Shared::default() };
         let archive = Archive::new(listings, options.topics, shared);
-        // Whoever serves very many partitions has the memory to list them.
+        // A server of very many partitions has the memory to list them.
         let max_response = MAX_RESPONSE_MEMORY.max(archive.partitions().saturating_mul(PARTITION_MEMORY));
         Self {
             archive,

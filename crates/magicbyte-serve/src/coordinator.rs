@@ -22,7 +22,7 @@ use crate::lock::lock;
 use crate::memory::{Budget, Unanswered};
 use crate::requested::{RequestedTopic, named, requested, topic_ref};
 
-/// Members that died are found this often by those that wait.
+/// The interval at which waiting members look for members that died.
 const LOOK: Duration = Duration::from_millis(500);
 /// `FindCoordinatorRequest.CoordinatorType.GROUP`.
 const GROUP: i64 = 0;
@@ -117,7 +117,7 @@ impl Coordinator {
         Self { groups: Mutex::default(), changed: Condvar::new(), archived }
     }
 
-    /// Wakes those who wait; the server stops.
+    /// Wakes all waiting clients; the server stops.
     pub(super) fn wake(&self) {
         self.changed.notify_all();
     }

@@ -27,7 +27,7 @@ pub(super) struct Fetched {
     pub(super) parts: Vec<Vec<Part>>,
 }
 
-/// A request, without what is not needed.
+/// A request, reduced to the fields that are needed.
 #[derive(Debug)]
 pub(super) struct FetchRequest {
     metadata: Metadata,

@@ -152,8 +152,8 @@ pub(super) fn push(budget: &Budget<'_>, array: &mut Vec<Answer>, element: Answer
     Ok(())
 }
 
-/// Bytes on the heap that were not taken before: those of arrays and [`blob`]s were. Texts count twice, since they are
-/// copied into the response.
+/// Bytes on the heap that were not taken before, unlike the bytes of arrays and [`blob`]s. Texts count twice, since
+/// they are copied into the response.
 fn heap_size(value: &Answer) -> usize {
     match value {
         Value::String(text) => 2 * text.len(),
@@ -166,7 +166,7 @@ fn heap_size(value: &Answer) -> usize {
     }
 }
 
-/// The elements without those that repeat an earlier one.
+/// The elements without repetitions of earlier elements.
 pub(super) fn distinct<T: Clone + Eq + Hash>(
     elements: impl IntoIterator<Item = T>,
 ) -> impl Iterator<Item = T> {

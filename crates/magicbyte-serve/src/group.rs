@@ -1,5 +1,5 @@
-//! A consumer group: members, generations, rebalances (`ClassicGroup`). Nothing happens on its own: members that are late
-//! are found by the requests of the others.
+//! A consumer group: members, generations, rebalances (`ClassicGroup`). Nothing happens by itself: late members are
+//! found by the requests of other members.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -74,7 +74,7 @@ pub(super) struct Member {
     pub(super) host: Arc<str>,
     session_timeout: Duration,
     rebalance_timeout: Duration,
-    /// Shared with those who describe the group.
+    /// Shared with clients that describe the group.
     protocols: Arc<Protocols>,
     pub(super) assignment: Bytes,
     seen: Instant,
@@ -139,10 +139,10 @@ pub(super) enum Step<T> {
 pub(super) type Assignments = HashMap<Arc<str>, Bytes>;
 
 impl Join {
-    /// Checks what needs no group, and so no lock.
+    /// Checks everything that needs no group, and so no lock.
     ///
     /// # Errors
-    /// Kafka's, if the request is wrong or the member too large.
+    /// Kafka's error, if the request is wrong or the member too large.
     pub(super) fn check(&self, group: &str) -> Result<()> {
         if group.is_empty() {
             return Err(ErrorCode::InvalidGroupId);
@@ -515,7 +515,7 @@ impl Group {
         Ok(())
     }
 
-    /// Removes the members whose session has timed out. Those that wait for the others are alive.
+    /// Removes the members whose session has timed out. Members that wait for others are alive.
     pub(super) fn expire(&mut self, now: Instant) {
         self.pending.retain(|pending| pending.deadline > now);
         let is_joining = matches!(self.phase, Phase::Joining { .. });

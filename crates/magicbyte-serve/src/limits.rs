@@ -1,10 +1,10 @@
-//! The limits of what clients can take: memory in bytes, and time.
+//! The limits of the resources that clients can take: memory in bytes, and time.
 
 use std::time::Duration;
 
 /// Memory of each connection for requests and responses, in bytes: requests and responses of ordinary size never wait.
 pub(super) const OWN_MEMORY: usize = 1 << 20;
-/// Memory that all connections share for larger ones, in bytes.
+/// Memory that all connections share for larger requests and responses, in bytes.
 pub(super) const SHARED_MEMORY: usize = 512 << 20;
 /// Memory that the values of one response may take, in bytes, unless the archive has very many partitions.
 pub(super) const MAX_RESPONSE_MEMORY: usize = 96 << 20;

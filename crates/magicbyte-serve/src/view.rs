@@ -16,7 +16,7 @@ use crate::batch_map::BatchMap;
 use crate::lock::lock;
 use crate::memory::Budget;
 
-/// The maps that are kept: those of 16 GiB of log, at most 2 KiB each unless the log is badly damaged.
+/// The number of maps that are kept: the maps of 16 GiB of log, at most 2 KiB each unless the log is badly damaged.
 const MAPS_KEPT: usize = 4096;
 
 /// The options that determine the view of a log.

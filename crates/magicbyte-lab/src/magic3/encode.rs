@@ -131,7 +131,7 @@ struct Shape {
     shared_headers: usize,
 }
 
-/// Appends a record to `fields`; what does not belong to the fields to `content`, if they are kept apart.
+/// Appends a record to `fields`. If the content is kept apart, everything but the fields goes to `content`.
 fn write_record(record: &RawRecord<'_>, shape: &Shape, fields: &mut Vec<u8>, content: &mut Vec<u8>) {
     let apart = shape.ideas.are_fields_first();
     let start = fields.len();
@@ -158,7 +158,7 @@ fn write_record(record: &RawRecord<'_>, shape: &Shape, fields: &mut Vec<u8>, con
     }
 }
 
-/// Puts the length of what follows `start` in front of it.
+/// Inserts at `start` the length of the bytes after it.
 fn insert_length(data: &mut Vec<u8>, start: usize) {
     let end = data.len();
     encode_varint((end - start) as i64, data);

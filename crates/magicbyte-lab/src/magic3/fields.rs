@@ -19,7 +19,7 @@ pub enum Idea {
     NoRecordAttributes = 1 << 7,
     /// A count of tagged fields follows the batch header, and the fields, as in Kafka's protocol; there are none yet.
     TaggedFields = 1 << 8,
-    /// The append time is a field of its own, and records keep the time that the producer gave them.
+    /// The append time is a separate field, and records keep the time that the producer gave them.
     BothTimestamps = 1 << 9,
     /// The headers that all records begin with are in the batch, and not in the records.
     BatchHeaders = 1 << 10,
@@ -85,7 +85,7 @@ pub struct Header3 {
     pub(crate) common: BatchHeader,
     /// The ideas that the batch follows.
     pub ideas: Ideas,
-    /// The append time (ms), if it is a field of its own.
+    /// The append time (ms), if it is a separate field.
     pub append_time: Option<i64>,
 }
 
@@ -129,10 +129,11 @@ impl Header3 {
         Ok(())
     }
 
-    /// Reads the header of one batch and checks its CRC; returns it with what follows.
+    /// Reads the header of one batch and checks its CRC. Returns the header with the bytes after it.
     ///
     /// # Errors
-    /// [`ErrorKind::UnsupportedMagic`], [`ErrorKind::InvalidSize`], [`ErrorKind::CrcMismatch`], and those of fields that end early.
+    /// [`ErrorKind::UnsupportedMagic`], [`ErrorKind::InvalidSize`], [`ErrorKind::CrcMismatch`], and the errors of
+    /// fields that end early.
     pub fn read(batch: &[u8]) -> Result<(Self, &[u8])> {
         let mut cursor = Cursor::new(batch);
         let base_offset = cursor.i64()?;
@@ -264,7 +265,7 @@ impl<'r> RawRecord<'r> {
         Self::read_body(&mut body, true)
     }
 
-    /// Reads what follows a record's length.
+    /// Reads the bytes after a record's length.
     #[inline(always)]
     pub(crate) fn read_body(body: &mut Cursor<'r>, has_attributes: bool) -> Result<Self> {
         Ok(Self {

@@ -10,8 +10,8 @@ use magicbyte::{Compression, Decompressor, Error, ErrorKind, Result, crc32c, lay
 use crate::magic3::decode::RecordFields;
 use crate::magic3::fields::{Idea, Ideas, PREFIX, tagged_fields};
 
-/// Iterates the fields of one experimental batch, as [`BatchLayout`](magicbyte::layout::BatchLayout) does of others. What is compressed
-/// follows decompressed: of two sections, both of them as one.
+/// Iterates the fields of one experimental batch, as [`BatchLayout`](magicbyte::layout::BatchLayout) does for other
+/// batches. Compressed data follows in decompressed form; two sections follow as one.
 ///
 /// ```
 /// use magicbyte_lab::magic3::{Encoder, Idea, Ideas, Layout3};

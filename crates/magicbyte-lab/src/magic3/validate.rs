@@ -1,5 +1,6 @@
-//! The checks that a broker makes of a producer's batch (`LogValidator`): offsets without gaps, timestamps, keys. With the fields of
-//! records first, no key, value or header is decompressed for them, or only those that a block of the codec holds, too.
+//! The checks that a broker makes of a producer's batch (`LogValidator`): offsets without gaps, timestamps, keys. If
+//! the fields of records come first, the checks decompress no key, value or header, except those in the same block of
+//! the codec.
 
 use magicbyte::internals::{Cursor, Prefix, PrefixContext};
 use magicbyte::{Compression, Decompressor, Error, ErrorKind, Headers, Result};
@@ -85,7 +86,7 @@ impl Validator {
     ///
     /// # Errors
     /// The errors of [`Header3::read`] and of the decompression; [`ErrorKind::OffsetOutOfOrder`] unless the records'
-    /// offsets are consecutive from the base offset on; what makes a record unreadable.
+    /// offsets are consecutive from the base offset on; the errors of unreadable records.
     pub fn validate(&mut self, batch: &[u8]) -> Result<Validated> {
         let (header, rest) = Header3::read(batch)?;
         let codec = Compression::from_id(header.codec()).map_err(|e| e.in_field("attributes"))?;

@@ -123,8 +123,8 @@ impl CommittedOffsets {
         }
     }
 
-    /// The committed offsets, in no order. What a broker has deleted, because it expired or for another reason, is
-    /// not there.
+    /// The committed offsets, in no order. Offsets that a broker has deleted, because they expired or for another
+    /// reason, are not included.
     pub fn commits(&self) -> impl Iterator<Item = CommittedOffset> {
         self.commits.iter().filter_map(|(place, commit)| {
             // It was read before.

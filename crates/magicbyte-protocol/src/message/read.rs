@@ -9,7 +9,7 @@ use crate::message::path::Path;
 use crate::message::table::{Definition, Field, Scalar};
 use crate::message::value::{Struct, Value};
 
-/// The longest string that Kafka reads and writes.
+/// The maximum length of a string that Kafka reads and writes.
 pub(crate) const MAX_STRING: usize = i16::MAX as usize;
 
 /// Elements of an array and tagged fields of a structure that Kafka 4.4 reads.

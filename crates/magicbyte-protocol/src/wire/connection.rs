@@ -67,7 +67,7 @@ impl Connection {
         }
     }
 
-    /// The same connection without what is known of its bytes.
+    /// The same connection, with no knowledge of its bytes.
     pub(crate) fn restarted(&self) -> Self {
         let kind = self.kind;
         Self { kind, last_packet: self.last_packet, ..Self::new(self.number, self.client, self.server) }
@@ -82,7 +82,7 @@ impl Connection {
         self.requests.frames.skipped > 0 || self.responses.frames.skipped > 0
     }
 
-    /// The memory of what is incomplete, in bytes.
+    /// The memory of incomplete data, in bytes.
     pub(crate) fn held(&self) -> usize {
         self.requests.held() + self.responses.held() + self.waiting_bytes
     }
@@ -215,7 +215,7 @@ impl Connection {
         }
     }
 
-    /// Hands out what has waited for longest as it is.
+    /// Hands out the exchange that has waited for longest, as it is.
     fn give_up_oldest(&mut self, out: &mut VecDeque<Exchange>) {
         if let Some(oldest) = self.early.pop_front().or_else(|| self.pending.pop_front()) {
             self.waiting_bytes -= size_of(&oldest);
@@ -272,7 +272,7 @@ impl Connection {
         out.push_back(answered);
     }
 
-    /// The end of the connection or the capture: hands out what has waited, and adds up what was lost.
+    /// The end of the connection or the capture: hands out everything that waits, and adds up the losses.
     pub(crate) fn finish(
         &mut self,
         time: Option<i64>,

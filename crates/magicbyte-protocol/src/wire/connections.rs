@@ -7,7 +7,8 @@ use crate::wire::connection::{Connection, Kind};
 use crate::wire::exchange::{Exchange, WireSummary};
 use crate::wire::segment::Segment;
 
-/// More connections than this are not followed at a time: those that have been quiet for longest are given up.
+/// The maximum number of connections that are followed at a time. Beyond it, the connections that have been quiet for
+/// longest are given up.
 const MAX_CONNECTIONS: usize = 1 << 16;
 /// The memory of all incomplete frames and exchanges, in bytes; beyond it, the largest ones are given up.
 const MAX_HELD: usize = 256 << 20;

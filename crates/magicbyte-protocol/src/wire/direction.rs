@@ -59,7 +59,7 @@ impl Direction {
         stream.resume(&mut |bytes| frames.take(bytes, begins));
     }
 
-    /// The memory of what is incomplete, in bytes.
+    /// The memory of incomplete data, in bytes.
     pub(crate) fn held(&self) -> usize {
         self.stream.held() + self.frames.decoder.pending()
     }

@@ -13,7 +13,7 @@ const SIZE: usize = 4;
 /// Cuts a stream of bytes, which arrive in pieces of any size, into frames. It hands out bytes and does not know
 /// messages; [`read_request`](crate::message::read_request) reads them.
 ///
-/// Memory: the frame that is incomplete and what was pushed after it. Nothing is reserved from a size.
+/// Memory: the incomplete frame and the bytes that were pushed after it. Nothing is reserved from a size.
 ///
 /// ```
 /// use magicbyte_protocol::wire::FrameDecoder;
@@ -91,8 +91,8 @@ impl FrameDecoder {
         self.position
     }
 
-    /// Bytes that were pushed and not handed out: those of an incomplete frame, if [`next_frame`](Self::next_frame)
-    /// has returned none.
+    /// Bytes that were pushed and not handed out. These are the bytes of an incomplete frame if
+    /// [`next_frame`](Self::next_frame) has returned none.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.buffer.len() - self.done

@@ -173,7 +173,7 @@ pub(super) fn converted(types: &Types, id: TypeId, array: &ArrayRef) -> Converte
             let entries = StructArray::try_new(fields, vec![Arc::clone(entries.column(0)), values], None)?;
             Ok(Arc::new(MapArray::try_new(field, offsets, entries, nulls, false)?))
         }
-        // What `Types::wrapped` makes a record.
+        // Types that `Types::wrapped` replaces by a record.
         (Kind::Null, DataType::Struct(_)) => Ok(Arc::new(NullArray::new(array.len()))),
         (Kind::Fixed { size: 0, .. }, DataType::Struct(_)) => {
             let offsets = offsets(array.len(), 0)?;

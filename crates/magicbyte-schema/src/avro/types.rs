@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 40;
 
 pub(super) type TypeId = usize;
 
-/// A type, and what its values mean.
+/// A type, and the meaning of its values.
 #[derive(Clone, Debug)]
 pub(super) struct Type {
     pub(super) kind: Kind,
@@ -38,7 +38,7 @@ pub(super) enum Kind {
     Record { name: Name, fields: Vec<Field> },
 }
 
-/// Logical types with a type of their own in Spark's `from_avro`; others are read as what they are stored as.
+/// Logical types with a type of their own in Spark's `from_avro`. Others are read as the type that they are stored as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Logical {
     None,
@@ -414,7 +414,7 @@ impl Parser {
     fn object(&mut self, object: &Map<String, Value>, namespace: &str) -> Result<TypeId> {
         let word = match object.get("type") {
             Some(Value::String(word)) => word.as_str(),
-            // A type in braces of its own.
+            // A type in an inner pair of braces.
             Some(inner) => return self.parse(inner, namespace),
             None => return Err(SchemaError::new("a type has no \"type\"")),
         };

@@ -63,7 +63,7 @@ impl JsonEncoder {
     }
 }
 
-/// An array, by what its values are in JSON.
+/// An array, by the type of its values in JSON.
 enum Source<'a> {
     Integer(&'a PrimitiveArray<Int64Type>),
     Number(&'a PrimitiveArray<Float64Type>),

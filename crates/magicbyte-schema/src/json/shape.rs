@@ -166,7 +166,7 @@ impl<'a> Plan<'a> {
             "" => document,
             pointer => document.pointer(pointer).ok_or_else(missing)?,
         };
-        // What contains itself has no Arrow type.
+        // A type that contains itself has no Arrow type.
         if self.path.contains(&std::ptr::from_ref(target)) {
             return Ok(Shape::Any);
         }

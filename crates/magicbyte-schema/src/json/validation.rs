@@ -71,7 +71,7 @@ impl Validation {
     }
 }
 
-/// The place in the value, what is wrong there, and the rule that says so.
+/// The place in the value, the fault there, and the rule that reports it.
 fn first_error(validator: &Validator<Metered>, value: &Value) -> String {
     let Err(error) = validator.validate(Looked(value)) else { return "it is not valid".to_owned() };
     let place = error.instance_path().as_str();

@@ -16,7 +16,7 @@ use crate::failure::{Attempt, Failure};
 /// The number of rows that a column grows by. Rows that are not written yet are absent.
 const AHEAD: usize = 64;
 
-/// Operations of all columns. Each type of column has methods of its own to write values.
+/// Operations of all columns. The type of a column has the methods that write values.
 pub(crate) trait Column {
     /// True if this row was written; no later row may have been written.
     fn has(&self, row: usize) -> bool;
@@ -139,7 +139,7 @@ impl<V: Copy + Default> Slots<V> {
     }
 }
 
-/// Numbers, and what Arrow stores as numbers.
+/// Numbers, and values that Arrow stores as numbers.
 pub(crate) struct Numbers<T: ArrowPrimitiveType> {
     slots: Slots<T::Native>,
     data_type: DataType,

@@ -153,7 +153,7 @@ impl<T: ArrowPrimitiveType<Native = i64>> Column for Micros<T> {
     }
 }
 
-/// Messages as Protobuf's JSON: those that contain messages of their own type, for which there is no Arrow type.
+/// Messages as Protobuf's JSON: messages that contain messages of the same type, for which there is no Arrow type.
 pub(crate) struct JsonText {
     descriptor: MessageDescriptor,
     is_group: bool,
