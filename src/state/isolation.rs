@@ -13,7 +13,7 @@ pub enum IsolationLevel {
     /// All records.
     #[default]
     ReadUncommitted,
-    /// No records of aborted transactions, and none from the last stable offset on.
+    /// All records before the last stable offset, except those of aborted transactions.
     ReadCommitted,
 }
 

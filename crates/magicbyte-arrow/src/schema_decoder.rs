@@ -39,7 +39,7 @@ enum Writer {
 /// The writers by the names of their schemas. Most ids are small numbers, and each row looks up its id.
 #[derive(Default)]
 struct Writers {
-    /// By id.
+    /// Writers by id.
     small: Vec<Option<Writer>>,
     others: HashMap<SchemaId, Writer>,
     /// The number of known writers.
@@ -95,7 +95,7 @@ enum Row<'a> {
     Null,
     Framed(Framed<'a>),
     Unframed(&'a [u8]),
-    /// With a schema header that is neither of the two forms.
+    /// A schema header that has neither of the two forms.
     BadHeader,
 }
 
@@ -114,7 +114,7 @@ enum Ready<'a> {
         id: Option<i64>,
         reason: String,
     },
-    /// With a schema that was not added.
+    /// A schema that was not added.
     Unknown(SchemaId),
 }
 
@@ -408,7 +408,7 @@ impl<'a> Rows<'a> {
         let Some(value) = self.column.get(row) else { return Row::Null };
         let header = self.headers.as_ref().and_then(|headers| {
             let is_named = |item: &usize| headers.keys.get(*item) == Some(self.header_name.as_bytes());
-            // Of several, the last one counts, as for Kafka's `lastHeader`.
+            // The last of several headers counts, as for Kafka's `lastHeader`.
             let item = headers.range(row).rev().find(is_named)?;
             Some(headers.values.get(item).unwrap_or_default())
         });
@@ -448,7 +448,7 @@ fn cut(reason: &mut String) {
 pub enum DecodeError {
     /// These have to be added or refused first; in order of their first rows.
     UnknownSchemas(Vec<SchemaId>),
-    /// It does not have the column.
+    /// The batch does not have the column.
     Batch(Error),
     /// The column would be too large.
     Column(SchemaError),

@@ -147,7 +147,7 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
         Self::of_type(T::DATA_TYPE)
     }
 
-    /// With a type that has parameters: a precision, or a time zone.
+    /// A column of a type that has parameters: a precision, or a time zone.
     pub(crate) fn of_type(data_type: DataType) -> Self {
         Self { slots: Slots::new(), data_type }
     }

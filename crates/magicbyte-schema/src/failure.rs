@@ -29,7 +29,8 @@ impl Failure {
         Self::new(reason).or_at(position)
     }
 
-    /// Not the payload is at fault: with it, the column would have more than Arrow's 32-bit offsets can count.
+    /// A failure that is not the payload's fault: with it, the column would have more than Arrow's 32-bit offsets can
+    /// count.
     #[cold]
     pub(crate) fn full() -> Self {
         let mut failure = Self::new("the column would have more than 2 GiB: try fewer payloads");

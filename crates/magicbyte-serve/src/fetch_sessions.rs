@@ -100,7 +100,7 @@ struct Cache {
 
 #[derive(Debug)]
 struct Cached {
-    /// Its own lock: only requests of the same client wait while its partitions are gone through.
+    /// A lock for this session: only requests of the same client wait while its partitions are gone through.
     session: Arc<Mutex<Session>>,
     used: Instant,
     bytes: usize,

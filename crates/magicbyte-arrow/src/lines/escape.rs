@@ -28,7 +28,7 @@ pub(super) fn push_text_of(bytes: &[u8], visible: bool, out: &mut Vec<u8>) {
 
 /// The rules for escaping a text.
 struct Escapes {
-    /// By byte: itself, or the two bytes that replace it, or a `LOOK` at the character that it begins.
+    /// The fate of each byte: the byte itself, the two bytes that replace it, or a `LOOK` at its character.
     fates: [[u8; 2]; 256],
     /// True if `"` and `\` are escaped.
     quotes: bool,

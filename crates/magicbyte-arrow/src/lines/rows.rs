@@ -40,7 +40,7 @@ enum Part<'a> {
 struct SharedRun<'a> {
     fields: Vec<(Vec<u8>, &'a Field<'a>)>,
     text: Vec<u8>,
-    /// By row: whether the text is another one than that of the row before it.
+    /// For each row, true if its text differs from the text of the row before it.
     changed: Vec<bool>,
 }
 

@@ -28,7 +28,7 @@ const AFTER_TYPE: usize = 2;
 #[derive(Debug, Default)]
 pub struct CommittedOffsets {
     commits: HashMap<Place, Commit>,
-    /// By producer.
+    /// Pending commits by producer.
     pending: HashMap<i64, HashMap<Place, Commit>>,
     /// The producers with a pending offset, by place.
     open: HashMap<Place, HashSet<i64>>,
@@ -127,7 +127,7 @@ impl CommittedOffsets {
     /// reason, are not included.
     pub fn commits(&self) -> impl Iterator<Item = CommittedOffset> {
         self.commits.iter().filter_map(|(place, commit)| {
-            // It was read before.
+            // The key was read before.
             let key = part(TYPES[0].0, 0, place, 0).ok()?.0.fields;
             let text = |name| String::from_utf8_lossy(bytes(&key, name)).into_owned();
             Some(CommittedOffset {

@@ -64,7 +64,7 @@ pub struct Field {
     tag: Option<u32>,
     #[serde(default)]
     tagged_versions: Versions,
-    /// Instead of the message's: the client id is never compact.
+    /// The flexible versions of the field, if they differ from the message's: the client id is never compact.
     flexible_versions: Option<Versions>,
     pub(crate) default: Option<FieldDefault>,
     pub(crate) secret: Option<Secret>,

@@ -103,7 +103,7 @@ impl Writer {
             };
             match field.tag(version) {
                 None => self.field(field, value)?,
-                // As Kafka's classes do.
+                // Kafka's classes leave it out, too.
                 Some(_) if is_default(field, value) => {}
                 Some(tag) => {
                     let before = std::mem::take(&mut self.out);

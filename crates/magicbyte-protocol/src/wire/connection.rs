@@ -288,7 +288,7 @@ impl Connection {
             self.responses.skip(&|bytes| begins_response(bytes, pending));
             self.read_responses(time, out, summary);
         }
-        // What waited for the first request.
+        // Data that waited for the first request.
         self.read_responses(time, out, summary);
         out.extend(self.pending.drain(..).chain(self.early.drain(..)));
         self.waiting_bytes = 0;

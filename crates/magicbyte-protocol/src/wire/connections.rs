@@ -19,7 +19,7 @@ type Ends = (SocketAddr, SocketAddr);
 /// Gives each segment to its connection.
 #[derive(Debug)]
 pub(crate) struct Connections {
-    /// Empty for any.
+    /// The ports to follow; empty for any port.
     ports: Vec<u16>,
     open: HashMap<Ends, Connection>,
     held: usize,
@@ -90,7 +90,7 @@ impl Connections {
         let before = connection.held();
         connection.segment(segment, from_client, out, summary);
         if segment.rst || (connection.requests.finished && connection.responses.finished) {
-            // It stays, so that what is sent again is not taken for another connection.
+            // It stays, so that retransmitted segments are not taken for another connection.
             connection.finish(self.time, out, summary);
             connection.closed = true;
         }

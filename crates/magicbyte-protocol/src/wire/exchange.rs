@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-/// At most this many problems are listed.
+/// The maximum number of problems that are listed.
 const LISTED: usize = 100;
 
 /// A request and its response, as far as the capture has them.

@@ -266,7 +266,7 @@ fn member(types: &Types, branches: &[TypeId], id: TypeId, array: &UnionArray) ->
     let Some(branch) = branches.iter().position(|&other| other == id) else {
         return Err(ArrowError::SchemaError("a union without its branch".into()));
     };
-    // As many as an i8 has; arrow-avro refuses more.
+    // An i8 counts all branches; arrow-avro refuses more.
     let branch = branch as i8;
     let child = converted(types, id, array.child(branch))?;
     let rows: UInt32Array = (0..array.len())

@@ -52,7 +52,7 @@ pub(super) enum Logical {
 
 #[derive(Clone, Debug)]
 pub(super) struct Name {
-    /// With the namespace, if there is one.
+    /// The full name, with the namespace if there is one.
     pub(super) full: String,
     aliases: Vec<String>,
 }
@@ -345,7 +345,7 @@ struct Parser {
 
 impl Parser {
     fn document(&mut self, text: &str) -> Result<TypeId> {
-        // What is not JSON may be the name of a type: registries accept `string` for `"string"`.
+        // Text that is not JSON may be the name of a type: registries accept `string` for `"string"`.
         let document = serde_json::from_str(text).or_else(|error| match Kind::simple(text.trim()) {
             Some(_) => Ok(Value::from(text.trim())),
             None => Err(SchemaError::new(format!("the schema is not JSON: {error}"))),

@@ -290,7 +290,7 @@ impl<'de> Visitor<'de> for Read<'_, '_> {
             };
             next = index + 1;
             let values = &mut structs.columns[index];
-            // Of a name that comes twice, the last value counts.
+            // If a name comes twice, the last value counts.
             if values.len() > rows {
                 values.truncate(rows);
             }

@@ -150,7 +150,7 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
         Self::of_type(absent, T::DATA_TYPE)
     }
 
-    /// With a type that has parameters: a precision, or a time zone.
+    /// A column of a type that has parameters: a precision, or a time zone.
     pub(crate) fn of_type(absent: Option<T::Native>, data_type: DataType) -> Self {
         Self { slots: Slots::new(absent), data_type }
     }

@@ -382,7 +382,7 @@ impl<'a> Value<'a> {
                 let nanos = micros.rem_euclid(1_000_000) * 1000;
                 put_time(out, micros.div_euclid(1_000_000), nanos);
             }
-            // Of a negative duration, both numbers are negative.
+            // Both numbers of a negative duration are negative.
             Self::Duration(array) => {
                 let micros = array.value(row);
                 put_time(out, micros / 1_000_000, micros % 1_000_000 * 1000);

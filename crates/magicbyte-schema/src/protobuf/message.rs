@@ -441,7 +441,7 @@ impl Lists {
     fn read(&mut self, row: usize, tag: Tag, reader: &mut Reader<'_>, depth: u32) -> Attempt<bool> {
         self.offsets.end_before(row, self.count)?;
         match self.packed_as {
-            // Whether the schema says packed or not: readers take both.
+            // Readers take both forms, whether the schema says packed or not.
             Some(wire) if tag.wire == WireType::Length => {
                 let element = Tag { number: tag.number, wire };
                 reader.delimited(|reader| self.read_packed(element, reader, depth))?;
