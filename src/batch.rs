@@ -36,8 +36,8 @@ impl<'a> Batch<'a> {
     /// The batch that fills `frame` exactly. A view; only the header is read.
     ///
     /// # Errors
-    /// Those of the iterator [`Batches`](crate::Batches), and [`ErrorKind::NeedMoreBytes`] where it would end
-    /// silently.
+    /// The errors of the iterator [`Batches`](crate::Batches), and [`ErrorKind::NeedMoreBytes`] where it
+    /// would end silently.
     pub fn from_frame(frame: &'a [u8], position: u64) -> Result<Self> {
         match Frame::read(frame).map_err(|e| e.at_position(position))? {
             Frame::Whole { size } if size == frame.len() => Self::new(frame, position),
@@ -136,7 +136,8 @@ impl<'a> Batch<'a> {
         either!(self, b => b.last_offset())
     }
 
-    /// The offset in the first eight bytes: the base offset of magic 2, a legacy message's own.
+    /// The offset in the first eight bytes: the base offset of a magic 2 batch, or the offset of a legacy
+    /// message.
     #[must_use]
     pub fn stored_offset(&self) -> i64 {
         be!(self.as_bytes(), 0, i64)
@@ -145,7 +146,7 @@ impl<'a> Batch<'a> {
     /// The base offset. A legacy wrapper has to be decompressed to find it.
     ///
     /// # Errors
-    /// Those of [`LegacyBatch::base_offset`].
+    /// The errors of [`LegacyBatch::base_offset`].
     pub fn base_offset(&self, decompressor: &mut Decompressor) -> Result<i64> {
         match self {
             Self::V2(batch) => Ok(batch.base_offset()),
@@ -173,7 +174,7 @@ impl<'a> Batch<'a> {
         either!(self, b => b.timestamp_type())
     }
 
-    /// The largest timestamp in ms, or the append time; -1 if there is none.
+    /// The maximum timestamp in ms, or the append time; -1 if there is none.
     #[must_use]
     pub fn max_timestamp(&self) -> i64 {
         either!(self, b => b.max_timestamp())
@@ -185,25 +186,26 @@ impl<'a> Batch<'a> {
         self.as_v2().map_or(-1, RecordBatch::partition_leader_epoch)
     }
 
-    /// Whether an idempotent or transactional producer wrote it.
+    /// True if an idempotent or transactional producer wrote the batch.
     #[must_use]
     pub fn has_producer_id(&self) -> bool {
         self.as_v2().is_some_and(|batch| batch.producer_id() >= 0)
     }
 
-    /// When (ms) the cleaner may drop its tombstones or its marker, if it knows; none below magic 2.
+    /// The time (ms) at which the cleaner may drop the batch's tombstones or marker, if it knows; none below
+    /// magic 2.
     #[must_use]
     pub fn delete_horizon_ms(&self) -> Option<i64> {
         self.as_v2().and_then(RecordBatch::delete_horizon_ms)
     }
 
-    /// Whether it belongs to a transaction.
+    /// True if the batch is part of a transaction.
     #[must_use]
     pub fn is_transactional(&self) -> bool {
         self.as_v2().is_some_and(RecordBatch::is_transactional)
     }
 
-    /// Whether it holds a control record.
+    /// True if the batch holds a control record.
     #[must_use]
     pub fn is_control(&self) -> bool {
         self.as_v2().is_some_and(RecordBatch::is_control)
@@ -223,7 +225,7 @@ impl<'a> Batch<'a> {
     /// decompressed here, all at once, into the decompressor's buffer, which its records borrow.
     ///
     /// # Errors
-    /// Those of [`RecordBatch::records`] and [`LegacyBatch::records`].
+    /// The errors of [`RecordBatch::records`] and [`LegacyBatch::records`].
     #[inline(always)]
     pub fn records<'r>(&self, decompressor: &'r mut Decompressor) -> Result<Records<'r>>
     where
@@ -235,7 +237,7 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// The bytes that the records are read from: the batch's own, or their decompressed form.
+    /// The bytes that the records are read from: the bytes of the batch, or their decompressed form.
     #[doc(hidden)]
     pub fn payload<'r>(&self, decompressor: &'r mut Decompressor) -> Result<&'r [u8]>
     where
@@ -249,8 +251,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// As [`payload`](Self::payload), refcounted: a slice of `data`, which holds the batch's own bytes, or of
-    /// the decompression buffer.
+    /// The [`payload`](Self::payload), refcounted: a slice of `data`, which holds the bytes of the batch, or
+    /// of the decompression buffer.
     #[doc(hidden)]
     pub fn payload_shared(
         &self,

@@ -34,7 +34,7 @@ pub struct Batches<'a> {
     failed: bool,
 }
 
-/// Batches of at least this size have the bytes after them prefetched. Smaller ones gain nothing from it:
+/// The minimum size of a batch for the bytes after it to be prefetched. Smaller batches gain nothing from it:
 /// uncompressed messages would be read a sixth slower.
 const MIN_PREFETCH_SIZE: usize = 4 << 10;
 
@@ -57,14 +57,14 @@ impl<'a> Batches<'a> {
         self.position
     }
 
-    /// Bytes not framed yet; at the end of the iteration, those of a truncated last batch.
+    /// Bytes not framed yet; at the end of the iteration, the bytes of a truncated last batch.
     #[must_use]
     pub fn remaining(&self) -> usize {
         self.rest.len()
     }
 
-    /// How many bytes the next batch is missing: 0 if it is whole or there is none; a lower bound if even its
-    /// length field is incomplete.
+    /// The number of bytes that the next batch is missing: 0 if it is whole or there is none. This is a lower bound if
+    /// even the length field is incomplete.
     #[must_use]
     pub fn needed(&self) -> u64 {
         match Frame::read(self.rest) {

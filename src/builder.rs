@@ -19,10 +19,11 @@ use crate::record::iter::sequence_of;
 
 /// Kafka's margin on the estimated size of compressed records.
 const COMPRESSION_RATE_ESTIMATION_FACTOR: f32 = 1.05;
-/// How fast the estimated ratio gets better and worse (`CompressionRatioEstimator`).
+/// The steps by which the estimated ratio improves and deteriorates (`CompressionRatioEstimator`).
 const COMPRESSION_RATIO_IMPROVING_STEP: f32 = 0.005;
 const COMPRESSION_RATIO_DETERIORATE_STEP: f32 = 0.05;
-/// How many bytes after a value to prefetch: values allocated in succession mostly lie next to each other.
+/// The distance in bytes after a value to prefetch: values allocated in succession mostly lie next to each
+/// other.
 const PREFETCH_DISTANCE: usize = 2 << 10;
 
 /// Builds one batch after another, reusing buffers and codec contexts.
@@ -32,8 +33,8 @@ const PREFETCH_DISTANCE: usize = 2 << 10;
 /// combine are an error of the first [`append`](Self::append), or of [`build`](Self::build). A failed
 /// `append` leaves the batch unchanged.
 ///
-/// Uncompressed and snappy batches are byte for byte what Kafka writes for the same records. With the other
-/// codecs Kafka can read the batches, but would compress them differently.
+/// Uncompressed and snappy batches are byte for byte the batches that Kafka writes for the same records.
+/// Kafka can read batches with the other codecs, but would compress them differently.
 ///
 /// ```
 /// # use magicbyte::{Batches, Compression, Decompressor, Header, RecordsBuilder};
@@ -144,7 +145,7 @@ impl RecordsBuilder {
         self.codec
     }
 
-    /// How many records the batch has so far.
+    /// The number of records in the batch so far.
     #[must_use]
     pub fn record_count(&self) -> u32 {
         let count = match &self.records {
@@ -207,8 +208,8 @@ impl RecordsBuilder {
         self
     }
 
-    /// The broker's time (ms), which readers see in place of every record's own timestamp (`LogAppendTime`).
-    /// Magic 2 still stores the records' own; magic 0 has no timestamps.
+    /// The broker's time (ms), which readers see in place of every record's timestamp (`LogAppendTime`).
+    /// Magic 2 still stores the timestamps of the records; magic 0 has no timestamps.
     #[must_use]
     pub fn log_append_time(mut self, time: i64) -> Self {
         self.options.append_time = Some(time);
@@ -248,7 +249,7 @@ impl RecordsBuilder {
     /// its attributes byte.
     ///
     /// # Errors
-    /// Those of [`append`](Self::append).
+    /// The errors of [`append`](Self::append).
     pub fn append_record(&mut self, record: &Record<'_>) -> Result<()> {
         let offset_and_timestamp = (record.offset, record.timestamp);
         let key_and_value = (record.key, record.value);
@@ -260,7 +261,7 @@ impl RecordsBuilder {
     /// timestamp, key, value and headers.
     ///
     /// # Errors
-    /// Those of [`append`](Self::append).
+    /// The errors of [`append`](Self::append).
     #[doc(hidden)]
     #[inline]
     pub fn append_at(&mut self, offset: i64, record: &Record<'_>) -> Result<()> {
@@ -271,8 +272,8 @@ impl RecordsBuilder {
     /// Appends a control record to a [`control`](Self::control) batch.
     ///
     /// # Errors
-    /// Those of [`append`](Self::append); [`ErrorKind::InvalidOptions`] for an end-of-transaction marker in a
-    /// batch that has no producer or is not transactional; [`ErrorKind::InvalidRecord`] for a record of
+    /// The errors of [`append`](Self::append); [`ErrorKind::InvalidOptions`] for an end-of-transaction marker
+    /// in a batch that has no producer or is not transactional; [`ErrorKind::InvalidRecord`] for a record of
     /// unknown type.
     pub fn append_control(&mut self, offset: i64, timestamp: i64, record: &ControlRecord) -> Result<()> {
         let is_marker = matches!(record, ControlRecord::EndTransaction { .. });
@@ -385,7 +386,7 @@ impl RecordsBuilder {
         get_or_create(&mut self.compressor, self.codec, self.level).map(drop)
     }
 
-    /// Whether a record with these fields, at the next offset, fits within the size limit. As in Kafka the
+    /// True if a record with these fields, at the next offset, fits within the size limit. As in Kafka, the
     /// first record always fits; [`append`](Self::append) is strict.
     #[must_use]
     pub fn has_room_for(
@@ -454,7 +455,8 @@ impl RecordsBuilder {
     /// batch.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidOptions`], [`ErrorKind::UnsupportedLevel`], and those of [`Compressor::compress`].
+    /// [`ErrorKind::InvalidOptions`], [`ErrorKind::UnsupportedLevel`], and the errors of
+    /// [`Compressor::compress`].
     /// The builder keeps its records.
     pub fn build(&mut self) -> Result<Vec<u8>> {
         let mut out = Vec::new();
@@ -463,7 +465,7 @@ impl RecordsBuilder {
     }
 
     /// Calls `take` with the finished batch in the buffer where it was collected, if it is uncompressed and
-    /// of magic 2. `None` for any other batch, which needs a buffer of its own:
+    /// of magic 2. `None` for any other batch, which needs a separate buffer:
     /// [`build_into`](Self::build_into).
     #[doc(hidden)]
     pub fn build_stored<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
@@ -482,7 +484,7 @@ impl RecordsBuilder {
     /// Appends the finished batch to `out`; otherwise as [`build`](Self::build).
     ///
     /// # Errors
-    /// Those of [`build`](Self::build); `out` is left unchanged.
+    /// The errors of [`build`](Self::build); `out` is left unchanged.
     pub fn build_into(&mut self, out: &mut Vec<u8>) -> Result<()> {
         self.options.check(self.magic, self.codec)?;
         if self.record_count() == 0 {

@@ -1,4 +1,4 @@
-//! The crate's error: what is wrong, and where.
+//! The crate's error: its kind, and the place where it occurred.
 
 use std::fmt;
 
@@ -28,13 +28,13 @@ struct Inner {
     field: Option<&'static str>,
 }
 
-/// What is wrong. Programs should match on this; the text of an [`Error`] is for people.
+/// The kind of an [`Error`]. Programs should match on it; the text of the error is for people.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The input ends early, but may be the start of something valid: read at least this many more bytes.
     NeedMoreBytes {
-        /// How many bytes are missing.
+        /// The number of missing bytes.
         needed: u64,
     },
     /// A size or length field is out of range.
@@ -69,7 +69,7 @@ pub enum ErrorKind {
         codec: &'static str,
         /// The level requested.
         level: i32,
-        /// What is supported.
+        /// The supported levels.
         supported: &'static str,
     },
     /// The decompressed data exceeds the caller's limit.
@@ -92,7 +92,7 @@ pub enum ErrorKind {
     InvalidCount(i64),
     /// Bytes remain after the last record of a batch.
     RecordsRemaining {
-        /// How many bytes.
+        /// The number of remaining bytes.
         bytes: usize,
     },
     /// The batch has fewer records than its header announces.
@@ -137,7 +137,7 @@ pub enum ErrorKind {
     FileTruncated,
     /// The file that was listed is gone.
     FileMissing,
-    /// A file cannot be read; the text is the reason, or what has the file's name instead.
+    /// A file cannot be read. The text is the reason, or describes the item that has the file's name instead.
     FileUnreadable(String),
     /// Offsets between two segments are in no file, although the log was never compacted.
     MissingSegment {
@@ -263,7 +263,7 @@ impl Error {
         Self(Box::new(Inner { kind, position: None, base_offset: None, record_index: None, field: None }))
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
@@ -275,7 +275,7 @@ impl Error {
         self.0.position
     }
 
-    /// Base offset in the header of the batch; for a legacy wrapper, its own offset.
+    /// Base offset in the header of the batch; for a legacy wrapper, the offset of the wrapper.
     #[must_use]
     pub fn base_offset(&self) -> Option<i64> {
         self.0.base_offset
@@ -293,7 +293,7 @@ impl Error {
         self.0.field
     }
 
-    /// Whether more input could resolve the error: incomplete as opposed to corrupt.
+    /// True if more input could resolve the error: the input is incomplete rather than corrupt.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
         matches!(self.0.kind, ErrorKind::NeedMoreBytes { .. })

@@ -14,12 +14,12 @@ use crate::frame::{LOG_OVERHEAD, MAGIC};
 use crate::legacy;
 use crate::record::batch_header;
 
-/// Which bytes a field's range counts in.
+/// The bytes that a field's range refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
     /// The batch as it is stored.
     Stored,
-    /// What its payload decompresses to.
+    /// The decompressed payload of the batch.
     Decompressed,
 }
 
@@ -27,11 +27,11 @@ pub enum Section {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Field {
-    /// What `range` counts in.
+    /// The section that `range` refers to.
     pub section: Section,
     /// The field's bytes.
     pub range: Range<usize>,
-    /// Kafka's name of the field. `rest` is what follows the last one.
+    /// Kafka's name of the field. `rest` is whatever follows the last field.
     pub name: &'static str,
     /// Index of the record, or of the message inside a wrapper; none for fields of the batch itself.
     pub record: Option<u32>,
@@ -43,8 +43,8 @@ pub struct Field {
     pub computed_crc: Option<u32>,
 }
 
-/// Iterates the fields of one batch of any magic, in the order of their bytes; what is compressed follows decompressed.
-/// Gives every field before the damage, then the error, and ends.
+/// Iterates the fields of one batch of any magic, in the order of their bytes. Compressed data follows in decompressed
+/// form. Returns every field before the damage, then the error, and ends.
 ///
 /// ```
 /// use magicbyte::layout::BatchLayout;
@@ -97,13 +97,14 @@ pub struct Body {
 }
 
 impl BatchLayout {
-    /// Of `batch`, which need not be whole; nothing is read yet.
+    /// Creates a layout of `batch`, which may be incomplete. Reads nothing yet.
     #[must_use]
     pub fn new(batch: Bytes, decompressor: Decompressor) -> Self {
         Self { walk: Walk::new(batch), decompressor, next: Step::Batch }
     }
 
-    /// The bytes that the ranges of a section count in; of [`Section::Decompressed`], once a field of it was given.
+    /// The bytes that the ranges of a section refer to. For [`Section::Decompressed`], they exist once a field of the
+    /// section was returned.
     #[must_use]
     pub fn bytes(&self, section: Section) -> &Bytes {
         self.walk.bytes(section)
@@ -245,7 +246,7 @@ fn after_record(index: u32, count: u32) -> Step {
     if index + 1 < count { Step::Record { index: index + 1, count } } else { Step::Rest }
 }
 
-/// What a message has that its wrapper's reader needs.
+/// The fields of a message that the reader of its wrapper needs.
 struct Message {
     magic: i8,
     attributes: u8,
@@ -345,7 +346,7 @@ pub struct Walk {
     pub position: usize,
     pub record: Option<u32>,
     pub header: Option<u32>,
-    /// Those taken and not handed out yet.
+    /// Fields that were taken but not handed out yet.
     fields: VecDeque<Field>,
     is_over: bool,
     error: Option<Error>,
@@ -379,7 +380,7 @@ impl Walk {
         self.bytes(self.section)
     }
 
-    /// Goes on at the beginning of what was compressed.
+    /// Continues at the beginning of the decompressed data.
     pub fn enter(&mut self, decompressed: Bytes) {
         (self.decompressed, self.section, self.position) = (decompressed, Section::Decompressed, 0);
     }
@@ -434,7 +435,7 @@ impl Walk {
         self.read(name, |c| c.varlong(), |&n| Some(n))
     }
 
-    /// A varint that counts what follows.
+    /// A varint that counts the items after it.
     pub fn count(&mut self, name: &'static str) -> Result<u32> {
         let count = self.varint(name)?;
         u32::try_from(count).map_err(|_| Error::new(ErrorKind::InvalidCount(count.into())).in_field(name))

@@ -1,4 +1,4 @@
-//! How a key or value names the schema that it was written with: the framing of schema registries.
+//! The framing of schema registries: the bytes by which a key or value names the schema that it was written with.
 //!
 //! | form | bytes | source |
 //! |---|---|---|
@@ -7,7 +7,7 @@
 //! | header | either of them in a header of the record; the payload is the whole value | `HeaderSchemaIdSerializer` |
 //! | long id | 0x00, the id in 8 bytes, the payload | Apicurio's `DefaultIdHandler`, on request only |
 //!
-//! The bytes do not tell what kind of schema it is. If it is Protobuf, the indexes of the message in its file follow the
+//! The bytes do not tell the type of the schema. If it is Protobuf, the indexes of the message in its file follow the
 //! id or GUID: [`Framed::message_indexes`].
 //!
 //! ```
@@ -35,7 +35,7 @@ pub const VALUE_SCHEMA_ID_HEADER: &str = "__value_schema_id";
 const ID: u8 = 0;
 const GUID: u8 = 1;
 
-/// What names a schema.
+/// A schema's name in the framing: an id or a GUID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SchemaId {
     /// A registry's number, unique in a context of the registry.
@@ -44,11 +44,11 @@ pub enum SchemaId {
     Guid([u8; 16]),
 }
 
-/// The path of a Protobuf message in its file: an index for each level of nesting. It borrows the usual ones, which are
-/// those of the first 64 messages that are not in another.
+/// The path of a Protobuf message in its file: an index for each level of nesting. It borrows the usual paths, of the
+/// first 64 messages that are not inside another.
 pub type MessageIndexes = Cow<'static, [i32]>;
 
-/// What the usual paths consist of.
+/// The message indexes of the usual paths.
 static FIRST: [i32; 64] = {
     let mut indexes = [0; 64];
     let mut index = 0;
@@ -59,13 +59,13 @@ static FIRST: [i32; 64] = {
     indexes
 };
 
-/// How many bytes an id takes.
+/// The size of an id in the framing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IdSize {
-    /// As Confluent and, by default, Apicurio 3 write it.
+    /// Four bytes, written by Confluent and, by default, by Apicurio 3.
     #[default]
     Four,
-    /// As Apicurio's `DefaultIdHandler` writes it. A value that begins with 0x01 is not framed then.
+    /// Eight bytes, written by Apicurio's `DefaultIdHandler`. A value that begins with 0x01 is then not framed.
     Eight,
 }
 
@@ -76,7 +76,7 @@ pub struct Framed<'a> {
     pub schema: SchemaId,
     /// The bytes after the id, or with a header all bytes of the value.
     pub payload: &'a [u8],
-    /// What the header has after the id.
+    /// The bytes of the header after the id.
     header: Option<&'a [u8]>,
     id_bytes: usize,
 }
@@ -101,14 +101,14 @@ impl<'a> Framed<'a> {
         }))
     }
 
-    /// Where the payload begins in the value.
+    /// The position in the value at which the payload begins.
     #[must_use]
     #[inline]
     pub fn value_offset(&self) -> usize {
         if self.header.is_some() { 0 } else { self.id_bytes }
     }
 
-    /// How many bytes of the value, or of the header if there is one, the id takes.
+    /// The size of the id in bytes, in the header if there is one, otherwise in the value.
     #[must_use]
     pub fn id_bytes(&self) -> usize {
         self.id_bytes
@@ -117,7 +117,8 @@ impl<'a> Framed<'a> {
     /// For a Protobuf schema: the path of the message in its file, and the payload without it.
     ///
     /// # Errors
-    /// As [`parse_message_indexes`]; positions count from the start of the value, or of the header if there is one.
+    /// The errors of [`parse_message_indexes`]; positions count from the start of the value, or of the header if there
+    /// is one.
     #[inline]
     pub fn message_indexes(&self) -> Result<(MessageIndexes, &'a [u8])> {
         let parsed = parse_message_indexes(self.header.unwrap_or(self.payload));
@@ -158,7 +159,8 @@ fn split_header(header: &[u8]) -> Result<(SchemaId, &[u8])> {
     .into())
 }
 
-/// The message indexes at the start of `data`, and what follows them. One byte 0 is short for the first message.
+/// The message indexes at the start of `data`, and the bytes after them. A single byte 0 is short for the first
+/// message.
 ///
 /// # Errors
 /// With the position of the first byte of the number that is at fault: [`ErrorKind::UnexpectedEnd`],

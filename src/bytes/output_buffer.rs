@@ -2,7 +2,7 @@
 
 use crate::bytes::varint::Varint;
 
-/// How many bytes are initialized at a time.
+/// The number of bytes that are initialized at a time.
 const STEP: usize = 64 << 10;
 
 /// Bytes written in sequence. A record made of several fields reserves its bytes in one step, so that no

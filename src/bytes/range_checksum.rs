@@ -8,10 +8,10 @@ use std::sync::LazyLock;
 
 use crate::bytes::checksum::{crc32, crc32c};
 
-/// Prefixes are kept this far apart.
+/// The distance between the prefixes that are kept, in bytes.
 const STRIDE: usize = 1 << 8;
 
-/// Which of Kafka's two checksums.
+/// A checksum algorithm: one of the two that Kafka has.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
@@ -45,8 +45,8 @@ impl Algorithm {
         self.shift(first, length) ^ second
     }
 
-    /// As [`join`](Self::join) for a few bytes, but without its products: the checksum of what precedes them
-    /// is the CRC's start value, which amounts to a change of the first four bytes.
+    /// Like [`join`](Self::join) for a few bytes, but without its products. The checksum of the preceding
+    /// bytes is the start value of the CRC, which amounts to a change of the first four bytes.
     fn append(self, before: u32, data: &[u8]) -> u32 {
         let mut copy = [0; STRIDE];
         let Some(copy) = copy.get_mut(..data.len()).filter(|copy| copy.len() >= 4) else {
@@ -154,7 +154,7 @@ fn bytewise(algorithm: Algorithm) -> [u32; 256] {
     })
 }
 
-/// Checksums of ranges of one buffer. Those of its prefixes are computed once, as far as they are needed.
+/// Checksums of ranges of one buffer. Checksums of its prefixes are computed once, as far as they are needed.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct RangeChecksum<'a> {

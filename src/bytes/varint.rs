@@ -96,7 +96,7 @@ pub fn size(value: i64) -> usize {
     ((bits * 9 + 64) / 64) as usize
 }
 
-/// As [`write`](fn@write), without zigzag.
+/// Like [`write`](fn@write), but without zigzag.
 #[doc(hidden)]
 #[inline(always)]
 pub fn write_unsigned(mut raw: u64, out: &mut [u8]) -> usize {
@@ -124,7 +124,7 @@ pub struct Varint(u64);
 
 #[doc(hidden)]
 impl Varint {
-    /// How many bytes [`write`](Self::write) may overwrite.
+    /// The number of bytes that [`write`](Self::write) may overwrite.
     pub(crate) const MARGIN: usize = size_of::<u64>();
     /// The bytes are in the low bits, their number in the highest byte.
     const SIZE_AT: u32 = 56;
@@ -166,14 +166,14 @@ impl Varint {
         (self.0 >> Self::SIZE_AT) as usize
     }
 
-    /// Whether all bytes fit, as those of any int32 do; [`write`](Self::write) requires it.
+    /// True if all bytes fit, which [`write`](Self::write) requires. The bytes of any int32 fit.
     #[inline(always)]
     pub(crate) fn is_whole(self) -> bool {
         self.size() < Self::MARGIN
     }
 
-    /// Writes the varint to the start of `out`, which has at least [`MARGIN`](Self::MARGIN) bytes; those
-    /// after the varint are overwritten too. Returns its size.
+    /// Writes the varint to the start of `out`, which has at least [`MARGIN`](Self::MARGIN) bytes. Bytes
+    /// after the varint are overwritten, too. Returns the size of the varint.
     #[inline(always)]
     pub(crate) fn write(self, out: &mut [u8]) -> usize {
         debug_assert!(self.is_whole());

@@ -24,7 +24,7 @@ pub const DEFAULT_MAX_DECOMPRESSED_BYTES: usize = 256 << 20;
 /// Positions in a batch, of records and of views, have 32 bits.
 const MAX_POSITION: usize = u32::MAX as usize;
 
-/// How many times larger than its content a buffer may be to be handed out.
+/// The maximum size of a buffer that is handed out, as a multiple of its content.
 const MAX_SLACK: usize = 4;
 const SMALL_BUFFER: usize = 64 << 10;
 
@@ -105,12 +105,12 @@ impl Decompressor {
         Ok(&self.buffer[..length])
     }
 
-    /// As [`decompress`](Self::decompress), but the result is refcounted: its buffer is reused only after
-    /// every clone and slice of it is dropped. Copies only a result that is a small part of a large buffer.
+    /// Like [`decompress`](Self::decompress), but the result is refcounted: its buffer is reused only after
+    /// every clone and slice of it is dropped. Copies a result only if it is a small part of a large buffer.
     /// Allocates a handle, and a new buffer if two are still held.
     ///
     /// # Errors
-    /// Those of [`decompress`](Self::decompress).
+    /// The errors of [`decompress`](Self::decompress).
     pub fn decompress_shared(&mut self, codec: Compression, magic: i8, payload: &[u8]) -> Result<Bytes> {
         let length = self.fill(codec, magic, payload)?;
         // A small batch that is kept must not keep the buffer of the largest alive.

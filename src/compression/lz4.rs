@@ -11,10 +11,10 @@ use crate::error::Result;
 
 const MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();
 const UNCOMPRESSED: u32 = 1 << 31;
-/// The most output that one byte of a block can give: a length continues in bytes of up to 255.
+/// The maximum output of one byte of a block: a length continues in bytes of up to 255.
 const MAX_RATIO: usize = 255;
 
-/// How the frame header's checksum is treated.
+/// The treatment of the frame header's checksum.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum HeaderChecksum {
     /// The checksum of the descriptor: written and verified.

@@ -39,7 +39,7 @@ impl Output<'_> {
         self.advance(data.len())
     }
 
-    /// How many bytes may still be written.
+    /// The number of bytes that may still be written.
     #[cfg(any(feature = "gzip", feature = "snappy"))]
     pub(super) fn allowance(&self) -> usize {
         self.limit.saturating_sub(self.filled)

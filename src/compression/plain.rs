@@ -1,10 +1,10 @@
-//! Whether a compressed stream contains nothing but its content. Every codec's format has places for bytes
-//! that no reader returns: after the end of the stream, in skippable frames, in unchecked fields. No producer
-//! writes any.
+//! Detection of compressed streams that contain more than their content. The format of every codec has places
+//! for bytes that no reader returns: after the end of the stream, in skippable frames, in unchecked fields.
+//! No producer writes any.
 
 use crate::compression::codec::Compression;
 
-/// Whether every byte of `payload`, which decompressed to `content`, is needed for the content.
+/// True if every byte of `payload`, which decompressed to `content`, is needed for the content.
 pub(crate) fn is_plain(codec: Compression, payload: &[u8], content: &[u8]) -> bool {
     match codec {
         Compression::None => true,

@@ -1,4 +1,4 @@
-//! Decompressing no more of a gzip or zstd payload than is asked for.
+//! Partial decompression: no more of a gzip or zstd payload is decompressed than is requested.
 
 use std::io::Read;
 
@@ -9,10 +9,10 @@ use crate::compression::codec::Compression;
 use crate::compression::output::decompression_failed;
 use crate::error::{Error, ErrorKind, Result};
 
-/// How much is decompressed at once, at first.
+/// The maximum size of the first step of decompression, in bytes.
 const STEP: usize = 64 << 10;
 
-/// What prefixes reuse: a buffer, and the context of zstd.
+/// State that prefixes reuse: a buffer and a zstd context.
 #[doc(hidden)]
 #[derive(Default)]
 pub struct PrefixContext {
@@ -36,8 +36,8 @@ enum Stream<'a> {
 
 #[doc(hidden)]
 impl PrefixContext {
-    /// The beginning of a payload that this codec compressed; nothing is decompressed yet. `None` for codecs other than gzip and
-    /// zstd.
+    /// The beginning of a payload compressed with this codec; nothing is decompressed yet. `None` for codecs other than
+    /// gzip and zstd.
     ///
     /// # Errors
     /// [`ErrorKind::Decompression`] if the context of zstd cannot be used.
@@ -63,19 +63,19 @@ impl PrefixContext {
 
 #[doc(hidden)]
 impl Prefix<'_> {
-    /// What has been decompressed.
+    /// The bytes decompressed so far.
     #[must_use]
     pub fn data(&self) -> &[u8] {
         self.data
     }
 
-    /// Whether that is all.
+    /// True if the whole payload has been decompressed.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// The largest size that is decompressed.
+    /// The maximum decompressed size in bytes.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.limit
@@ -90,7 +90,7 @@ impl Prefix<'_> {
             return Err(ErrorKind::LimitExceeded { limit: self.limit }.into());
         }
         while self.data.len() < size && !self.is_whole {
-            // No more memory than what has been decompressed asks for, whatever `size` is.
+            // Takes no more memory than the bytes decompressed so far justify, whatever `size` is.
             let step = (size - self.data.len()).min(self.data.len().max(STEP));
             self.more(step)?;
         }

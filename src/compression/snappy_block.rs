@@ -11,7 +11,7 @@ pub(super) const MAX_SMALL_BLOCK: usize = 8 << 10;
 const MIN_TABLE: usize = 256;
 const MAX_TABLE_BITS: u32 = 14;
 const HASH_FACTOR: u32 = 0x1e35_a7bd;
-/// No match begins in this many last bytes of a block.
+/// The number of bytes at the end of a block in which no match begins.
 const MARGIN: usize = 15;
 const MIN_MATCH: usize = 4;
 
@@ -92,7 +92,7 @@ impl Block<'_> {
         std::mem::replace(&mut self.table[slot], at as u16).into()
     }
 
-    /// How many bytes from `a` on equal those from `b` on; `a < b`.
+    /// The number of bytes that are equal from `a` and from `b` on; `a < b`.
     fn common(&self, a: usize, b: usize) -> usize {
         self.data[b..].iter().zip(&self.data[a..]).take_while(|(x, y)| x == y).count()
     }

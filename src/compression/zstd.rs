@@ -119,7 +119,7 @@ impl Encoder {
         Ok(Self(cctx))
     }
 
-    /// What is compressed from now on needs the dictionary to be read. Copies it.
+    /// Loads a dictionary, which is then needed to read all further output. Copies the dictionary.
     pub fn load_dictionary(&mut self, dictionary: &[u8]) -> Result<()> {
         self.0.load_dictionary(dictionary).map(drop).map_err(zstd_error)
     }

@@ -23,15 +23,15 @@ pub struct Decoded<'b, 'a> {
 
 #[doc(hidden)]
 impl<'b, 'a> Decoded<'b, 'a> {
-    /// Reads all records. The caller verifies the batch's own CRC.
+    /// Reads all records. The caller verifies the CRC of the batch.
     ///
     /// # Errors
-    /// Those of [`Batch::records`] and of its records.
+    /// The errors of [`Batch::records`] and of its records.
     pub fn of(batch: &'b Batch<'a>, decompressor: &'b mut Decompressor) -> Result<Self> {
         Self::visiting(batch, decompressor, |_| {})
     }
 
-    /// As [`of`](Self::of), and calls `visit` with every record up to the first invalid one.
+    /// Like [`of`](Self::of), but calls `visit` with every record up to the first invalid one.
     pub fn visiting(
         batch: &'b Batch<'a>,
         decompressor: &'b mut Decompressor,

@@ -1,5 +1,5 @@
 //! Down-conversion to magic 0 or 1, as brokers up to 3.9 did for old consumers (`RecordsUtil.downConvert`),
-//! with counts of what is lost.
+//! with counts of the losses.
 
 use std::ops::AddAssign;
 
@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::legacy::builder::MessageSetBuilder;
 use crate::record::Record;
 
-/// Counts of what down-conversion lost; `+=` sums them over batches.
+/// Counts of the losses of down-conversion; `+=` sums them over batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Losses {
@@ -50,7 +50,7 @@ impl Converter {
     /// # Errors
     /// [`ErrorKind::UnsupportedCompression`] if the codec to write is zstd, [`ErrorKind::InvalidOptions`] for
     /// another `magic`, [`ErrorKind::CrcMismatch`], [`ErrorKind::OffsetOutOfRange`] for offsets that do not
-    /// increase, and those of [`Batch::records`].
+    /// increase, and the errors of [`Batch::records`].
     pub fn down_convert(&mut self, batch: &Batch<'_>, magic: i8, out: &mut Vec<u8>) -> Result<Losses> {
         if !matches!(magic, 0 | 1) {
             return Err(ErrorKind::InvalidOptions("down-conversion needs a target magic of 0 or 1").into());
@@ -62,7 +62,7 @@ impl Converter {
 
 #[doc(hidden)]
 impl Encoder {
-    /// As [`Converter::down_convert`], to magic 0 or 1.
+    /// Implements [`Converter::down_convert`] for magic 0 or 1.
     pub fn down_convert(
         &mut self,
         decoded: &Decoded<'_, '_>,
@@ -109,7 +109,7 @@ fn append(set: &mut MessageSetBuilder, record: &Record<'_>) -> Result<()> {
     set.append(record.offset, &message)
 }
 
-/// What is lost with the batch's header.
+/// The losses that come from dropping the header of the batch.
 fn losses_of(batch: &Batch<'_>) -> Losses {
     match batch {
         Batch::V2(v2) => Losses {

@@ -13,7 +13,7 @@ use crate::record::control::ControlRecord;
 use crate::record::header::Headers;
 use crate::record::timestamp_type::TimestampType;
 
-/// What happens to a record.
+/// The treatment of a record.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -30,8 +30,8 @@ pub enum Fate {
 /// Bytes of a control record's key (`ControlRecordType.CURRENT_CONTROL_RECORD_KEY_SIZE`).
 const CONTROL_KEY: usize = 4;
 
-/// Whether a control record has nothing but its type and, if the type is known, its value: no bytes after
-/// them, no headers.
+/// True if a control record has nothing but its type and, if the type is known, its value. No bytes follow
+/// them, and there are no headers.
 #[doc(hidden)]
 #[must_use]
 pub fn is_bare(record: &Record<'_>) -> bool {

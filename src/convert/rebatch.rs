@@ -30,7 +30,7 @@ pub struct Packer {
     pending: SharedFields,
 }
 
-/// What all records of one packed batch have in common.
+/// The fields that all records of a packed batch share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SharedFields {
     codec: Compression,
@@ -46,8 +46,8 @@ impl SharedFields {
 }
 
 impl Rebatcher {
-    /// Packs into batches of up to `max_size` bytes before compression; a larger record gets a batch of its
-    /// own.
+    /// Packs into batches of up to `max_size` bytes before compression; a larger record gets a separate
+    /// batch.
     #[must_use]
     pub fn new(converter: Converter, max_size: usize) -> Self {
         let Converter { decompressor, encoder } = converter;
@@ -63,7 +63,8 @@ impl Rebatcher {
     /// Takes the next batch of the log; appends to `out` the batches that are now full.
     ///
     /// # Errors
-    /// Those of [`Converter::up_convert`]. The whole batch is then left out; earlier ones are not affected.
+    /// The errors of [`Converter::up_convert`]. The whole batch is then left out; earlier batches are not
+    /// affected.
     pub fn push(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<()> {
         batch.verify()?;
         self.packer.push(&Decoded::of(batch, &mut self.decompressor)?, out)
@@ -72,7 +73,7 @@ impl Rebatcher {
     /// Appends a batch of the records not written yet, if there are any.
     ///
     /// # Errors
-    /// Those of the compression.
+    /// The errors of the compression.
     pub fn flush(&mut self, out: &mut Vec<u8>) -> Result<()> {
         self.packer.flush(out)
     }
@@ -88,7 +89,7 @@ impl Packer {
         Self { encoder, max_size, pending }
     }
 
-    /// As [`Rebatcher::push`].
+    /// Implements [`Rebatcher::push`].
     pub fn push(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
         match self.shared_fields_of(decoded.batch)? {
             Some(shared) => self.pack(decoded, shared, out),
@@ -101,7 +102,7 @@ impl Packer {
         }
     }
 
-    /// As [`Rebatcher::flush`].
+    /// Implements [`Rebatcher::flush`].
     pub fn flush(&mut self, out: &mut Vec<u8>) -> Result<()> {
         let Encoder { codecs, section } = &mut self.encoder;
         if section.count() > 0 {

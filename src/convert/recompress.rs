@@ -21,11 +21,11 @@ impl Converter {
     /// it again gives the same bytes.
     ///
     /// A legacy wrapper that is decompressed becomes single messages; a single message that is compressed
-    /// gets a wrapper of its own. A batch without records is copied.
+    /// gets a separate wrapper. A batch without records is copied.
     ///
     /// # Errors
-    /// [`ErrorKind::CrcMismatch`], [`ErrorKind::UnsupportedCompression`] for zstd below magic 2, and those of
-    /// [`Batch::records`].
+    /// [`ErrorKind::CrcMismatch`], [`ErrorKind::UnsupportedCompression`] for zstd below magic 2, and the
+    /// errors of [`Batch::records`].
     pub fn recompress(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<()> {
         batch.verify()?;
         self.encoder.recompress(&Decoded::of(batch, &mut self.decompressor)?, out)
@@ -37,7 +37,7 @@ impl Converter {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidOptions`] for another magic, [`ErrorKind::OffsetOutOfRange`] beyond 2^63-1,
-    /// [`ErrorKind::CrcMismatch`], and those of the decompression.
+    /// [`ErrorKind::CrcMismatch`], and the errors of the decompression.
     pub fn assign_offsets(
         &mut self,
         batch: &LegacyBatch<'_>,
@@ -90,7 +90,7 @@ impl Converter {
 
 #[doc(hidden)]
 impl Encoder {
-    /// As [`Converter::recompress`].
+    /// Implements [`Converter::recompress`].
     pub fn recompress(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
         let batch = decoded.batch;
         let written = match batch {

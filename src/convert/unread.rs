@@ -10,9 +10,9 @@ use crate::legacy::iter::split_message;
 
 #[doc(hidden)]
 impl Decoded<'_, '_> {
-    /// Whether the batch has any: after the header of a batch without records, in a wrapper's key, after a
-    /// message's value, in a truncated message at the end of a wrapper, or beside the content of a compressed
-    /// stream.
+    /// True if the batch has bytes that no reader returns: after the header of a batch without records, in
+    /// the key of a wrapper, after the value of a message, in a truncated message at the end of a wrapper, or
+    /// beside the content of a compressed stream.
     ///
     /// # Errors
     /// None in practice, since the batch has been decoded.

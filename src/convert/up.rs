@@ -12,14 +12,15 @@ impl Converter {
     /// Writes the batch as magic 2. A wrapper or a single message becomes one batch; gaps in offsets are
     /// kept. A batch of magic 2 is copied, or recompressed with the target codec.
     ///
-    /// Records of magic 0 get timestamp -1 with `CreateTime`; those of a wrapper with `LogAppendTime` get its
-    /// append time. There is no producer, and the leader epoch is -1. Timestamps that Kafka's builder would
-    /// refuse are kept.
+    /// Records of magic 0 get timestamp -1 with `CreateTime`; records of a wrapper with `LogAppendTime` get
+    /// its append time. There is no producer, and the leader epoch is -1. Timestamps that Kafka's builder
+    /// would refuse are kept.
     ///
     /// # Errors
     /// [`ErrorKind::CrcMismatch`](crate::ErrorKind::CrcMismatch), also of a message inside,
     /// [`ErrorKind::OffsetOutOfRange`](crate::ErrorKind::OffsetOutOfRange) for offsets that do not increase
-    /// or are more than 2^31-1 apart, and those of [`LegacyBatch::records`](crate::LegacyBatch::records).
+    /// or are more than 2^31-1 apart, and the errors of
+    /// [`LegacyBatch::records`](crate::LegacyBatch::records).
     pub fn up_convert(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<()> {
         batch.verify()?;
         if self.encoder.keeps(batch) {
@@ -32,12 +33,12 @@ impl Converter {
 
 #[doc(hidden)]
 impl Encoder {
-    /// Whether up-conversion leaves the batch unchanged.
+    /// True if up-conversion leaves the batch unchanged.
     fn keeps(&self, batch: &Batch<'_>) -> bool {
         batch.magic() == 2 && self.codecs.target.is_none()
     }
 
-    /// As [`Converter::up_convert`].
+    /// Implements [`Converter::up_convert`].
     pub fn up_convert(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
         let batch = decoded.batch;
         match batch {

@@ -88,7 +88,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Whether bytes follow the value. No reader looks at them.
+    /// True if bytes follow the value. No reader looks at them.
     pub(crate) fn has_rest(&self) -> Result<bool> {
         let (key, value) = self.key_and_value()?;
         let time = if self.magic() == 0 { 0 } else { 8 };

@@ -142,13 +142,13 @@ impl<'a> RecordBatch<'a> {
         if self.flag(LOG_APPEND_TIME) { TimestampType::LogAppendTime } else { TimestampType::CreateTime }
     }
 
-    /// Whether the batch belongs to a transaction.
+    /// True if the batch is part of a transaction.
     #[must_use]
     pub fn is_transactional(&self) -> bool {
         self.flag(TRANSACTIONAL)
     }
 
-    /// Whether the batch holds a control record, which consumers never see.
+    /// True if the batch holds a control record, which consumers never see.
     #[must_use]
     pub fn is_control(&self) -> bool {
         self.flag(CONTROL)
@@ -161,7 +161,7 @@ impl<'a> RecordBatch<'a> {
         be!(self.data, at::BASE_TIMESTAMP, i64)
     }
 
-    /// The largest timestamp of the batch in ms, or its append time; -1 for none.
+    /// The maximum timestamp of the batch in ms, or its append time; -1 for none.
     #[must_use]
     pub fn max_timestamp(&self) -> i64 {
         be!(self.data, at::MAX_TIMESTAMP, i64)
@@ -275,7 +275,7 @@ impl<'a> RecordBatch<'a> {
         })
     }
 
-    /// Whether the payload is read as stored. That of a batch without records is never decompressed:
+    /// True if the payload is read as stored. The payload of a batch without records is never decompressed:
     /// compaction may keep the codec bits of a batch that it empties.
     pub(crate) fn is_stored(&self, codec: Compression) -> bool {
         codec == Compression::None || self.record_count() == 0

@@ -1,6 +1,5 @@
-//! Control records, which brokers and the KRaft quorum write into a log for their own use
-//! (`ControlRecordType`, `EndTransactionMarker`, `ControlRecordUtils`). `MemoryRecords` writes each into a batch
-//! of its own.
+//! Control records, which brokers and the KRaft quorum write into a log for internal use (`ControlRecordType`,
+//! `EndTransactionMarker`, `ControlRecordUtils`). `MemoryRecords` writes each into a separate batch.
 //!
 //! Their few messages are read here and not by the table of `message`: what a transaction's marker says is needed in
 //! every build, without the table's dependencies. A test in `internal_topics/record.rs` compares the two.
@@ -85,7 +84,7 @@ impl ControlType {
 pub enum ControlRecord {
     /// The end of a transaction.
     EndTransaction {
-        /// Whether the transaction was committed rather than aborted.
+        /// True if the transaction was committed, false if it was aborted.
         committed: bool,
         /// The marker's version.
         version: i16,

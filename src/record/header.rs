@@ -77,7 +77,7 @@ impl<'r> Headers<'r> {
         self.filter(move |header| header.key == key)
     }
 
-    /// Whether no headers are left.
+    /// True if no headers are left.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {

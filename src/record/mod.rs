@@ -89,8 +89,8 @@ impl<'r> Record<'r> {
         self.sequence
     }
 
-    /// The record's own attributes byte as stored: unused in magic 2; codec and timestamp type in magic 0 and
-    /// 1.
+    /// The attributes byte of the record as stored: unused in magic 2; codec and timestamp type in magic 0
+    /// and 1.
     #[must_use]
     #[inline]
     pub fn attributes(&self) -> i8 {
@@ -135,17 +135,17 @@ impl<'r> Record<'r> {
 /// it (Kafka's `PartialDefaultRecord`). Unlike in Kafka, all sizes were checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialRecord {
-    /// As [`Record::offset`].
+    /// The offset, see [`Record::offset`].
     pub offset: i64,
-    /// As [`Record::timestamp`].
+    /// The timestamp, see [`Record::timestamp`].
     pub timestamp: i64,
-    /// As [`Record::sequence`].
+    /// The sequence number, see [`Record::sequence`].
     pub sequence: i32,
     /// Size of the key in bytes, `None` for null.
     pub key_size: Option<usize>,
     /// Size of the value in bytes, `None` for null.
     pub value_size: Option<usize>,
-    /// How many headers there are.
+    /// The number of headers.
     pub header_count: usize,
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// Which records a reader sees (Kafka's `isolation.level`).
+/// The set of records that a reader sees (Kafka's `isolation.level`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -13,7 +13,7 @@ pub enum IsolationLevel {
     /// All records.
     #[default]
     ReadUncommitted,
-    /// No records of aborted transactions, and none from the last stable offset on.
+    /// All records before the last stable offset, except those of aborted transactions.
     ReadCommitted,
 }
 
@@ -76,7 +76,8 @@ impl From<(i64, i64, i64)> for AbortedTransaction {
     }
 }
 
-/// The aborted transactions of a log by producer, in offset order. Those of one producer do not overlap.
+/// The aborted transactions of a log by producer, in offset order. Transactions of the same producer do not
+/// overlap.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct AbortedByProducer(HashMap<i64, Vec<AbortedTransaction>>);
@@ -96,7 +97,7 @@ impl AbortedByProducer {
         Self(by_producer)
     }
 
-    /// Whether a transactional batch with this base offset was aborted, as `CompletedFetch` decides it.
+    /// True if a transactional batch with this base offset was aborted, decided as in `CompletedFetch`.
     #[must_use]
     pub fn contains(&self, producer_id: i64, base_offset: i64) -> bool {
         self.0.get(&producer_id).is_some_and(|transactions| {
@@ -106,8 +107,8 @@ impl AbortedByProducer {
         })
     }
 
-    /// The aborted transactions that matter to a byte range of a segment: those that overlap `offsets`, of
-    /// producers with transactional data in `bytes`. This keeps thousands of long transactions out of
+    /// The aborted transactions that matter to a byte range of a segment: they overlap `offsets`, and their
+    /// producers have transactional data in `bytes`. This keeps thousands of long transactions out of
     /// thousands of chunks. `transactional` has the position and producer of each piece of transactional
     /// data, in order of position.
     #[must_use]

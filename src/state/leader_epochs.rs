@@ -78,7 +78,7 @@ impl LeaderEpochs {
         }
     }
 
-    /// Moves the start of the log: the epoch of this offset now begins here, and earlier ones are removed.
+    /// Moves the start of the log: the epoch of this offset now begins here, and earlier epochs are removed.
     pub fn truncate_from_start(&mut self, start_offset: i64) {
         let begun = self.entries.partition_point(|entry| entry.start_offset <= start_offset);
         if let Some(current) = begun.checked_sub(1) {
@@ -130,7 +130,7 @@ impl LeaderEpochs {
     }
 }
 
-/// How a follower truncates its log to match a leader's (`AbstractFetcherThread.getOffsetTruncationState`).
+/// The truncation of a follower's log to match a leader's (`AbstractFetcherThread.getOffsetTruncationState`).
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -143,7 +143,7 @@ pub struct Truncation {
     pub questions: Vec<(i32, Option<(i32, i64)>)>,
 }
 
-/// Where a follower's log diverges from the leader's. Both ends are exclusive.
+/// The divergence of a follower's log from the leader's. Both ends are exclusive.
 #[must_use]
 pub fn truncation(
     follower: &LeaderEpochs,

@@ -53,7 +53,7 @@ impl AppendTerms {
     }
 }
 
-/// What a broker does with a batch.
+/// The decision of a broker about a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Append it.
@@ -64,7 +64,7 @@ pub enum Verdict {
     Refuse(Refusal),
 }
 
-/// Why a broker refuses a producer's batch.
+/// The reason why a broker refuses a producer's batch.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {

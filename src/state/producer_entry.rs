@@ -112,7 +112,8 @@ impl ProducerStateEntry {
         self.last_timestamp = batch.timestamp;
     }
 
-    /// If the epoch is that of `before` again, puts its batches before the present ones.
+    /// If the epoch is again the epoch of `before`, puts the batches of `before` in front of the present
+    /// ones.
     pub(super) fn restore_batches(&mut self, before: &Self) {
         if self.producer_epoch == before.producer_epoch {
             self.batches.splice(..0, before.batches.iter().copied());
@@ -136,15 +137,15 @@ impl ProducerStateEntry {
         }
     }
 
-    /// Whether the entry can be removed: no open transaction, and no batch or marker after this time (ms),
-    /// which in Kafka is the clock minus `producer.id.expiration.ms`.
+    /// True if the entry can be removed: it has no open transaction, and no batch or marker after this time
+    /// (ms). In Kafka, the time is the clock minus `producer.id.expiration.ms`.
     #[must_use]
     pub fn is_expired(&self, not_later_than: i64) -> bool {
         self.current_txn_first_offset.is_none() && self.last_timestamp <= not_later_than
     }
 }
 
-/// Whether a batch that begins with sequence `next` follows one that ended with `last`.
+/// True if a batch that begins with sequence `next` follows one that ended with `last`.
 #[must_use]
 pub fn is_in_sequence(last: i32, next: i32) -> bool {
     i64::from(next) == i64::from(last) + 1 || (next == 0 && last == i32::MAX)

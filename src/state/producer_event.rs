@@ -18,7 +18,7 @@ pub enum ProducerEvent {
     Data {
         /// The producer.
         producer_id: i64,
-        /// Whether they belong to a transaction.
+        /// True if the batches are part of a transaction.
         transactional: bool,
         /// Base offset of the first batch.
         first_offset: i64,
@@ -41,7 +41,7 @@ pub enum ProducerEvent {
         producer_id: i64,
         /// Its epoch.
         producer_epoch: i16,
-        /// Whether the transaction was committed rather than aborted.
+        /// True if the transaction was committed, false if it was aborted.
         committed: bool,
         /// Epoch of the coordinator that wrote it.
         coordinator_epoch: i32,
@@ -214,8 +214,8 @@ impl TryFrom<Vec<i64>> for ProducerEvent {
     }
 }
 
-/// Collects the events of a segment, and joins those that a snapshot does not distinguish. Their number grows
-/// with producers and transactions, not with batches.
+/// Collects the events of a segment, and joins events that a snapshot does not distinguish. The number of
+/// events grows with producers and transactions, not with batches.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct ProducerEvents {

@@ -18,7 +18,7 @@ pub struct CompletedTransaction {
     pub first_offset: i64,
     /// Offset of its marker (inclusive).
     pub last_offset: i64,
-    /// Whether it was committed rather than aborted.
+    /// True if the transaction was committed, false if it was aborted.
     pub committed: bool,
     /// The last stable offset for the transaction index: the first offset of the earliest transaction still
     /// open, or the offset after the marker.
@@ -33,7 +33,7 @@ pub struct Producers {
     /// In order of appearance.
     entries: Vec<ProducerStateEntry>,
     index: HashMap<i64, usize>,
-    /// The largest number of producers so far: Java's hash maps do not shrink.
+    /// The maximum number of producers so far: Java's hash maps do not shrink.
     max_count: usize,
     /// Open transactions: first offset to producer.
     ongoing: BTreeMap<i64, i64>,
@@ -250,7 +250,7 @@ impl Producers {
         self.in_order().into_iter().cloned().collect()
     }
 
-    /// As [`snapshot`](Self::snapshot), borrowed.
+    /// Like [`snapshot`](Self::snapshot), but borrows the entries.
     #[doc(hidden)]
     #[must_use]
     pub fn in_order(&self) -> Vec<&ProducerStateEntry> {

@@ -1,5 +1,5 @@
-//! Transactions as a fold over batch headers and markers: which ones are open, which were aborted. Markers
-//! are the authority; `.txnindex` files are only compared with them.
+//! Transactions as a fold over batch headers and markers: open and aborted transactions. Markers are the
+//! authority; `.txnindex` files are only compared with them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,7 +28,7 @@ pub enum TransactionEvent {
         producer_id: i64,
         /// The marker's offset.
         offset: i64,
-        /// Whether the transaction was committed rather than aborted.
+        /// True if the transaction was committed, false if it was aborted.
         committed: bool,
     },
 }
@@ -41,7 +41,7 @@ pub struct Transactions {
 }
 
 impl Transactions {
-    /// Whether the producer has an open transaction.
+    /// True if the producer has an open transaction.
     #[must_use]
     pub fn is_open(&self, producer_id: i64) -> bool {
         self.open.contains_key(&producer_id)
@@ -77,7 +77,7 @@ impl Transactions {
     }
 }
 
-/// What a `read_committed` consumer does with a batch.
+/// The decision of a `read_committed` consumer about a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// Deliver its records.

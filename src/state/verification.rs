@@ -22,7 +22,7 @@ impl VerificationGuard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerificationState {
     pub(super) guard: VerificationGuard,
-    /// When the verification began (ms).
+    /// The time at which the verification began (ms).
     pub(super) timestamp: i64,
     lowest_sequence: i32,
     epoch: i16,
@@ -53,7 +53,7 @@ impl VerificationState {
         self.epoch
     }
 
-    /// Whether the producer supports transactions of version 2.
+    /// True if the producer supports transactions of version 2.
     #[must_use]
     pub fn supports_epoch_bump(&self) -> bool {
         self.supports_epoch_bump

@@ -30,18 +30,18 @@ pub(super) struct Framed {
     pub(super) following: Bytes,
     /// Byte position of the batch in its input.
     pub(super) position: u64,
-    /// Which of its records are selected.
+    /// The conditions that select records of the batch.
     pub(super) selection: Selection,
     /// The segment that the batch is from; `None` for a buffer.
     pub(super) segment: Option<Arc<str>>,
 }
 
-/// Which CRCs are checked.
+/// The CRCs to check.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Checks {
-    /// Those of batches.
+    /// The CRCs of batches.
     pub(super) batches: bool,
-    /// Those of messages inside wrappers.
+    /// The CRCs of messages inside wrappers.
     pub(super) messages: bool,
 }
 
@@ -59,7 +59,7 @@ impl<D: BorrowMut<Decompressor>> BatchDecoder<D> {
         Self { columns, decompressor, checks }
     }
 
-    /// Whether the collected rows should be [taken](Self::take).
+    /// True if the collected rows should be [taken](Self::take).
     pub(super) fn is_full(&self) -> bool {
         self.columns.rows() >= MAX_ROWS || self.columns.bytes() >= MAX_BYTES
     }
@@ -80,7 +80,7 @@ impl<D: BorrowMut<Decompressor>> BatchDecoder<D> {
         if framed.selection.excludes(&batch) { Ok(()) } else { self.add_batch(&batch, framed) }
     }
 
-    /// As [`add`](Self::add), but also adds control records, and does not skip a batch by its header.
+    /// Like [`add`](Self::add), but also adds control records, and does not skip a batch by its header.
     pub(super) fn add_any(&mut self, framed: &Framed) -> Result<()> {
         let batch = self.checked(framed)?;
         self.add_batch(&batch, framed)

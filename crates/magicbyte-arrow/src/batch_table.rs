@@ -44,7 +44,7 @@ impl Default for BatchTable {
 }
 
 impl BatchTable {
-    /// How many rows are ready to be taken.
+    /// The number of rows that are ready to be taken.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }

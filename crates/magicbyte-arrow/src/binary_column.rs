@@ -62,7 +62,7 @@ impl BinaryColumn {
         BinaryArray::new(self.offsets.finish(), self.memory.renew(&mut self.data), self.valid.finish())
     }
 
-    /// As UTF-8 text; invalid sequences become U+FFFD, as in Kafka's header keys.
+    /// Returns the values as UTF-8 text; invalid sequences become U+FFFD, as in Kafka's header keys.
     pub(super) fn finish_text(&mut self) -> StringArray {
         let bytes = self.finish();
         match StringArray::try_from_binary(bytes.clone()) {

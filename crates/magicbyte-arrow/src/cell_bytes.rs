@@ -17,7 +17,7 @@ use magicbyte::Result;
 
 use crate::cells::{Blobs, wrong};
 
-/// What is written of a cell that is not null.
+/// A function that writes a cell that is not null.
 type Write<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + Send + 'a>;
 
 /// A column whose cells can be written.

@@ -26,10 +26,10 @@ pub struct DecodeOptions {
     pub columns: Vec<RecordColumn>,
     /// The types of the arrays.
     pub flavour: Flavour,
-    /// What keys and values are read as; with [`Flavour::Views`], both are binary.
+    /// The types that keys and values are read as; with [`Flavour::Views`], both are binary.
     pub payloads: Payloads,
-    /// The earliest timestamp (ms) of the records that are delivered, inclusive; `None` for no limit. Like
-    /// records outside the chunk's offsets, others are counted as outside.
+    /// The earliest timestamp (ms) of the records that are delivered, inclusive; `None` for no limit. Other
+    /// records are counted as outside, like records outside the chunk's offsets.
     pub start_timestamp: Option<i64>,
     /// The end of the timestamps (ms), exclusive.
     pub end_timestamp: Option<i64>,
@@ -40,9 +40,9 @@ pub struct DecodeOptions {
     /// The maximum size in bytes of one batch of the log, stored or decompressed; at most [`MAX_PAYLOAD`] if
     /// there are columns.
     pub max_decompressed_bytes: usize,
-    /// Whether rows of `batches` are collected.
+    /// True if rows of `batches` are collected.
     pub batches_table: bool,
-    /// Whether CRCs are checked.
+    /// True if CRCs are checked.
     pub check_crcs: bool,
 }
 
@@ -105,7 +105,7 @@ impl ChunkDecoder {
         Ok(Self { reader, options, decompressor, columns, table, ready: VecDeque::new(), error: None })
     }
 
-    /// How many bytes of the chunk have been read.
+    /// The number of bytes of the chunk that have been read.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.reader.bytes_read()
@@ -126,7 +126,7 @@ impl ChunkDecoder {
         self.error.take()
     }
 
-    /// As [`ChunkReader::checksum`].
+    /// The checksum, see [`ChunkReader::checksum`].
     #[must_use]
     pub fn checksum(&self) -> u32 {
         self.reader.checksum()

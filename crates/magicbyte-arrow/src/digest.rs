@@ -17,20 +17,20 @@ pub struct PartitionDigest {
     pub topic: String,
     /// The partition of the topic.
     pub partition: i32,
-    /// How many rows there are.
+    /// The number of rows.
     pub rows: u64,
     /// The smallest offset.
     pub first_offset: i64,
-    /// The largest offset.
+    /// The maximum offset.
     pub last_offset: i64,
-    /// The sum of the rows' hashes, modulo 2^128: whatever the order of the rows, and the digest of several
-    /// batches is the sum of theirs.
+    /// The sum of the rows' hashes, modulo 2^128. It does not depend on the order of the rows, and the digest
+    /// of several batches is the sum of their digests.
     pub digest: u128,
 }
 
 /// The column that makes rows with typed keys or values add up to the digest of their records.
 const DIGEST: &str = "_digest";
-/// What is hashed of a row with typed keys or values, as far as the column is there.
+/// The columns that are hashed for a row with typed keys or values, as far as they exist.
 const TYPED: [&str; 12] = [
     "_error",
     "_key_error",
@@ -90,7 +90,7 @@ pub fn digest_records(batch: &RecordBatch) -> Result<Vec<PartitionDigest>> {
     Ok(found)
 }
 
-/// Where a row is in the log.
+/// The position of a row in the log.
 struct Place<'a> {
     topic: &'a [u8],
     partition: i32,
@@ -168,7 +168,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// The cells of the column `_digest`, and 0 for those that are null.
+/// The cells of the column `_digest`, with 0 for nulls.
 fn wide_numbers(column: &ArrayRef, rows: usize) -> Result<Vec<u128>> {
     let blobs = Blobs::of(column, DIGEST)?;
     (0..rows)
@@ -205,7 +205,7 @@ impl<'a> Records<'a> {
         })
     }
 
-    /// Writes what is hashed of a row. Lengths come before bytes, so that no two rows are written alike.
+    /// Writes the hashed bytes of a row. Lengths come before bytes, so that no two rows are written alike.
     fn write(&self, row: usize, offset: i64, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&offset.to_le_bytes());
         bytes.extend_from_slice(&self.timestamp.get(row).to_le_bytes());

@@ -29,7 +29,7 @@ impl PayloadEncoder {
         }
     }
 
-    /// What follows the id in the framing; empty unless the format is Protobuf.
+    /// The message indexes after the id in the framing; empty unless the format is Protobuf.
     #[must_use]
     pub fn message_indexes(&self) -> &[i32] {
         match self {
@@ -60,7 +60,7 @@ impl PayloadEncoder {
     }
 }
 
-/// Why a column could not be encoded.
+/// The reason why a column could not be encoded.
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum EncodeError {

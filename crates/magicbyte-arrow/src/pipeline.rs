@@ -18,7 +18,8 @@ use crate::source::{Failure, Source};
 /// The stored size of a job's batches. The fastest from 128 KiB to 1 MiB over all codecs with two threads:
 /// smaller jobs make too many Arrow batches, larger ones need too much fresh memory.
 const JOB_BYTES: usize = 256 << 10;
-/// How many Arrow batches of a job may wait for the reader. Most codecs do not inflate a job to more.
+/// The maximum number of Arrow batches of a job that wait for the reader. Most codecs do not inflate a job to
+/// more.
 const COLUMNS_READY: usize = 3;
 
 type MakeDecoder = dyn Fn() -> BatchDecoder + Send + Sync;

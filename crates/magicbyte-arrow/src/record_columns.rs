@@ -116,12 +116,12 @@ impl RecordColumns {
         binary(&self.key) + binary(&self.value) + views + headers
     }
 
-    /// Whether all columns are known from the headers of batches.
+    /// True if all columns are known from the headers of batches.
     pub(super) fn needs_headers_only(&self) -> bool {
         self.columns.iter().all(|column| !column.needs_records())
     }
 
-    /// Whether values are collected as views.
+    /// True if values are collected as views.
     pub(super) fn wants_views(&self) -> bool {
         self.value_views.is_some()
     }
@@ -253,8 +253,8 @@ impl RecordColumns {
         }
     }
 
-    /// Takes the collected rows as one Arrow batch, and the number of timestamps that it cannot represent,
-    /// which are null like those of records without one.
+    /// Takes the collected rows as one Arrow batch, and the number of timestamps that the batch cannot
+    /// represent. These are null, like the timestamps of records without one.
     pub fn finish(&mut self) -> (RecordBatch, u64) {
         use RecordColumn as C;
         let rows = std::mem::take(&mut self.rows);
@@ -313,9 +313,9 @@ impl RecordColumns {
         (batch.unwrap_or_else(|_| RecordBatch::new_empty(self.schema())), lost_timestamps)
     }
 
-    /// The timestamp column, and how many timestamps it cannot hold: Spark's microseconds cannot represent
-    /// all 64-bit numbers of milliseconds. Those are null, and so is the time of a record without one, which
-    /// would otherwise be a moment in 1969.
+    /// The timestamp column, and the number of timestamps that it cannot hold: Spark's microseconds cannot
+    /// represent all 64-bit numbers of milliseconds. These timestamps are null. The time of a record without
+    /// a timestamp is null, too; it would otherwise be a moment in 1969.
     fn timestamps(&self, millis: ScalarBuffer<i64>) -> (ArrayRef, u64) {
         let absent = millis.iter().filter(|&&ms| ms == NO_TIMESTAMP).count();
         match self.flavour {

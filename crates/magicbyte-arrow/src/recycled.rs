@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ::bytes::Bytes;
 use arrow_buffer::Buffer;
 
-/// How many buffers are kept for reuse, which is about as many as one of several threads has in flight.
+/// The maximum number of buffers kept for reuse, which is about as many as one of several threads has in
+/// flight.
 const MAX_KEPT: usize = 4;
-/// Larger buffers, which came from a single large batch, are freed.
+/// The maximum size of a kept buffer in bytes. Larger buffers, which came from a single large batch, are
+/// freed.
 const MAX_BYTES: usize = 4 << 20;
 
 /// The spare buffers of a column. Fresh memory for every Arrow batch would cost more in page faults than the

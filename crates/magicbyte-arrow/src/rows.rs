@@ -62,13 +62,13 @@ impl<'a> Rows<'a> {
         self.count
     }
 
-    /// Whether there are no rows.
+    /// True if there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Whether there is a column `offset`.
+    /// True if there is a column `offset`.
     #[must_use]
     pub fn has_offsets(&self) -> bool {
         self.offset.is_some()
@@ -77,8 +77,8 @@ impl<'a> Rows<'a> {
     /// Appends the record of one row to `builder`; returns its offset.
     ///
     /// # Errors
-    /// Those of [`RecordsBuilder::append`]; [`ErrorKind::InvalidRecord`] for a null offset, or for a null header
-    /// key, which Kafka's `DefaultRecord` refuses.
+    /// The errors of [`RecordsBuilder::append`]; [`ErrorKind::InvalidRecord`] for a null offset, or for a
+    /// null header key, which Kafka's `DefaultRecord` refuses.
     pub fn append(&self, row: usize, defaults: Defaults, builder: &mut RecordsBuilder) -> Result<i64> {
         let key = self.key.as_ref().and_then(|keys| keys.get(row));
         let timestamp = self.timestamp.as_ref().map_or(defaults.timestamp, |times| times.get(row));
@@ -89,7 +89,7 @@ impl<'a> Rows<'a> {
     /// there is no column `offset`. Returns the offset after the last.
     ///
     /// # Errors
-    /// Those of [`append`](Self::append); earlier rows have been appended.
+    /// The errors of [`append`](Self::append); earlier rows have been appended.
     pub fn append_all(&self, mut defaults: Defaults, builder: &mut RecordsBuilder) -> Result<i64> {
         // The types of the columns are matched once per block rather than once per row.
         let (mut keys, mut values) = ([None; BLOCK], [None; BLOCK]);

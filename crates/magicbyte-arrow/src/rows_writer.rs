@@ -18,7 +18,7 @@ pub struct RowsOptions {
     pub batch_bytes: usize,
     /// The timestamp (ms) of rows without a column of them.
     pub timestamp: i64,
-    /// How segments are rolled and indexed.
+    /// Options for rolling and indexing segments.
     pub write: WriteOptions,
 }
 
@@ -82,8 +82,8 @@ impl RowsWriter {
     /// Appends the rows of a batch.
     ///
     /// # Errors
-    /// [`LogError::Usage`] naming the row and what is wrong with it, for example an offset that does not
-    /// increase or a null header key. [`LogError::Io`].
+    /// [`LogError::Usage`] with the row and its fault, for example an offset that does not increase or a null
+    /// header key. [`LogError::Io`].
     pub fn append(&mut self, batch: &RecordBatch) -> LogResult<()> {
         let rows = Rows::of(batch).map_err(|error| LogError::Usage(error.to_string()))?;
         for row in 0..rows.len() {

@@ -7,7 +7,8 @@ use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
 use magicbyte_log::LogError;
 
-/// What a batch stores for a record without a timestamp (Kafka's `RecordBatch.NO_TIMESTAMP`); NULL in tables.
+/// The timestamp that a batch stores for a record without one (Kafka's `RecordBatch.NO_TIMESTAMP`); NULL in
+/// tables.
 pub(crate) const NO_TIMESTAMP: i64 = -1;
 
 /// A column of the table `records`. Columns that Spark's Kafka source has too have the same name.
@@ -62,7 +63,7 @@ impl RecordColumn {
     /// The columns that a Kafka consumer sees of a record.
     pub const CONSUMED: [Self; 6] = [C::Offset, C::Timestamp, C::TimestampType, C::Key, C::Value, C::Headers];
 
-    /// Whether all records of a batch share the value.
+    /// True if all records of a batch share the value.
     pub(super) fn is_batch_field(self) -> bool {
         matches!(
             self,
@@ -77,7 +78,7 @@ impl RecordColumn {
         )
     }
 
-    /// Whether the records have to be read for it.
+    /// True if the records have to be read for the column.
     pub(super) fn needs_records(self) -> bool {
         !self.is_batch_field() && !matches!(self, C::Topic | C::Partition)
     }
@@ -132,11 +133,11 @@ pub enum Flavour {
     /// outside their range are null.
     Spark,
     /// Timestamps in milliseconds, which can represent every Kafka timestamp. As in every flavour, a record
-    /// without one (-1) has null.
+    /// without a timestamp (-1) has null.
     Millis,
-    /// As `Millis`, with values as `binary_view`. Values of at most 12 bytes are inline. Those in batches of
-    /// large records are views into the batch as read or decompressed, which they keep in memory; others are
-    /// copied.
+    /// Like `Millis`, with values as `binary_view`. Values of at most 12 bytes are inline. Values in batches
+    /// of large records are views into the batch as read or decompressed, which they keep in memory. Other
+    /// values are copied.
     Views,
 }
 

@@ -18,7 +18,7 @@ use crate::payload_decoder::PayloadDecoder;
 
 /// Decodes the column `key` or `value` of batches to typed columns.
 ///
-/// The caller decodes, says what the schemas of unknown ids are, and decodes again.
+/// The caller decodes, supplies the schemas of unknown ids, and decodes again.
 pub struct SchemaDecoder {
     decoder: PayloadDecoder,
     is_key: bool,
@@ -30,25 +30,25 @@ pub struct SchemaDecoder {
 }
 
 enum Writer {
-    /// The decoder's key for it.
+    /// The decoder's key for the writer.
     Known(u32),
-    /// Why rows with it cannot be decoded.
+    /// The reason why rows with this schema cannot be decoded.
     Refused(String),
 }
 
-/// The writers by the names of their schemas. Most ids are small numbers, and each row looks its own up.
+/// The writers by the names of their schemas. Most ids are small numbers, and each row looks up its id.
 #[derive(Default)]
 struct Writers {
-    /// By id.
+    /// Writers by id.
     small: Vec<Option<Writer>>,
     others: HashMap<SchemaId, Writer>,
-    /// How many are known.
+    /// The number of known writers.
     known: u32,
 }
 
 /// Ids below this are in a table.
 const SMALL: usize = 1 << 16;
-/// More others than these are only remembered if they are known: values may name any number of ids.
+/// The number of other ids beyond which only known ids are remembered: values may name any number of ids.
 const MOST_REFUSED: usize = 1 << 16;
 
 impl Writers {
@@ -95,7 +95,7 @@ enum Row<'a> {
     Null,
     Framed(Framed<'a>),
     Unframed(&'a [u8]),
-    /// With a schema header that is neither of the two forms.
+    /// A schema header that has neither of the two forms.
     BadHeader,
 }
 
@@ -106,7 +106,7 @@ enum Ready<'a> {
         id: Option<i64>,
         writer: u32,
         payload: &'a [u8],
-        /// Where the payload begins in the value.
+        /// The position in the value at which the payload begins.
         start: usize,
         message_indexes: MessageIndexes,
     },
@@ -114,7 +114,7 @@ enum Ready<'a> {
         id: Option<i64>,
         reason: String,
     },
-    /// With a schema that was not added.
+    /// A schema that was not added.
     Unknown(SchemaId),
 }
 
@@ -123,7 +123,8 @@ enum Ready<'a> {
 pub struct TypedRows {
     /// The columns of [`SchemaDecoder::schema`].
     pub batch: RecordBatch,
-    /// How many of these rows name no schema. JSON is decoded all the same; in other formats each is an error.
+    /// The number of these rows that name no schema. JSON is decoded all the same; in other formats, each such row is
+    /// an error.
     pub unframed: usize,
 }
 
@@ -142,8 +143,9 @@ impl SchemaDecoder {
         Self { decoder, is_key, id_size, writers: Writers::default(), schema, payloads: Vec::new() }
     }
 
-    /// What [`decode`](Self::decode) returns: the typed column, `_schema_id` (null for a GUID), `_error`, and
-    /// `invalidValue`, the bytes of a row with an error. Those of keys are `_key_schema_id`, `_key_error`, `invalidKey`.
+    /// The columns that [`decode`](Self::decode) returns: the typed column, `_schema_id` (null for a GUID), `_error`,
+    /// and `invalidValue`, the bytes of a row with an error. For keys, they are `_key_schema_id`, `_key_error`,
+    /// `invalidKey`.
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -181,10 +183,11 @@ impl SchemaDecoder {
         self.writers.insert(id, Writer::Refused(reason));
     }
 
-    /// The full names of the Protobuf messages that the rows are whose schemas were added, in order of their first rows.
+    /// The full names of the Protobuf messages in the rows, as far as their schemas were added, in order of their first
+    /// rows.
     ///
     /// # Errors
-    /// As [`new_ids`](Self::new_ids).
+    /// The errors of [`new_ids`](Self::new_ids).
     pub fn messages(&self, batch: &RecordBatch) -> Result<Vec<String>> {
         let PayloadDecoder::Protobuf(decoder) = &self.decoder else { return Ok(Vec::new()) };
         let mut seen = HashSet::new();
@@ -405,7 +408,7 @@ impl<'a> Rows<'a> {
         let Some(value) = self.column.get(row) else { return Row::Null };
         let header = self.headers.as_ref().and_then(|headers| {
             let is_named = |item: &usize| headers.keys.get(*item) == Some(self.header_name.as_bytes());
-            // Of several, the last one counts, as for Kafka's `lastHeader`.
+            // The last of several headers counts, as for Kafka's `lastHeader`.
             let item = headers.range(row).rev().find(is_named)?;
             Some(headers.values.get(item).unwrap_or_default())
         });
@@ -421,7 +424,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// What is wrong with a payload that begins at this byte of its value.
+/// The text of an error in a payload that begins at this byte of its value.
 fn shown(mut error: RowError, start: usize) -> String {
     cut(&mut error.reason);
     match error.position {
@@ -440,13 +443,13 @@ fn cut(reason: &mut String) {
     }
 }
 
-/// Why a batch could not be decoded.
+/// The reason why a batch could not be decoded.
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum DecodeError {
     /// These have to be added or refused first; in order of their first rows.
     UnknownSchemas(Vec<SchemaId>),
-    /// It does not have the column.
+    /// The batch does not have the column.
     Batch(Error),
     /// The column would be too large.
     Column(SchemaError),

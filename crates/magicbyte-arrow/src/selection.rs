@@ -16,7 +16,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Whether the batch's header rules out all of its records. Never true for magic 0 and 1, where a wrapper
+    /// True if the batch's header rules out all of its records. Never true for magic 0 and 1, where a wrapper
     /// does not store its first offset.
     pub(super) fn excludes(&self, batch: &Batch<'_>) -> bool {
         let Some(batch) = batch.as_v2() else { return false };
@@ -41,7 +41,7 @@ impl Selection {
         }
     }
 
-    /// Whether the record is selected.
+    /// True if the record is selected.
     #[inline]
     pub(super) fn has(&self, record: &Record<'_>) -> bool {
         self.start_offset.is_none_or(|start| start <= record.offset())
@@ -50,13 +50,13 @@ impl Selection {
             && self.end_timestamp.is_none_or(|end| record.timestamp() < end)
     }
 
-    /// Whether there are no conditions.
+    /// True if there are no conditions.
     pub(super) fn is_everything(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Whether the header's maximum timestamp is that of every record (`LogAppendTime`).
+/// True if the header's maximum timestamp is the timestamp of every record (`LogAppendTime`).
 fn has_one_time(batch: &RecordBatch<'_>) -> bool {
     batch.timestamp_type() == TimestampType::LogAppendTime
 }

@@ -1,4 +1,4 @@
-//! Keys and values as text: a column of UTF-8 or JSON, and one with the bytes of what is neither.
+//! Keys and values as text: a column of UTF-8 or JSON, and a column with the bytes of all other cells.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 
 use magicbyte_log::LogError;
 
-/// What keys or values are read as.
+/// The type that keys or values are read as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Payload {
@@ -45,9 +45,9 @@ impl FromStr for Payload {
     }
 }
 
-/// What the columns `key` and `value` of the table `records` are read as. A column of text is followed, at the
-/// end of the table, by `invalidKey` or `invalidValue`: the bytes of each key or value that is not such text,
-/// and null for all others. No byte is lost, and a null in both is a null in the log.
+/// The types that the columns `key` and `value` of the table `records` are read as. A column of text is followed, at
+/// the end of the table, by `invalidKey` or `invalidValue`. This column has the bytes of each key or value that is not
+/// text of the type, and null for all others. No byte is lost, and a null in both is a null in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Payloads {
     /// The column `key`.
@@ -56,7 +56,7 @@ pub struct Payloads {
     pub value: Payload,
 }
 
-/// How many keys and values of an Arrow batch are not the text that they are read as.
+/// The counts of keys and values in an Arrow batch that are not the text that they are read as.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Invalid {
     pub(super) keys: u64,
@@ -64,7 +64,7 @@ pub(super) struct Invalid {
 }
 
 impl Payloads {
-    /// Whether all columns stay as they are.
+    /// True if all columns stay as they are.
     #[must_use]
     pub fn are_binary(&self) -> bool {
         *self == Self::default()
@@ -78,7 +78,7 @@ impl Payloads {
         }
     }
 
-    /// The schema of `records` with these columns, given the schema with binary ones.
+    /// The schema of `records` with these columns, made from the schema with binary columns.
     #[must_use]
     pub fn schema(&self, records: &Schema) -> SchemaRef {
         let mut fields = Vec::with_capacity(records.fields().len() + 2);
@@ -124,12 +124,12 @@ impl Payloads {
     }
 }
 
-/// The column with the bytes of what is not text in another.
+/// The name of the column with the bytes that are not text of the given column.
 pub(super) fn invalid_name(column: &str) -> &'static str {
     if column == "key" { "invalidKey" } else { "invalidValue" }
 }
 
-/// The text of a column, and the bytes of what is not such text.
+/// The text of a column, and the bytes of the cells that are not such text.
 pub(super) fn text_of(bytes: &BinaryArray, payload: Payload) -> (StringArray, BinaryArray) {
     if let Ok(text) = StringArray::try_from_binary(bytes.clone())
         && text.iter().flatten().all(|text| payload.holds(text))

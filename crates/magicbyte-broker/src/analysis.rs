@@ -21,7 +21,7 @@ pub(super) struct Analysis {
     pub(super) first_offset: Option<i64>,
     pub(super) last_offset: i64,
     pub(super) max_timestamp: i64,
-    /// Whether a batch of magic 2 has no leader epoch.
+    /// True if a batch of magic 2 has no leader epoch.
     pub(super) without_epoch: bool,
 }
 

@@ -9,7 +9,7 @@ pub struct AppendConfig {
     pub max_message_bytes: i32,
     /// `segment.bytes`: the maximum size of an append in bytes.
     pub segment_bytes: i32,
-    /// Whether `cleanup.policy` includes `compact`, which requires a key in every record.
+    /// True if `cleanup.policy` includes `compact`, which requires a key in every record.
     pub compacted: bool,
     /// `message.timestamp.type`.
     pub timestamp_type: TimestampType,

@@ -113,12 +113,12 @@ pub struct AppendError {
     record_errors: Vec<RecordError>,
 }
 
-/// What is wrong with one record (`ProduceResponse.RecordError`).
+/// A fault in one record (`ProduceResponse.RecordError`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordError {
     /// Index of the record in its batch, from 0.
     pub batch_index: u32,
-    /// What is wrong.
+    /// The kind of the fault.
     pub kind: RecordErrorKind,
 }
 

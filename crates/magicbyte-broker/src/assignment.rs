@@ -127,7 +127,7 @@ fn first_batch(batches: &[u8], source: Compression) -> Result<Batch<'_>> {
     Ok(first)
 }
 
-/// Whether it is enough to change the headers of the batches, judging by the headers alone.
+/// True if it is enough to change the headers of the batches, judging by the headers alone.
 fn stays_in_place(
     config: &AppendConfig,
     batches: &[u8],

@@ -1,9 +1,9 @@
-//! What consumers get of a log, wherever its bytes are: the rules that the simulated partition and `serve` share
+//! Reads of consumers from a log, wherever its bytes are: the rules that the simulated partition and `serve` share
 //! (`LocalLog.read`, `UnifiedLog.fetchOffsetByTimestamp`).
 
 use magicbyte::state::{AbortedTransaction, EpochEntry, IsolationLevel};
 
-/// Which offset to look up.
+/// The specification of an offset to look up.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OffsetSpec {
@@ -37,7 +37,7 @@ impl ListedOffset {
     }
 }
 
-/// Where a log begins and ends.
+/// The limits of a log.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
@@ -52,7 +52,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Where a reader of this isolation level ends.
+    /// The exclusive end of the log for a reader of this isolation level.
     fn limit(&self, isolation: IsolationLevel) -> i64 {
         match isolation {
             IsolationLevel::ReadUncommitted => self.end,
@@ -67,12 +67,12 @@ impl Bounds {
 pub struct FetchAt {
     pub offset: i64,
     pub max_bytes: u64,
-    /// Whether the first batch is returned however large it is.
+    /// True if the first batch is returned however large it is.
     pub at_least_one: bool,
     pub isolation: IsolationLevel,
 }
 
-/// Which batches a consumer gets: from the one with this offset on, and before `limit`.
+/// The batches that a consumer gets: from the batch with this offset on, and before `limit`.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
@@ -84,7 +84,7 @@ pub struct Wanted {
 
 #[doc(hidden)]
 impl Wanted {
-    /// How many bytes there may be if the first batch has this size.
+    /// The maximum number of bytes if the first batch has this size.
     #[must_use]
     pub fn room(&self, first_batch: u64) -> u64 {
         if self.at_least_one { self.max_bytes.max(first_batch) } else { self.max_bytes }
@@ -100,7 +100,7 @@ pub struct Slice<R> {
     pub end: i64,
 }
 
-/// What to look up by time.
+/// The target of a lookup by time.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Lookup {

@@ -18,9 +18,9 @@ pub struct Fetched {
     pub records: Vec<u8>,
     /// The high watermark, which is the log end offset.
     pub high_watermark: i64,
-    /// As [`PartitionSimulator::last_stable_offset`].
+    /// The last stable offset, see [`PartitionSimulator::last_stable_offset`].
     pub last_stable_offset: i64,
-    /// As [`PartitionSimulator::log_start_offset`].
+    /// The log start offset, see [`PartitionSimulator::log_start_offset`].
     pub log_start_offset: i64,
     /// For `read_committed`: the aborted transactions that may have records here, in the order of their
     /// markers.

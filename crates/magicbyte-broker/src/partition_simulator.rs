@@ -72,7 +72,7 @@ pub struct PartitionSimulator {
 pub struct Appended {
     /// The broker's answer; for a duplicate, with the offsets of the first append.
     pub info: AppendInfo,
-    /// Whether the batch was in the log already, and was not stored again.
+    /// True if the batch was in the log already, and was not stored again.
     pub duplicate: bool,
 }
 
@@ -83,7 +83,7 @@ pub struct TransactionEnd {
     pub producer_id: i64,
     /// Its epoch; in transactions of version 2, one higher than that of its batches.
     pub producer_epoch: i16,
-    /// Whether the transaction is committed rather than aborted.
+    /// True if the transaction is committed, false if it is aborted.
     pub committed: bool,
     /// The coordinator's epoch.
     pub coordinator_epoch: i32,
@@ -95,7 +95,7 @@ impl PartitionSimulator {
     /// An empty partition at offset 0, with leader epoch 0 and the clock at 0.
     ///
     /// # Errors
-    /// Those of [`AppendValidator::new`].
+    /// The errors of [`AppendValidator::new`].
     pub fn new(config: AppendConfig) -> Outcome<Self> {
         let decompressor = Decompressor::with_limit(config.max_decompressed_bytes);
         let mut epochs = LeaderEpochs::default();
@@ -168,7 +168,7 @@ impl PartitionSimulator {
     /// Handles a produce request of this version: checks the request, then [appends](Self::append).
     ///
     /// # Errors
-    /// Those of [`check_produce_request`] and [`append`](Self::append).
+    /// The errors of [`check_produce_request`] and [`append`](Self::append).
     pub fn produce(&mut self, records: &[u8], version: i16) -> Result<Appended> {
         check_produce_request(records, version)?;
         self.append(records, AppendOrigin::Client)
@@ -178,7 +178,7 @@ impl PartitionSimulator {
     /// them. Batches with the origin `Replication` keep their offsets.
     ///
     /// # Errors
-    /// Those of [`AppendValidator::validate`]; [`ErrorCode::OutOfOrderSequenceNumber`],
+    /// The errors of [`AppendValidator::validate`]; [`ErrorCode::OutOfOrderSequenceNumber`],
     /// [`ErrorCode::InvalidProducerEpoch`], [`ErrorCode::InvalidTxnState`],
     /// [`ErrorCode::TransactionCoordinatorFenced`].
     pub fn append(&mut self, records: &[u8], origin: AppendOrigin) -> Result<Appended> {

@@ -11,7 +11,7 @@ struct Rules {
     needs_key: bool,
     /// The timestamps that a topic with `CreateTime` accepts.
     bounds: Option<Bounds>,
-    /// Whether the batch has `LogAppendTime`.
+    /// True if the batch has `LogAppendTime`.
     append_time: bool,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct RecordsSummary {
     pub(super) count: u32,
     /// The largest timestamp, -1 in magic 0.
     pub(super) max_timestamp: i64,
-    /// Whether the offsets are consecutive from the expected first one on.
+    /// True if the offsets are consecutive from the expected first offset on.
     pub(super) consecutive: bool,
     /// Uncompressed size of the records in bytes.
     pub(super) size: usize,
@@ -108,7 +108,7 @@ fn walk_records<'r>(
     walk.finish(payload.len())
 }
 
-/// As [`walk_records`], for messages in a wrapper, which have their own magic and CRC.
+/// Like [`walk_records`], but for messages in a wrapper, which have a magic and a CRC themselves.
 fn walk_wrapped(
     rules: Rules,
     wrapper: &LegacyBatch<'_>,

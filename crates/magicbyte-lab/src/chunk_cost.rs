@@ -9,7 +9,7 @@ use magicbyte_log::{ChunkResult, LISTED, LogError, LogResult, Problems};
 
 use crate::cost::{Cost, Format, Tally};
 
-/// What a chunk's batches cost.
+/// The cost of a chunk's batches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct ChunkCost {
@@ -65,7 +65,7 @@ fn batch_cost(
     Ok((tally, counts))
 }
 
-/// What some batches cost as they are, and in each format.
+/// The cost of batches as they are, and in each format.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct CostReport {
@@ -108,7 +108,7 @@ impl CostReport {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Batches`], of [`Tally::add`], and of an incomplete last batch; CRCs are not checked.
+    /// The errors of [`Batches`], of [`Tally::add`], and of an incomplete last batch; CRCs are not checked.
     pub fn of_batches(data: &[u8], decompressor: &mut Decompressor) -> Result<Self> {
         let mut magics = BTreeMap::<i8, Tally>::new();
         let mut batches = Batches::new(data);

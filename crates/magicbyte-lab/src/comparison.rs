@@ -16,7 +16,7 @@ use crate::magic3::validate::{Validated, Validator};
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Messages of magic 0 or 1. Headers of records, and what only magic 2 has in a batch, are lost.
+    /// Messages of magic 0 or 1. Headers of records are lost, and batch fields that only magic 2 has.
     Messages(i8),
     /// Magic 2.
     Batches,
@@ -24,7 +24,7 @@ pub enum Form {
     Experimental(Ideas),
 }
 
-/// What batches cost in a format.
+/// The cost of batches in a format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Comparison {
@@ -32,7 +32,7 @@ pub struct Comparison {
     pub records: u64,
     /// Bytes of all batches.
     pub size: u64,
-    /// Bytes that validation decompressed; of batches that are not compressed, those of their records.
+    /// Bytes that validation decompressed; for uncompressed batches, the bytes of their records.
     pub inspected: u64,
     /// The time for encoding and compressing records that are in memory as uncompressed magic 2 batches (ns).
     pub encode_ns: u64,
@@ -46,8 +46,8 @@ pub struct Comparison {
 /// validates them. Their offsets are consecutive in each batch. Memory: about the size of the result.
 ///
 /// # Errors
-/// [`ErrorKind::UnsupportedCompression`] for zstd in messages, [`ErrorKind::InvalidOptions`] for another magic; what is wrong with
-/// `data`.
+/// [`ErrorKind::UnsupportedCompression`] for zstd in messages, [`ErrorKind::InvalidOptions`] for another magic, and the
+/// errors of invalid `data`.
 pub fn compare(data: &[u8], form: Form, codec: Compression, level: Option<i32>) -> Result<Comparison> {
     if matches!(form, Form::Messages(_)) && codec == Compression::Zstd {
         return Err(ErrorKind::UnsupportedCompression("zstd needs magic 2").into());

@@ -62,7 +62,7 @@ macro_rules! sums {
 }
 
 sums! {
-    /// Bytes by what they hold.
+    /// Bytes by their content.
     pub struct FieldBytes {
         /// Offsets, offset deltas, and the last offset delta of a batch.
         pub offsets: u64,
@@ -96,7 +96,7 @@ sums! {
         pub header_keys: u64,
         /// Values of headers.
         pub header_values: u64,
-        /// Bytes that no field needs: varints longer than the shortest form, and what follows the last field.
+        /// Bytes that no field needs: varints longer than the shortest form, and bytes after the last field.
         pub padding: u64,
     }
 }
@@ -108,7 +108,7 @@ impl FieldBytes {
         self.values().iter().sum()
     }
 
-    /// Keys, values and headers: what the producer sent.
+    /// Keys, values and headers: the content that the producer sent.
     #[must_use]
     pub fn content(&self) -> u64 {
         self.keys + self.values + self.header_keys + self.header_values
@@ -151,7 +151,7 @@ sums! {
     pub struct Tally {
         /// Batches: those of magic 2, wrappers, and messages outside a wrapper.
         pub batches: u64,
-        /// Those of them that are compressed.
+        /// Compressed batches.
         pub compressed_batches: u64,
         /// Records.
         pub records: u64,
@@ -197,12 +197,12 @@ impl Tally {
     /// of reading the records.
     ///
     /// # Errors
-    /// Those of [`Batch::records`] and its iterator.
+    /// The errors of [`Batch::records`] and its iterator.
     pub fn add(&mut self, batch: &Batch<'_>, decompressor: &mut Decompressor) -> Result<()> {
         self.add_visiting(batch, decompressor, |_| ())
     }
 
-    /// As [`add`](Self::add); calls `visit` with every record.
+    /// Like [`add`](Self::add), but calls `visit` with every record.
     pub(crate) fn add_visiting(
         &mut self,
         batch: &Batch<'_>,
@@ -247,7 +247,7 @@ impl Tally {
         Ok(())
     }
 
-    /// One message, or those inside a wrapper.
+    /// Adds one message, or the messages inside a wrapper.
     fn add_messages(
         &mut self,
         batch: &Batch<'_>,
@@ -290,7 +290,7 @@ impl Tally {
         self.add_sizes(&sizes);
     }
 
-    /// Adds what a batch costs beside its records. Timestamps in ms.
+    /// Adds the cost of a batch besides its records. Timestamps are in ms.
     pub fn end_batch(&mut self, base_timestamp: i64, max_timestamp: i64, last_offset_delta: i64) {
         self.batches += 1;
         self.base_timestamps += varint(base_timestamp);
@@ -316,7 +316,7 @@ impl Tally {
         self.header_lengths += sizes.header_lengths;
     }
 
-    /// What the records so far take in magic 2.
+    /// The size of the records so far in magic 2, in bytes.
     fn record_bytes(&self) -> u64 {
         Cost::of(self, Format::Magic2).records.total()
     }
@@ -384,7 +384,7 @@ impl RecordSizes {
     }
 }
 
-/// The bytes of a length, and of what it counts.
+/// The bytes of a length, and of the data that it counts.
 #[inline]
 fn nullable(length: Option<usize>) -> (u64, u64) {
     match length {

@@ -1,19 +1,20 @@
-//! What a zstd dictionary would save. Kafka has no place for one: nothing can read such batches.
+//! The savings of a zstd dictionary. Kafka has no place for a dictionary: nothing can read such batches.
 
 use magicbyte::internals::zstd;
 use magicbyte::{Batches, RECORD_BATCH_OVERHEAD, Result};
 
-/// What is trained on, at most.
+/// The maximum amount of training data, in bytes.
 const TRAINING: usize = 512 << 10;
-/// Training takes content in pieces of this size.
+/// The size in bytes of the pieces that training takes.
 const PIECE: usize = 4 << 10;
-/// A dictionary is that part of what it is trained on; zstd's own advice is a hundredth, for many small samples.
+/// The size of the training data as a multiple of the dictionary's size. zstd advises a hundred, for many small
+/// samples.
 const SHARE: usize = 16;
-/// The smallest dictionary that is tried.
+/// The minimum size of a dictionary, in bytes.
 const SMALLEST: usize = 1 << 10;
 
-/// Batches as they are, compressed by zstd at Kafka's default level with and without a dictionary that was trained on other batches of
-/// the same window.
+/// Batches as they are, compressed by zstd at Kafka's default level with and without a dictionary. The dictionary was
+/// trained on other batches of the same window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct DictionaryTrial {

@@ -28,11 +28,11 @@ pub struct Layout {
     pub codec: Compression,
     /// Its level; `None` for Kafka's default.
     pub level: Option<i32>,
-    /// The largest size of a batch in bytes, before compression: a producer's `batch.size`. `None` keeps the batches.
+    /// The maximum size of a batch in bytes, before compression: a producer's `batch.size`. `None` keeps the batches.
     pub batch_bytes: Option<usize>,
 }
 
-/// What a layout cost.
+/// The cost of a layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Trial {
@@ -52,7 +52,7 @@ pub struct Trial {
     pub decode_ns: u64,
 }
 
-/// Batches that follow each other in a log, and what they cost in several layouts.
+/// Consecutive batches of a log, and their cost in several layouts.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Window {
@@ -85,7 +85,8 @@ pub struct Window {
     pub header_keys: HashMap<String, (u64, u64)>,
     /// The smallest and the largest batch as stored, in bytes.
     pub batch_sizes: (u64, u64),
-    /// What a zstd dictionary would save, which Kafka cannot read. `None` if none was asked for, or the window is too small.
+    /// The savings of a zstd dictionary, which Kafka cannot read. `None` if none was requested, or the window is too
+    /// small.
     pub dictionary: Option<DictionaryTrial>,
     /// The layouts' costs, in the order of the layouts.
     pub trials: Vec<Trial>,
@@ -141,7 +142,7 @@ struct WindowReader {
     data: Vec<u8>,
     /// The records of magic 0 and 1.
     packed: Packed,
-    /// Whether the log may go on.
+    /// True if the window is full and the log may go on.
     is_full: bool,
 }
 
@@ -202,7 +203,7 @@ impl WindowReader {
     }
 }
 
-/// What records would cost in batches of a producer.
+/// The cost of records in batches of a producer.
 #[derive(Default)]
 struct Packed {
     tally: Tally,

@@ -1,5 +1,5 @@
-//! What arguments may be besides their exact types: names of codecs, times as `datetime`, text as UTF-8,
-//! headers as a mapping. An error names the argument.
+//! Conversion of arguments that do not have their exact types: names of codecs, times as `datetime`, text as
+//! UTF-8, headers as a mapping. An error names the argument.
 
 use std::borrow::Cow;
 

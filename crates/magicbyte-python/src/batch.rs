@@ -58,9 +58,9 @@ const FAILED: usize = 1 << (usize::BITS - 1);
 #[pyclass(frozen, name = "Batches", module = "magicbyte")]
 pub(super) struct PyBatches {
     data: Bytes,
-    /// Where the next batch begins.
+    /// The position at which the next batch begins.
     at: AtomicUsize,
-    /// Whether an incomplete batch at the end is allowed.
+    /// True if an incomplete batch at the end is allowed.
     allow_partial: bool,
     reading: Arc<Reading>,
 }

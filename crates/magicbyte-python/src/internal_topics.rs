@@ -75,7 +75,7 @@ pub(super) fn decode_data<'py>(
     )
 }
 
-/// As Kafka's JSON converters, which have the fields in the order of the definition.
+/// Converts a part as Kafka's JSON converters do, with the fields in the order of the definition.
 fn json_of_part<'py>(py: Python<'py>, part: &Part<'_>) -> PyResult<Bound<'py, PyDict>> {
     json_of_struct(py, &part.definition.fields, part.version, &part.fields)
 }

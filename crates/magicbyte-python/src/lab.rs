@@ -1,4 +1,4 @@
-//! What batches cost; the values are JSON.
+//! The costs of batches. The values are JSON.
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;

@@ -13,7 +13,7 @@ use crate::errors::to_py;
 use crate::locked::Locked;
 use crate::view::to_bytes;
 
-/// Whether the field is in the decompressed payload, position, bytes, name, record, header, number, computed CRC.
+/// A field: true if it is in the decompressed payload, position, bytes, name, record, header, number, computed CRC.
 type Fields = (bool, usize, Py<PyBytes>, &'static str, Option<u32>, Option<u32>, Option<i64>, Option<u32>);
 
 #[doc = docstring!(layout, BatchLayoutCore)]

@@ -14,9 +14,9 @@ use crate::errors::to_py;
 use crate::record::header_text;
 use crate::{docs::docstring, panics, view};
 
-/// As Kafka's generated classes name them.
+/// The name of unknown tagged fields in Kafka's generated classes.
 const UNKNOWN: &str = "_unknownTaggedFields";
-/// No message is nested as deeply.
+/// The maximum nesting depth. No message is nested as deeply.
 const MAX_DEPTH: usize = 32;
 
 /// API key, version of the body, header, body.

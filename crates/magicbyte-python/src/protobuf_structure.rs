@@ -1,4 +1,4 @@
-//! What a Protobuf schema declares.
+//! The declarations of a Protobuf schema.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -124,7 +124,7 @@ pub(super) fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<P
     Ok(PyString::new(py, &text).into_any().unbind())
 }
 
-/// What a consumer sees, and the record's own sequence and attributes, as a dict of copies.
+/// The record as a dict of copies: the fields that a consumer sees, and the record's sequence and attributes.
 pub(super) fn to_dict(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
     let (py, indexed) = (batch.py(), batch.get());
     let copied = |bytes: Option<&[u8]>| bytes.map(|bytes| PyBytes::new(py, bytes));
@@ -151,7 +151,7 @@ pub(super) fn hash(indexed: &IndexedBatch, entry: &Entry) -> u64 {
     STATE.get_or_init(RandomState::new).hash_one(fields)
 }
 
-/// Whether two records say the same, wherever they are stored (`DefaultRecord.equals`, without the size).
+/// True if two records are equal, wherever they are stored (`DefaultRecord.equals`, without the size).
 pub(super) fn is_same((a, entry_a): (&IndexedBatch, &Entry), (b, entry_b): (&IndexedBatch, &Entry)) -> bool {
     let (record_a, record_b) = (a.record(entry_a), b.record(entry_b));
     // Equal headers may be stored with lengths that take more bytes than they need.

@@ -1,4 +1,4 @@
-//! What can be saved from quarantined ranges, for the facade in `magicbyte.rescue`.
+//! Recovery of data from quarantined ranges, for the facade in `magicbyte.rescue`.
 
 use std::path::PathBuf;
 

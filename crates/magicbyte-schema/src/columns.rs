@@ -12,7 +12,7 @@ use arrow_schema::DataType;
 
 use crate::failure::{Attempt, Failure};
 
-/// What all columns do; setting values is up to their types.
+/// Operations of all columns. The type of a column has the methods that set values.
 pub(crate) trait Column {
     /// Rows, counting an open one that has a value.
     fn len(&self) -> usize;
@@ -23,7 +23,7 @@ pub(crate) trait Column {
     /// Completes the open row.
     ///
     /// # Errors
-    /// Why the row cannot be one of this column.
+    /// The reason why the row does not fit this column.
     fn close_row(&mut self) -> Attempt<()>;
 
     /// The complete rows as an array; the column is empty then.
@@ -40,7 +40,7 @@ pub(crate) fn row_size(data_type: &DataType) -> usize {
     }
 }
 
-/// Which rows are null; the others are not named.
+/// The null rows. Other rows are not listed.
 #[derive(Default)]
 pub(crate) struct Nulls {
     /// A bit per row, the lowest first, up to the last row that is null.
@@ -66,7 +66,7 @@ impl Nulls {
         }
     }
 
-    /// What a column of this many rows needs; there are no nulls then.
+    /// Takes the null buffer for a column of this many rows, and leaves no nulls.
     pub(crate) fn finish(&mut self, rows: usize) -> Option<NullBuffer> {
         let mut bits = std::mem::take(&mut self.bits);
         if bits.is_empty() {
@@ -78,10 +78,10 @@ impl Nulls {
     }
 }
 
-/// Columns keep no more bytes of room than this.
+/// The maximum room that a column keeps, in bytes.
 const MOST_ROOM: usize = 4 << 20;
 
-/// What a column has; it keeps room for as much again, which the next rows mostly need.
+/// Takes the values of a column. The column keeps room for as many values again, which the next rows mostly need.
 pub(crate) fn take<V>(values: &mut Vec<V>) -> Vec<V> {
     let room = values.len().min(MOST_ROOM / size_of::<V>());
     std::mem::replace(values, Vec::with_capacity(room))
@@ -136,7 +136,7 @@ impl<V: Copy + Default> Slots<V> {
     }
 }
 
-/// Numbers, and what Arrow stores as numbers.
+/// Numbers, and values that Arrow stores as numbers.
 pub(crate) struct Numbers<T: ArrowPrimitiveType> {
     slots: Slots<T::Native>,
     data_type: DataType,
@@ -147,7 +147,7 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
         Self::of_type(T::DATA_TYPE)
     }
 
-    /// With a type that has parameters: a precision, or a time zone.
+    /// A column of a type that has parameters: a precision, or a time zone.
     pub(crate) fn of_type(data_type: DataType) -> Self {
         Self { slots: Slots::new(), data_type }
     }
@@ -230,7 +230,7 @@ impl Column for Booleans {
     }
 }
 
-/// Where the values of each row of a column with 32-bit offsets end.
+/// The ends of the values of each row, in a column with 32-bit offsets.
 pub(crate) struct Offsets(Vec<i32>);
 
 impl Offsets {
@@ -244,7 +244,7 @@ impl Offsets {
         self.0.len() - 1
     }
 
-    /// Where the complete rows end.
+    /// The end of the complete rows.
     #[inline]
     pub(crate) fn end(&self) -> usize {
         self.0.last().map_or(0, |&end| end as usize)
@@ -270,7 +270,7 @@ impl Offsets {
     }
 }
 
-/// Text or bytes. Whoever sets text has checked that it is UTF-8.
+/// Text or bytes. The caller that sets text has checked that it is UTF-8.
 pub(crate) struct Bytes<T: ByteArrayType<Offset = i32>> {
     data: Vec<u8>,
     offsets: Offsets,

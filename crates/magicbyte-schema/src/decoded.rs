@@ -15,13 +15,13 @@ pub struct Decoded {
     pub errors: Vec<RowError>,
 }
 
-/// Why a payload could not be decoded.
+/// The reason why a payload could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowError {
     /// Its index among the payloads.
     pub row: usize,
     /// The byte of the payload at which decoding stopped, if that is known.
     pub position: Option<usize>,
-    /// What is wrong, and what was expected.
+    /// The fault, and what was expected instead.
     pub reason: String,
 }

@@ -1,4 +1,4 @@
-//! What the encoders of all formats do: a column with the types of the schema, and a payload for each row.
+//! Steps that the encoders of all formats share: from a column with the types of the schema to a payload for each row.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Why a payload cannot be decoded, as its reading stops.
+//! Failures that stop the decoding of a payload.
 
-/// What is wrong with a payload. Boxed, because every read may return it.
+/// A failure to decode a payload. It is boxed, because every read may return it.
 pub(crate) struct Failure(Box<Details>);
 
 struct Details {
@@ -29,7 +29,8 @@ impl Failure {
         Self::new(reason).or_at(position)
     }
 
-    /// Not the payload is at fault: with it, the column would have more than Arrow's 32-bit offsets can count.
+    /// A failure that is not the payload's fault: with it, the column would have more than Arrow's 32-bit offsets can
+    /// count.
     #[cold]
     pub(crate) fn full() -> Self {
         let mut failure = Self::new("the column would have more than 2 GiB: try fewer payloads");

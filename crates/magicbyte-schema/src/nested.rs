@@ -75,7 +75,7 @@ impl<C: Column> Column for Structs<C> {
 
 /// Lists.
 pub(crate) struct Lists<C> {
-    /// Those of all rows, each complete.
+    /// The items of all rows, each complete.
     pub(crate) items: C,
     field: FieldRef,
     offsets: Offsets,

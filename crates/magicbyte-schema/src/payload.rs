@@ -1,11 +1,11 @@
-//! What a decoder is given.
+//! The input of a decoder.
 
 /// A key or value without its framing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Payload<'a> {
     /// The bytes after the framing; `None` for a null, which decodes to null.
     pub bytes: Option<&'a [u8]>,
-    /// The schema that it was written with, by the key that `add_writer` was given, or [`Payload::NO_WRITER`].
+    /// The key of the schema that the payload was written with, as given to `add_writer`, or [`Payload::NO_WRITER`].
     pub writer: u32,
     /// For Protobuf: the path of the message in its file.
     pub message_indexes: &'a [i32],

@@ -30,7 +30,7 @@ pub(super) struct Topic {
 }
 
 impl Topic {
-    /// Whether consumers that subscribe to a pattern leave it out.
+    /// True if consumers that subscribe to a pattern leave the topic out.
     pub(super) fn is_internal(&self) -> bool {
         matches!(&*self.name, "__consumer_offsets" | "__transaction_state" | "__share_group_state")
     }
@@ -44,7 +44,7 @@ pub(super) struct Archive {
     names: HashMap<[u8; 16], Arc<str>>,
 }
 
-/// How a request names a topic. Its partitions share the name.
+/// The name or id of a topic in a request. All partitions of the topic share the name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum TopicRef {
     Name(Arc<str>),

@@ -1,5 +1,5 @@
-//! Where the good batches of a chunk are: what is served of it. The chunk is read once for this, with all CRCs
-//! checked; afterwards its bytes go to clients without being looked at.
+//! Positions of the good batches in a chunk, which are the part of it that is served. The chunk is read once for this,
+//! with all CRCs checked; afterwards its bytes go to clients without being looked at.
 
 use std::io;
 
@@ -23,7 +23,7 @@ pub(super) struct Run {
     pub(super) last_offset: i64,
     /// The number of batches: those of a single one may take more than [`RUN_BYTES`].
     pub(super) batches: u32,
-    /// Whether the batches are of magic 0 or 1.
+    /// True if the batches are of magic 0 or 1.
     pub(super) is_legacy: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Run {
 #[derive(Debug, Default)]
 pub(super) struct BatchMap {
     pub(super) runs: Vec<Run>,
-    /// What is left out.
+    /// Problems, whose bytes are left out.
     pub(super) problems: Vec<Problem>,
     /// Further problems, which are only counted.
     pub(super) problems_left_out: u64,

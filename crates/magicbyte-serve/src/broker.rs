@@ -74,14 +74,14 @@ impl Response {
 }
 
 impl ReadOnlyBroker {
-    /// A broker of these partitions, as `list_partition` lists them. Their segments are read when clients ask for them.
+    /// A broker of these partitions, as `list_partition` lists them. Their segments are read when clients request them.
     #[must_use]
     pub fn new(listings: Vec<Listing>, options: ServeOptions) -> Self {
         let view = ViewOptions { as_of: options.as_of, read_committed_only: options.read_committed_only };
         let shared =
             Shared { view, to_magic_2: options.to_magic_2, follow: options.follow, ..Shared::default() };
         let archive = Archive::new(listings, options.topics, shared);
-        // Whoever serves very many partitions has the memory to list them.
+        // A server of very many partitions has the memory to list them.
         let max_response = MAX_RESPONSE_MEMORY.max(archive.partitions().saturating_mul(PARTITION_MEMORY));
         Self {
             archive,
@@ -105,8 +105,8 @@ impl ReadOnlyBroker {
     /// response. Waits where a broker waits: at the end of a log, and for other members of a group.
     ///
     /// # Errors
-    /// Those of [`read_request`](magicbyte_protocol::message::read_request), and [`ErrorKind::UnsupportedVersion`] for an API or
-    /// version that is not served: a broker closes the connection.
+    /// The errors of [`read_request`](magicbyte_protocol::message::read_request), and [`ErrorKind::UnsupportedVersion`]
+    /// for an API or version that is not served: a broker closes the connection.
     pub fn handle(&self, request: &[u8]) -> Result<Option<Vec<u8>>> {
         let host = "127.0.0.1".to_owned();
         let peer = Peer { host: host.clone(), reached: Address { host, port: 9092 } };
@@ -128,7 +128,7 @@ impl ReadOnlyBroker {
         Ok(Some(whole))
     }
 
-    /// As [`handle`](Self::handle), with record sets that are still in their files.
+    /// Like [`handle`](Self::handle), but returns record sets that are still in their files.
     pub(super) fn answer(
         &self,
         request: impl AsRef<[u8]>,

@@ -1,4 +1,4 @@
-//! What clients ask about the cluster: versions, topics, configs.
+//! Answers about the cluster: versions, topics, configs.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -21,7 +21,7 @@ const CLUSTER_ID: &str = "magicbyte-serve";
 const TOPIC_RESOURCE: i64 = 2;
 /// `ConfigSource.DYNAMIC_TOPIC_CONFIG`.
 const TOPIC_CONFIG: i64 = 1;
-/// The most partitions that DescribeTopicPartitions answers at once (`max.request.partition.size.limit`).
+/// The maximum number of partitions in a response to DescribeTopicPartitions (`max.request.partition.size.limit`).
 const PARTITIONS_DESCRIBED: usize = 2000;
 
 /// An API that is answered: key, oldest and newest version.
@@ -71,14 +71,14 @@ pub(super) const DESCRIBE_LOG_DIRS: i16 = 35;
 pub(super) const DESCRIBE_CLUSTER: i16 = 60;
 pub(super) const DESCRIBE_TOPIC_PARTITIONS: i16 = 75;
 
-/// Where clients connect to.
+/// The address that clients connect to.
 #[derive(Clone, Debug)]
 pub(super) struct Address {
     pub(super) host: String,
     pub(super) port: u16,
 }
 
-/// The versions that are answered; `error` tells a client that its own version of this request is not one of them.
+/// The versions that are answered; `error` tells a client that its version of this request is not one of them.
 pub(super) fn api_versions(error: ErrorCode) -> Struct<'static> {
     let apis = APIS.map(|(key, min, max)| {
         structure([("apiKey", number(key)), ("minVersion", number(min)), ("maxVersion", number(max))])
@@ -236,7 +236,7 @@ pub(super) fn describe_cluster(address: &Address) -> Struct<'static> {
     ])
 }
 
-/// Answers DescribeConfigs: what is known of topics. Brokers have no configs here.
+/// Answers DescribeConfigs with the known configs of topics. Brokers have no configs here.
 ///
 /// # Errors
 /// If memory is exhausted.
@@ -292,7 +292,7 @@ fn config(name: &str, value: &str) -> Answer {
     ])
 }
 
-/// Answers DescribeLogDirs: the sizes of the logs, by the directory that they are in. User interfaces ask for them.
+/// Answers DescribeLogDirs: the sizes of the logs, by their directories. User interfaces send this request.
 ///
 /// # Errors
 /// If memory is exhausted.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 /// An offset that a group has committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommittedOffset {
-    /// Where the group continues.
+    /// The offset at which the group continues.
     pub offset: i64,
     /// The leader epoch of the last record read, -1 if unknown.
     pub leader_epoch: i32,
-    /// What the consumer has added.
+    /// The metadata that the consumer added.
     pub metadata: Option<String>,
 }
 

@@ -22,7 +22,7 @@ use crate::lock::lock;
 use crate::memory::{Budget, Unanswered};
 use crate::requested::{RequestedTopic, named, requested, topic_ref};
 
-/// Members that died are found this often by those that wait.
+/// The interval at which waiting members look for members that died.
 const LOOK: Duration = Duration::from_millis(500);
 /// `FindCoordinatorRequest.CoordinatorType.GROUP`.
 const GROUP: i64 = 0;
@@ -34,7 +34,8 @@ const TURN: usize = 1000;
 pub(super) struct Coordinator {
     groups: Mutex<Groups>,
     changed: Condvar,
-    /// What the groups of the archived cluster had committed. A group continues there until it commits something itself.
+    /// The offsets that the groups of the archived cluster had committed. A group continues there until it commits an
+    /// offset itself.
     archived: BTreeMap<String, Offsets>,
 }
 
@@ -116,7 +117,7 @@ impl Coordinator {
         Self { groups: Mutex::default(), changed: Condvar::new(), archived }
     }
 
-    /// Wakes those who wait; the server stops.
+    /// Wakes all waiting clients; the server stops.
     pub(super) fn wake(&self) {
         self.changed.notify_all();
     }

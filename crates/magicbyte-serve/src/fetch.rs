@@ -17,7 +17,7 @@ use crate::partition::prepare;
 use crate::requested::{RequestedTopic, named, requested, topic_ref};
 use crate::span::Part;
 
-/// How often a growing log is looked at while a client waits.
+/// The time between two looks at a growing log while a client waits.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// A response to Fetch: its fields, in which record sets are sizes, and the bytes of these sets in order.
@@ -27,7 +27,7 @@ pub(super) struct Fetched {
     pub(super) parts: Vec<Vec<Part>>,
 }
 
-/// A request, without what is not needed.
+/// A request, reduced to the fields that are needed.
 #[derive(Debug)]
 pub(super) struct FetchRequest {
     metadata: Metadata,
@@ -177,7 +177,7 @@ impl Answered {
     }
 }
 
-/// What the partitions of a response have taken so far.
+/// The resources that the partitions of a response have taken so far.
 struct Response<'a> {
     archive: &'a Archive,
     budget: &'a Budget<'a>,

@@ -1,5 +1,5 @@
-//! Fetch sessions (KIP-227; `FetchSession`, `FetchSessionCache`): a client names its partitions once, and then only what
-//! changes. Answers have only the partitions that have news.
+//! Fetch sessions (KIP-227; `FetchSession`, `FetchSessionCache`): a client names its partitions once, and later only
+//! the changes. Responses have only the partitions that have news.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,7 @@ impl Metadata {
     }
 }
 
-/// A partition, and what a client wants of it.
+/// A partition, and the records that a client wants from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) topic: TopicRef,
@@ -49,7 +49,7 @@ impl Asked {
     }
 }
 
-/// What a client was told of a partition, apart from records.
+/// The state of a partition that a client was told, apart from records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) error: ErrorCode,
@@ -57,24 +57,25 @@ pub(super) struct Told {
     pub(super) log_start_offset: i64,
 }
 
-/// What an answer says of a partition.
+/// The content of a response about one partition.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
     pub(super) told: Told,
     pub(super) has_records: bool,
 }
 
-/// What a request asks for, with what its session knows.
+/// The partitions of a request, with the state of its session.
 #[derive(Debug)]
 pub(super) struct Begun {
     pub(super) partitions: Vec<Asked>,
     session: Option<Metadata>,
-    /// By the places in `partitions`: what the client knows already. Nothing, if all of them are to be answered.
+    /// The state that the client knows already, by the places in `partitions`. It is empty if all of them are to be
+    /// answered.
     known: Vec<Option<Told>>,
 }
 
 impl Begun {
-    /// Whether an answer has to have this partition (`CachedPartition.maybeUpdateResponseData`).
+    /// True if a response has to include this partition (`CachedPartition.maybeUpdateResponseData`).
     pub(super) fn is_news(&self, place: usize, outcome: Outcome) -> bool {
         let known = self.known.get(place).copied().flatten();
         outcome.has_records || outcome.told.error != ErrorCode::None || known != Some(outcome.told)
@@ -99,7 +100,7 @@ struct Cache {
 
 #[derive(Debug)]
 struct Cached {
-    /// Its own lock: only requests of the same client wait while its partitions are gone through.
+    /// A lock for this session: only requests of the same client wait while its partitions are gone through.
     session: Arc<Mutex<Session>>,
     used: Instant,
     bytes: usize,
@@ -110,9 +111,9 @@ type Cell = (Asked, Option<Told>);
 
 #[derive(Debug)]
 struct Session {
-    /// That of the next request.
+    /// The epoch of the next request.
     epoch: i32,
-    /// Those that had records are last, so that all get their turn.
+    /// The partitions. Partitions that had records are last, so that all get their turn.
     partitions: Vec<Cell>,
 }
 
@@ -120,7 +121,7 @@ impl FetchSessions {
     /// Begins to answer a request that names these partitions, and those that it forgets.
     ///
     /// # Errors
-    /// Kafka's, if there is no such session, or another request of it comes next.
+    /// Kafka's error, if there is no such session, or another request of the session comes next.
     pub(super) fn begin(
         &self,
         metadata: Metadata,
@@ -159,7 +160,7 @@ impl FetchSessions {
         Ok(Begun { partitions, session: Some(metadata), known })
     }
 
-    /// Remembers what the client is told; each outcome has its place in `begun.partitions`.
+    /// Remembers the state that the client is told; each outcome has its place in `begun.partitions`.
     pub(super) fn end(&self, begun: &Begun, outcomes: &[Outcome]) {
         let Some(metadata) = begun.session else { return };
         let Some(session) = lock(&self.0).touch(metadata.session_id) else { return };

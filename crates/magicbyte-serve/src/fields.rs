@@ -17,12 +17,12 @@ pub(super) fn int(request: &Struct<'_>, name: &str, default: i64) -> i64 {
     }
 }
 
-/// As [`int`], for a field of 32 bits.
+/// Like [`int`], for a field of 32 bits.
 pub(super) fn int32(request: &Struct<'_>, name: &str, default: i32) -> i32 {
     int(request, name, default.into()) as i32
 }
 
-/// A text; None if it is null, or this version does not have it. What is not UTF-8 is replaced.
+/// A text; None if it is null, or this version does not have it. Invalid UTF-8 is replaced.
 pub(super) fn text(request: &Struct<'_>, name: &str) -> Option<String> {
     match request.get(name) {
         Some(Value::String(text)) => Some(String::from_utf8_lossy(text).into_owned()),
@@ -71,7 +71,7 @@ pub(super) fn ints<'r>(request: &'r Struct<'_>, name: &str) -> impl Iterator<Ite
     })
 }
 
-/// Whether the field is null.
+/// True if the field is null.
 pub(super) fn is_null(request: &Struct<'_>, name: &str) -> bool {
     request.get(name) == Some(&Value::Null)
 }
@@ -152,8 +152,8 @@ pub(super) fn push(budget: &Budget<'_>, array: &mut Vec<Answer>, element: Answer
     Ok(())
 }
 
-/// Bytes on the heap that were not taken before: those of arrays and [`blob`]s were. Texts count twice, since they are
-/// copied into the response.
+/// Bytes on the heap that were not taken before, unlike the bytes of arrays and [`blob`]s. Texts count twice, since
+/// they are copied into the response.
 fn heap_size(value: &Answer) -> usize {
     match value {
         Value::String(text) => 2 * text.len(),
@@ -166,7 +166,7 @@ fn heap_size(value: &Answer) -> usize {
     }
 }
 
-/// The elements without those that repeat an earlier one.
+/// The elements without repetitions of earlier elements.
 pub(super) fn distinct<T: Clone + Eq + Hash>(
     elements: impl IntoIterator<Item = T>,
 ) -> impl Iterator<Item = T> {

@@ -1,5 +1,5 @@
-//! A consumer group: members, generations, rebalances (`ClassicGroup`). Nothing happens on its own: members that are late
-//! are found by the requests of the others.
+//! A consumer group: members, generations, rebalances (`ClassicGroup`). Nothing happens by itself: late members are
+//! found by the requests of other members.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::limits::{MAX_MEMBER_MEMORY, MAX_PENDING_MEMORY};
 
 /// Members of one group.
 pub(super) const MAX_MEMBERS: usize = 250;
-/// `group.min.session.timeout.ms` is 6 s in Kafka; tests have less.
+/// Kafka's `group.min.session.timeout.ms` is 6 s; tests use less.
 const SESSION_TIMEOUTS: std::ops::RangeInclusive<i64> = 10..=1_800_000;
-/// How long a new group waits for more members (`group.initial.rebalance.delay.ms`, 3 s in Kafka).
+/// The time that a new group waits for more members (`group.initial.rebalance.delay.ms`, 3 s in Kafka).
 pub(super) const SETTLING: Duration = Duration::from_millis(100);
 
 pub(super) type Result<T> = std::result::Result<T, ErrorCode>;
@@ -74,7 +74,7 @@ pub(super) struct Member {
     pub(super) host: Arc<str>,
     session_timeout: Duration,
     rebalance_timeout: Duration,
-    /// Shared with those who describe the group.
+    /// Shared with clients that describe the group.
     protocols: Arc<Protocols>,
     pub(super) assignment: Bytes,
     seen: Instant,
@@ -95,7 +95,7 @@ pub(super) struct Join {
     pub(super) protocol_type: Arc<str>,
     /// Each name once.
     pub(super) protocols: Protocols,
-    /// Whether a new member has to join again with the id that it gets (since version 4).
+    /// True if a new member has to join again with the id that it gets (since version 4).
     pub(super) id_required: bool,
 }
 
@@ -107,7 +107,7 @@ pub(super) struct Caller<'a> {
     pub(super) generation: i32,
 }
 
-/// What becomes of a member that joins.
+/// The outcome for a member that joins.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Admission {
     /// It joins under this id.
@@ -139,10 +139,10 @@ pub(super) enum Step<T> {
 pub(super) type Assignments = HashMap<Arc<str>, Bytes>;
 
 impl Join {
-    /// Checks what needs no group, and so no lock.
+    /// Checks everything that needs no group, and so no lock.
     ///
     /// # Errors
-    /// Kafka's, if the request is wrong or the member too large.
+    /// Kafka's error, if the request is wrong or the member too large.
     pub(super) fn check(&self, group: &str) -> Result<()> {
         if group.is_empty() {
             return Err(ErrorCode::InvalidGroupId);
@@ -260,7 +260,7 @@ impl Group {
         self.with_room(new_id)
     }
 
-    /// Whether one of the protocols is one that all other members have (`ClassicGroup.supportsProtocols`).
+    /// True if all other members have one of the protocols (`ClassicGroup.supportsProtocols`).
     fn supports(&self, join: &Join) -> bool {
         let own = self.members.get(&join.member_id);
         let others = self.members.len() - usize::from(own.is_some());
@@ -486,7 +486,7 @@ impl Group {
         Ok(())
     }
 
-    /// Whether a consumer may commit: a member of the current generation, or one that is in no group (-1).
+    /// Checks that a consumer may commit: a member of the current generation, or a consumer that is in no group (-1).
     pub(super) fn check_commit(&mut self, caller: Caller<'_>, now: Instant) -> Result<()> {
         if caller.generation < 0 && caller.member_id.is_empty() {
             return if self.members.is_empty() { Ok(()) } else { Err(ErrorCode::UnknownMemberId) };
@@ -515,7 +515,7 @@ impl Group {
         Ok(())
     }
 
-    /// Removes the members whose session has timed out. Those that wait for the others are alive.
+    /// Removes the members whose session has timed out. Members that wait for others are alive.
     pub(super) fn expire(&mut self, now: Instant) {
         self.pending.retain(|pending| pending.deadline > now);
         let is_joining = matches!(self.phase, Phase::Joining { .. });

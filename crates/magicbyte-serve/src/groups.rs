@@ -26,7 +26,7 @@ pub(super) struct Groups {
     /// Bytes of all of them.
     memory: usize,
     ids: u64,
-    /// When memory was last looked for, and little was found.
+    /// The last time at which a search for memory found little.
     searched_in_vain: Option<Instant>,
 }
 
@@ -169,7 +169,7 @@ impl Groups {
         self.change(name, now, |group| group.leave(member_id, instance_id, now))
     }
 
-    /// Whether a consumer may commit: a member of the current generation, or one that is in no group (-1).
+    /// Checks that a consumer may commit: a member of the current generation, or a consumer that is in no group (-1).
     pub(super) fn check_commit(&mut self, name: &str, caller: Caller<'_>, now: Instant) -> Result<()> {
         if name.is_empty() {
             return Err(ErrorCode::InvalidGroupId);

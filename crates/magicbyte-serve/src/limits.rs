@@ -1,32 +1,32 @@
-//! The limits of what clients can take: memory in bytes, and time.
+//! The limits of the resources that clients can take: memory in bytes, and time.
 
 use std::time::Duration;
 
 /// Memory of each connection for requests and responses, in bytes: requests and responses of ordinary size never wait.
 pub(super) const OWN_MEMORY: usize = 1 << 20;
-/// Memory that all connections share for larger ones, in bytes.
+/// Memory that all connections share for larger requests and responses, in bytes.
 pub(super) const SHARED_MEMORY: usize = 512 << 20;
 /// Memory that the values of one response may take, in bytes, unless the archive has very many partitions.
 pub(super) const MAX_RESPONSE_MEMORY: usize = 96 << 20;
 /// Memory that a partition may take in a response that has all of them, in bytes.
 pub(super) const PARTITION_MEMORY: usize = 1 << 10;
-/// Memory that the values of a request take, at most, for each of its bytes.
+/// The maximum memory that the values of a request take for each of its bytes.
 pub(super) const REQUEST_FACTOR: usize = 200;
 /// Size of requests that each connection may send at any time, in bytes.
 pub(super) const OWN_REQUESTS: usize = 64 << 10;
 /// Bytes of larger requests that all connections may have under way.
 pub(super) const SHARED_REQUESTS: usize = 64 << 20;
-/// The longest that a request may be under way while others may wait for its memory.
+/// The maximum time that a request may be under way while others may wait for its memory.
 pub(super) const MAX_ARRIVAL: Duration = Duration::from_secs(30);
-/// The longest that a client may take for a response while others may wait for its memory.
+/// The maximum time that a client may take for a response while others may wait for its memory.
 pub(super) const MAX_DELIVERY: Duration = Duration::from_mins(1);
 /// Records in one response to Fetch, in bytes.
 pub(super) const MAX_FETCH_BYTES: u64 = 16 << 20;
-/// Those of them in memory rather than in files, in bytes, unless a single batch is larger.
+/// Records of one response to Fetch that are in memory rather than in files, in bytes, unless a single batch is larger.
 pub(super) const MAX_FETCH_MEMORY: u64 = 1 << 20;
 /// Open files of one response to Fetch.
 pub(super) const MAX_FETCH_FILES: usize = 32;
-/// The longest that Fetch waits for records.
+/// The maximum time that Fetch waits for records.
 pub(super) const MAX_FETCH_WAIT: Duration = Duration::from_mins(1);
 /// Memory of all fetch sessions, in bytes.
 pub(super) const MAX_SESSION_MEMORY: usize = 32 << 20;

@@ -6,23 +6,24 @@ use std::time::Duration;
 use crate::archive::ServedTopic;
 use crate::committed::CommittedOffset;
 
-/// What is served, and how.
+/// Options of a server: the data that it serves, and the way it does.
 #[derive(Clone, Debug, Default)]
 pub struct ServeOptions {
-    /// The host and port that clients are told to connect to; by default those that they have connected to.
+    /// The host and port that clients are told to connect to. By default, a client is told the host and port that it
+    /// has connected to.
     pub advertised_listener: Option<(String, u16)>,
-    /// Whether batches of magic 0 and 1 are converted to magic 2, which some clients need.
+    /// True if batches of magic 0 and 1 are converted to magic 2, which some clients need.
     pub to_magic_2: bool,
-    /// The logs as they were at this time (ms): they end before the first batch with a later timestamp.
+    /// The time (ms) as of which logs are served: they end before the first batch with a later timestamp.
     pub as_of: Option<i64>,
-    /// Whether logs end at their last stable offset and have no records of aborted transactions, whatever a client
-    /// asks for.
+    /// True if logs end at their last stable offset and have no records of aborted transactions, whatever a client
+    /// requests.
     pub read_committed_only: bool,
-    /// Whether the logs grow: their directories are listed again when a client reads at the end.
+    /// True if the logs grow: their directories are listed again when a client reads at the end.
     pub follow: bool,
-    /// What is known of the topics, by name.
+    /// Known properties of the topics, by name.
     pub topics: BTreeMap<String, ServedTopic>,
-    /// What groups had committed: group, topic, partition, offset.
+    /// Committed offsets of groups: group, topic, partition, offset.
     pub committed: Vec<(String, String, i32, CommittedOffset)>,
     /// The limits.
     pub limits: ServeLimits,
@@ -31,11 +32,12 @@ pub struct ServeOptions {
 /// The limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServeLimits {
-    /// The most connections; more are closed at once.
+    /// The maximum number of connections; more are closed at once.
     pub connections: usize,
-    /// The size of the largest request in bytes; a connection with a larger one is closed.
+    /// The maximum size of a request in bytes; a connection with a larger one is closed.
     pub request_bytes: usize,
-    /// How long a client may take for its next request, or to receive a response, before its connection is closed.
+    /// The time that a client may take for its next request, or to receive a response. After it, the connection is
+    /// closed.
     pub idle: Duration,
 }
 

@@ -1,5 +1,5 @@
 //! A partition as clients read it: its bounds, its batches from an offset on, and lookups by time. The directory is
-//! surveyed when a client asks for the first of them.
+//! surveyed when a client first requests any of them.
 
 use std::io;
 use std::path::Path;
@@ -28,16 +28,16 @@ use crate::view::{KeptMaps, View, ViewOptions, io_error, survey};
 
 /// Below this size, copying bytes is cheaper than sending them from the file.
 const COPIED: u64 = 32 << 10;
-/// How often a growing directory is listed at most.
+/// The minimum time between two listings of a growing directory.
 const REFRESH: Duration = Duration::from_millis(200);
 
-/// What all partitions share.
+/// State that all partitions share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub(super) view: ViewOptions,
-    /// Whether batches of magic 0 and 1 are converted.
+    /// True if batches of magic 0 and 1 are converted.
     pub(super) to_magic_2: bool,
-    /// Whether the directories grow.
+    /// True if the directories grow.
     pub(super) follow: bool,
     pub(super) problems: ProblemLog,
     pub(super) maps: KeptMaps,
@@ -64,7 +64,7 @@ pub(super) struct Directory {
 struct State {
     listing: Listing,
     view: Option<Arc<View>>,
-    /// The surveys of a growing directory: those of segments that did not change are used again.
+    /// The surveys of a growing directory: surveys of unchanged segments are reused.
     surveys: Vec<Survey>,
     listed: Instant,
 }
@@ -293,7 +293,7 @@ impl Reading<'_> {
         self.taken + size <= self.wanted.room(first)
     }
 
-    /// Takes what is wanted of a run; false if nothing after it is.
+    /// Takes the wanted batches of a run; false if no later run has any.
     fn take(&mut self, chunk: &Chunk, run: &Run) -> io::Result<bool> {
         let Wanted { offset, limit, .. } = self.wanted;
         if run.first_offset >= limit || self.is_full() {
@@ -302,7 +302,7 @@ impl Reading<'_> {
         let size = run.end - run.start;
         let is_inside = run.first_offset >= offset && run.last_offset < limit;
         let is_converted = run.is_legacy && self.shared.to_magic_2;
-        // Of other files the bytes are not those of the segment.
+        // The bytes of other files are not the bytes of the segment.
         let is_local = chunk.version.as_deref().is_none_or(is_pin);
         if is_local && !is_converted && (run.batches == 1 || is_inside) && self.fits(size) {
             self.taken += size;
@@ -346,7 +346,7 @@ impl Reading<'_> {
             }
             match &mut converter {
                 None => out.extend_from_slice(batch.as_bytes()),
-                // What cannot be converted is left out, as it would be by a reader.
+                // Batches that cannot be converted are left out, as a reader would do.
                 Some(converter) => {
                     if let Err(error) = converter.up_convert(&batch, &mut out) {
                         let range = batch.position()..batch.position() + size;

@@ -14,10 +14,10 @@ use crate::lock::lock;
 /// The topic's name.
 pub const PROBLEMS_TOPIC: &str = "__magicbyte_problems";
 
-/// Further problems are left out.
+/// The maximum number of problems; further problems are left out.
 const MOST: usize = 10_000;
 
-/// What a problem is known by.
+/// The identity of a problem.
 type Place = (String, i32, Option<String>, Option<u64>, String);
 
 /// A log in memory that grows as damage is met.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::lock::lock;
 
-/// Whether the server stops.
+/// The state of the server: running or stopping.
 #[derive(Debug, Default)]
 pub(super) struct Stopping {
     is_stopping: Mutex<bool>,

@@ -16,10 +16,10 @@ use crate::batch_map::BatchMap;
 use crate::lock::lock;
 use crate::memory::Budget;
 
-/// The maps that are kept: those of 16 GiB of log, at most 2 KiB each unless the log is badly damaged.
+/// The number of maps that are kept: the maps of 16 GiB of log, at most 2 KiB each unless the log is badly damaged.
 const MAPS_KEPT: usize = 4096;
 
-/// What the view of a log depends on.
+/// The options that determine the view of a log.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ViewOptions {
     /// The log ends before the first batch with a later timestamp (ms).
@@ -114,7 +114,7 @@ impl Slot {
         &self.chunk
     }
 
-    /// Whether the map is that of this chunk, too: a growing segment has the same first chunks.
+    /// True if the map also belongs to this chunk: a growing segment keeps its first chunks.
     fn is_of(&self, chunk: &Chunk) -> bool {
         fn bytes(chunk: &Chunk) -> (u64, u64, i64, Option<i64>, Option<i64>) {
             (chunk.start, chunk.end, chunk.expected_offset, chunk.start_offset, chunk.log_start_offset)

@@ -13,9 +13,9 @@ use crate::schema::RecordColumn;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Csv {
     pub(super) key: PayloadFormat,
-    /// Of values, and values of headers.
+    /// The format of values, and of values of headers.
     pub(super) value: PayloadFormat,
-    /// Whether invisible characters are escaped.
+    /// True if invisible characters are escaped.
     pub(super) visible: bool,
 }
 

@@ -26,17 +26,17 @@ pub(super) fn push_text_of(bytes: &[u8], visible: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// How a text is escaped.
+/// The rules for escaping a text.
 struct Escapes {
-    /// By byte: itself, or the two bytes that replace it, or a `LOOK` at the character that it begins.
+    /// The fate of each byte: the byte itself, the two bytes that replace it, or a `LOOK` at its character.
     fates: [[u8; 2]; 256],
-    /// Whether `"` and `\` are escaped.
+    /// True if `"` and `\` are escaped.
     quotes: bool,
     /// Appends the escape of an invisible character.
     escape: fn(char, &mut Vec<u8>),
 }
 
-/// The second byte of those that are copied.
+/// The second byte of a fate, if the byte is copied.
 const COPIED: u8 = 0;
 const LOOK: u8 = 0x80;
 
@@ -155,7 +155,7 @@ impl Escapes {
 /// Bytes that are written together.
 const BLOCK: usize = 16;
 
-/// Whether none of the bytes is escaped.
+/// True if none of the bytes is escaped.
 fn is_plain(block: &[u8; BLOCK], quotes: bool) -> bool {
     // Without branches, the comparisons are made in vectors.
     let escaped = |byte: &u8| {
@@ -165,7 +165,7 @@ fn is_plain(block: &[u8; BLOCK], quotes: bool) -> bool {
     block.iter().map(escaped).fold(0, |any, one| any | one) == 0
 }
 
-/// Whether a character that is not ASCII shows as one: as Python's `str.isprintable`, and Rust's `Debug`.
+/// True if a character that is not ASCII is shown as itself, as by Python's `str.isprintable` and Rust's `Debug`.
 fn is_visible(one: char) -> bool {
     match one {
         // The letters of most texts need no search.

@@ -56,12 +56,12 @@ pub(super) enum Cells<'a> {
     Payload(Blobs<'a>),
     /// Keys or values that are JSON.
     Json(&'a StringArray),
-    /// The bytes of those that are not.
+    /// The bytes of keys or values that are not JSON.
     Invalid(&'a BinaryArray),
     Headers(HeaderLists<'a>),
 }
 
-/// The documents of a column of keys or values, and what is not a document.
+/// The JSON documents of a column of keys or values, and the bytes of the other cells.
 pub(super) struct Documents {
     column: RecordColumn,
     valid: StringArray,
@@ -80,7 +80,7 @@ impl Documents {
         Ok(Some(Self { column, valid, invalid }))
     }
 
-    /// Replaces the field of the column, and adds the one of what is not JSON.
+    /// Replaces the field of the column, and adds a field for the cells that are not JSON.
     pub(super) fn replace<'a>(&'a self, fields: &mut Vec<Field<'a>>) {
         if let Some(field) = fields.iter_mut().find(|field| field.column == self.column) {
             field.cells = Cells::Json(&self.valid);
@@ -136,7 +136,7 @@ impl<'a> Field<'a> {
         Ok(Self { column, name, cells })
     }
 
-    /// Whether neighbouring rows mostly have the same value: that of the batch, or of the partition.
+    /// True if neighbouring rows mostly have the same value: the value of the batch, or of the partition.
     pub(super) fn is_shared(&self) -> bool {
         self.column.is_batch_field() || matches!(self.column, C::Topic | C::Partition)
     }

@@ -106,16 +106,16 @@ fn unknown(text: &str, rest: &str, next: Option<char>) -> LogError {
     })
 }
 
-/// How the tokens of a template are written.
+/// The style in which the tokens of a template are written.
 #[derive(Clone, Debug)]
 pub(super) struct TemplateStyle<'a> {
     pub(super) template: &'a Template,
     pub(super) key: PayloadFormat,
-    /// Of values, and values of headers.
+    /// The format of values, and of values of headers.
     pub(super) value: PayloadFormat,
-    /// Whether invisible characters of the record are escaped. Otherwise the bytes of a text are written as they are.
+    /// True if invisible characters of the record are escaped. Otherwise the bytes of a text are written as they are.
     pub(super) visible: bool,
-    /// What is written for the key or value that is null.
+    /// The text for a key or value that is null.
     pub(super) null: &'a str,
 }
 

@@ -13,7 +13,7 @@ use crate::schema::RecordColumn;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JsonLines {
     pub(super) key: PayloadFormat,
-    /// Of values, and values of headers.
+    /// The format of values, and of values of headers.
     pub(super) value: PayloadFormat,
 }
 

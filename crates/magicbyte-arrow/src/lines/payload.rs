@@ -1,4 +1,4 @@
-//! How keys and values are written.
+//! Formats of keys and values.
 
 use std::str::FromStr;
 
@@ -8,18 +8,18 @@ use magicbyte_log::LogError;
 
 use crate::lines::escape::push_json_string;
 
-/// How keys and values are written as text.
+/// The format in which keys and values are written as text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PayloadFormat {
-    /// As text; invalid UTF-8 shows as U+FFFD.
+    /// Text; invalid UTF-8 shows as U+FFFD.
     #[default]
     Utf8,
     /// Two hexadecimal digits per byte, in lower case.
     Hex,
     /// Base64 with padding, by RFC 4648.
     Base64,
-    /// As the JSON document that it is. Other keys and values are null, and shown as text in the additional field
+    /// The JSON document that the bytes are. Other keys and values are null, and shown as text in the additional field
     /// `invalidKey` or `invalidValue`. Values of headers are text.
     Json,
 }

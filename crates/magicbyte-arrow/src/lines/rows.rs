@@ -2,15 +2,15 @@
 
 use crate::lines::fields::Field;
 
-/// How the fields of a line are written.
+/// The style in which the fields of a line are written.
 pub(super) trait LineStyle {
-    /// What precedes a field's cell.
+    /// The bytes before a field's cell.
     fn label(&self, is_first: bool, name: &str) -> Vec<u8>;
 
     /// Appends the label and the cell of a field.
     fn push(&self, label: &[u8], field: &Field<'_>, row: usize, out: &mut Vec<u8>);
 
-    /// What follows the fields.
+    /// The bytes after the fields.
     fn end(&self, is_empty: bool) -> &'static [u8];
 }
 
@@ -28,7 +28,7 @@ pub(super) fn push_lines(fields: &[Field<'_>], rows: usize, style: &impl LineSty
     }
 }
 
-/// What a line consists of.
+/// A part of a line.
 enum Part<'a> {
     /// A field with a value for each row, and its label.
     Each(Vec<u8>, &'a Field<'a>),
@@ -40,7 +40,7 @@ enum Part<'a> {
 struct SharedRun<'a> {
     fields: Vec<(Vec<u8>, &'a Field<'a>)>,
     text: Vec<u8>,
-    /// By row: whether the text is another one than that of the row before it.
+    /// For each row, true if its text differs from the text of the row before it.
     changed: Vec<bool>,
 }
 

@@ -26,18 +26,18 @@ pub enum LineFormat {
     Template(Template),
 }
 
-/// How rows are written.
+/// Options for writing rows.
 #[derive(Clone, Debug, Default)]
 pub struct LineOptions {
     /// The format of a line.
     pub format: LineFormat,
-    /// How keys are written.
+    /// The format of keys.
     pub key: PayloadFormat,
-    /// How values are written, and values of headers.
+    /// The format of values, and of values of headers.
     pub value: PayloadFormat,
-    /// Whether invisible characters of a record are always escaped, for a terminal. In JSON they are.
+    /// True if invisible characters of a record are always escaped, for a terminal. JSON always escapes them.
     pub visible: bool,
-    /// What a template shows for the key or value that is null.
+    /// The text that a template shows for a key or value that is null.
     pub null: String,
 }
 
@@ -65,10 +65,10 @@ impl LineWriter {
         Ok(Self { options })
     }
 
-    /// Appends what precedes the lines: the names of the columns for CSV, otherwise nothing.
+    /// Appends the bytes before the lines: the names of the columns for CSV, otherwise nothing.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// The errors of [`write`](Self::write).
     pub fn write_header(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> LogResult<()> {
         let LineOptions { key, value, visible, .. } = self.options;
         if self.options.format == LineFormat::Csv {

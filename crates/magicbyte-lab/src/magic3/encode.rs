@@ -22,7 +22,7 @@ impl Encoder {
     /// An encoder for batches that follow these ideas, compressed with this codec and level (`None` for Kafka's default).
     ///
     /// # Errors
-    /// Those of [`Compressor::with_level`].
+    /// The errors of [`Compressor::with_level`].
     pub fn new(ideas: Ideas, codec: Compression, level: Option<i32>) -> Result<Self> {
         Ok(Self {
             ideas,
@@ -37,7 +37,7 @@ impl Encoder {
     /// not checked.
     ///
     /// # Errors
-    /// Those of [`RecordBatch::records`] and of its records.
+    /// The errors of [`RecordBatch::records`] and of its records.
     pub fn encode(&mut self, batch: &RecordBatch<'_>, out: &mut Vec<u8>) -> Result<()> {
         let Self { ideas, compressor, decompressor, fields, content } = self;
         let records = RawRecords::of(batch, decompressor)?;
@@ -99,7 +99,7 @@ impl<'r> RawRecords<'r> {
         (0..self.count).map(move |index| RawRecord::read(&mut cursor).map_err(|e: Error| e.at_record(index)))
     }
 
-    /// What the records allow of `ideas`.
+    /// The shape of the batch: those of `ideas` that its records allow.
     fn shape(&self, mut ideas: Ideas) -> Shape {
         let mut max_timestamp = i64::MIN;
         let mut shared: Option<Vec<Header<'r>>> = None;
@@ -131,7 +131,7 @@ struct Shape {
     shared_headers: usize,
 }
 
-/// Appends a record to `fields`; what does not belong to the fields to `content`, if they are kept apart.
+/// Appends a record to `fields`. If the content is kept apart, everything but the fields goes to `content`.
 fn write_record(record: &RawRecord<'_>, shape: &Shape, fields: &mut Vec<u8>, content: &mut Vec<u8>) {
     let apart = shape.ideas.are_fields_first();
     let start = fields.len();
@@ -158,7 +158,7 @@ fn write_record(record: &RawRecord<'_>, shape: &Shape, fields: &mut Vec<u8>, con
     }
 }
 
-/// Puts the length of what follows `start` in front of it.
+/// Inserts at `start` the length of the bytes after it.
 fn insert_length(data: &mut Vec<u8>, start: usize) {
     let end = data.len();
     encode_varint((end - start) as i64, data);

@@ -8,7 +8,7 @@ use magicbyte::{Error, ErrorKind, Headers, Result, crc32c, encode_varint};
 pub(super) const PREFIX: usize = 21;
 const CRC: usize = 17;
 const LENGTH: usize = 8;
-/// What the length does not count.
+/// The bytes before those that the length counts.
 const LOG_OVERHEAD: usize = 12;
 
 /// A change to the format.
@@ -19,14 +19,14 @@ pub enum Idea {
     NoRecordAttributes = 1 << 7,
     /// A count of tagged fields follows the batch header, and the fields, as in Kafka's protocol; there are none yet.
     TaggedFields = 1 << 8,
-    /// The append time is a field of its own, and records keep the time that the producer gave them.
+    /// The append time is a separate field, and records keep the time that the producer gave them.
     BothTimestamps = 1 << 9,
     /// The headers that all records begin with are in the batch, and not in the records.
     BatchHeaders = 1 << 10,
     /// Timestamps, offsets and lengths of all records come first, then keys, values and headers of all records; one stream is
     /// compressed.
     FieldsFirst = 1 << 11,
-    /// As `FieldsFirst`, but both parts are compressed by themselves.
+    /// Like `FieldsFirst`, but each part is compressed by itself.
     TwoSections = 1 << 12,
 }
 
@@ -62,7 +62,7 @@ impl Ideas {
         Self(self.0 | idea as i16)
     }
 
-    /// Whether the idea is one of them.
+    /// True if the set contains the idea.
     #[must_use]
     pub const fn has(self, idea: Idea) -> bool {
         self.0 & idea as i16 != 0
@@ -72,7 +72,7 @@ impl Ideas {
         Self(self.0 & !(idea as i16))
     }
 
-    /// Whether the fields of all records come before their content.
+    /// True if the fields of all records come before their content.
     pub(super) fn are_fields_first(self) -> bool {
         self.has(Idea::FieldsFirst) || self.has(Idea::TwoSections)
     }
@@ -85,7 +85,7 @@ pub struct Header3 {
     pub(crate) common: BatchHeader,
     /// The ideas that the batch follows.
     pub ideas: Ideas,
-    /// The append time (ms), if it is a field of its own.
+    /// The append time (ms), if it is a separate field.
     pub append_time: Option<i64>,
 }
 
@@ -129,10 +129,11 @@ impl Header3 {
         Ok(())
     }
 
-    /// Reads the header of one batch and checks its CRC; returns it with what follows.
+    /// Reads the header of one batch and checks its CRC. Returns the header with the bytes after it.
     ///
     /// # Errors
-    /// [`ErrorKind::UnsupportedMagic`], [`ErrorKind::InvalidSize`], [`ErrorKind::CrcMismatch`], and those of fields that end early.
+    /// [`ErrorKind::UnsupportedMagic`], [`ErrorKind::InvalidSize`], [`ErrorKind::CrcMismatch`], and the errors of
+    /// fields that end early.
     pub fn read(batch: &[u8]) -> Result<(Self, &[u8])> {
         let mut cursor = Cursor::new(batch);
         let base_offset = cursor.i64()?;
@@ -181,7 +182,7 @@ impl Header3 {
         Ok((Self { common, ideas, append_time }, &batch[cursor.position()..]))
     }
 
-    /// Whether each record has its attributes.
+    /// True if each record has its attributes.
     pub(super) fn has_record_attributes(&self) -> bool {
         !self.ideas.has(Idea::NoRecordAttributes)
     }
@@ -264,7 +265,7 @@ impl<'r> RawRecord<'r> {
         Self::read_body(&mut body, true)
     }
 
-    /// Reads what follows a record's length.
+    /// Reads the bytes after a record's length.
     #[inline(always)]
     pub(crate) fn read_body(body: &mut Cursor<'r>, has_attributes: bool) -> Result<Self> {
         Ok(Self {

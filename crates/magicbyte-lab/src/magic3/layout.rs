@@ -10,8 +10,8 @@ use magicbyte::{Compression, Decompressor, Error, ErrorKind, Result, crc32c, lay
 use crate::magic3::decode::RecordFields;
 use crate::magic3::fields::{Idea, Ideas, PREFIX, tagged_fields};
 
-/// Iterates the fields of one experimental batch, as [`BatchLayout`](magicbyte::layout::BatchLayout) does of others. What is compressed
-/// follows decompressed: of two sections, both of them as one.
+/// Iterates the fields of one experimental batch, as [`BatchLayout`](magicbyte::layout::BatchLayout) does for other
+/// batches. Compressed data follows in decompressed form; two sections follow as one.
 ///
 /// ```
 /// use magicbyte_lab::magic3::{Encoder, Idea, Ideas, Layout3};
@@ -37,9 +37,9 @@ pub struct Layout3 {
     ideas: Ideas,
     count: u32,
     codec: Compression,
-    /// Where a record's fields are, to be read again for its content.
+    /// The position of a record's fields, which are read again for its content.
     again: usize,
-    /// Where the fields of all records must end, if that is stored.
+    /// The position at which the fields of all records must end, if it is stored.
     fields_end: Option<usize>,
 }
 
@@ -51,7 +51,7 @@ enum Step {
         index: u32,
         count: u32,
     },
-    /// What is compressed.
+    /// The compressed payload.
     Payload,
     Record {
         index: u32,
@@ -60,7 +60,7 @@ enum Step {
         index: u32,
         count: u32,
         record: u32,
-        /// Of a record whose content follows its fields.
+        /// The body of a record whose content follows its fields.
         body: Option<Body>,
     },
     Fields {
@@ -74,7 +74,7 @@ enum Step {
 }
 
 impl Layout3 {
-    /// Of `batch`, which need not be whole; nothing is read yet.
+    /// Creates a layout of `batch`, which may be incomplete. Reads nothing yet.
     #[must_use]
     pub fn new(batch: Bytes, decompressor: Decompressor) -> Self {
         Self {
@@ -244,7 +244,7 @@ impl Layout3 {
     }
 }
 
-/// As a record's header, of the batch.
+/// Reads a header of the batch in the same way as a record's header.
 fn shared_header(walk: &mut Walk, index: u32) -> Result<()> {
     walk.header = Some(index);
     let length = walk.varint("headerKeyLength")?;

@@ -1,5 +1,6 @@
-//! The checks that a broker makes of a producer's batch (`LogValidator`): offsets without gaps, timestamps, keys. With the fields of
-//! records first, no key, value or header is decompressed for them, or only those that a block of the codec holds, too.
+//! The checks that a broker makes of a producer's batch (`LogValidator`): offsets without gaps, timestamps, keys. If
+//! the fields of records come first, the checks decompress no key, value or header, except those in the same block of
+//! the codec.
 
 use magicbyte::internals::{Cursor, Prefix, PrefixContext};
 use magicbyte::{Compression, Decompressor, Error, ErrorKind, Headers, Result};
@@ -7,12 +8,12 @@ use magicbyte::{Compression, Decompressor, Error, ErrorKind, Headers, Result};
 use crate::magic3::decode::RecordFields;
 use crate::magic3::fields::{Header3, Idea, RawRecord};
 
-/// How much is decompressed at first, in bytes per record.
+/// A first guess of how much to decompress, in bytes per record.
 const FIRST_GUESS: usize = 8;
 /// Attributes, a varlong and three varints.
 const LARGEST_FIELDS: usize = 1 + 10 + 3 * 5;
 
-/// What a batch's fields say.
+/// The validated fields of a batch, in summary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Validated {
@@ -27,7 +28,7 @@ pub struct Validated {
 }
 
 impl Validated {
-    /// Of no records yet.
+    /// A summary of no records.
     pub(crate) const NOTHING: Self =
         Self { records: 0, max_timestamp: i64::MIN, null_keys: 0, decompressed: 0 };
 
@@ -84,8 +85,8 @@ impl Validator {
     /// Validates one batch, its CRC included.
     ///
     /// # Errors
-    /// Those of [`Header3::read`] and of the decompression; [`ErrorKind::OffsetOutOfOrder`] unless the records' offsets are
-    /// consecutive from the base offset on; what makes a record unreadable.
+    /// The errors of [`Header3::read`] and of the decompression; [`ErrorKind::OffsetOutOfOrder`] unless the records'
+    /// offsets are consecutive from the base offset on; the errors of unreadable records.
     pub fn validate(&mut self, batch: &[u8]) -> Result<Validated> {
         let (header, rest) = Header3::read(batch)?;
         let codec = Compression::from_id(header.codec()).map_err(|e| e.in_field("attributes"))?;
@@ -130,7 +131,7 @@ impl Validator {
 /// Validates one experimental batch: [`Validator::validate`] with buffers of its own.
 ///
 /// # Errors
-/// Those of [`Validator::validate`].
+/// The errors of [`Validator::validate`].
 pub fn validate(batch: &[u8]) -> Result<Validated> {
     Validator::new().validate(batch)
 }

@@ -17,7 +17,7 @@ static TYPES: LazyLock<[(&Definition, &Definition); 2]> = LazyLock::new(|| {
         |role, record_type| table::record(TOPIC, role, record_type).expect("a type of the table");
     [0, 1].map(|one| (definition(Role::CoordinatorKey, one), definition(Role::CoordinatorValue, one)))
 });
-/// Where a key continues after its type.
+/// The position at which a key continues after its type.
 const AFTER_TYPE: usize = 2;
 
 /// Folds the records of a partition of `__consumer_offsets`, in offset order, into the latest offset of each place: a
@@ -28,7 +28,7 @@ const AFTER_TYPE: usize = 2;
 #[derive(Debug, Default)]
 pub struct CommittedOffsets {
     commits: HashMap<Place, Commit>,
-    /// By producer.
+    /// Pending commits by producer.
     pending: HashMap<i64, HashMap<Place, Commit>>,
     /// The producers with a pending offset, by place.
     open: HashMap<Place, HashSet<i64>>,
@@ -56,26 +56,26 @@ pub struct CommittedOffset {
     pub topic: String,
     /// The partition.
     pub partition: i32,
-    /// Where the group continues.
+    /// The offset at which the group continues.
     pub offset: i64,
     /// The leader epoch of the last consumed record; -1 if the consumer did not say.
     pub leader_epoch: i32,
-    /// What the consumer added.
+    /// The metadata that the consumer added.
     pub metadata: String,
-    /// When it was committed (ms).
+    /// The time of the commit (ms).
     pub commit_timestamp: i64,
-    /// When it expires (ms), if the consumer chose that (before Kafka 2.1); else -1.
+    /// The time at which the commit expires (ms), if the consumer chose it (before Kafka 2.1); else -1.
     pub expire_timestamp: i64,
-    /// Where the commit is in its partition of `__consumer_offsets`.
+    /// The offset of the commit in its partition of `__consumer_offsets`.
     pub record_offset: i64,
 }
 
 impl CommittedOffsets {
-    /// Applies a record; `producer_id` is that of a transaction, `None` for a record outside of one. Returns false
-    /// if it is of another type.
+    /// Applies a record; `producer_id` is the producer of its transaction, `None` for a record outside a transaction.
+    /// Returns false if the record is of another type.
     ///
     /// # Errors
-    /// As [`read_record`](crate::internal_topics::read_record).
+    /// The errors of [`read_record`](crate::internal_topics::read_record).
     pub fn replay(
         &mut self,
         record_offset: i64,
@@ -123,11 +123,11 @@ impl CommittedOffsets {
         }
     }
 
-    /// The committed offsets, in no order. What a broker has deleted, because it expired or for another reason, is
-    /// not there.
+    /// The committed offsets, in no order. Offsets that a broker has deleted, because they expired or for another
+    /// reason, are not included.
     pub fn commits(&self) -> impl Iterator<Item = CommittedOffset> {
         self.commits.iter().filter_map(|(place, commit)| {
-            // It was read before.
+            // The key was read before.
             let key = part(TYPES[0].0, 0, place, 0).ok()?.0.fields;
             let text = |name| String::from_utf8_lossy(bytes(&key, name)).into_owned();
             Some(CommittedOffset {
@@ -144,7 +144,7 @@ impl CommittedOffsets {
         })
     }
 
-    /// How many offsets belong to transactions that had not ended.
+    /// The number of offsets that belong to transactions that had not ended.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.pending.values().map(HashMap::len).sum()

@@ -10,7 +10,7 @@ use crate::message::value::Struct;
 
 /// The version of the frame around a record of the controller (`AbstractApiMessageSerde`).
 const FRAME_VERSION: u32 = 1;
-/// Where key and value continue after their first two bytes.
+/// The position at which key and value continue after their first two bytes.
 const AFTER_INT16: usize = 2;
 
 /// A record of an internal topic.
@@ -69,7 +69,7 @@ pub fn read_record<'a>(
     }
 }
 
-/// Whether a value of `topic` is a record of a type with secrets, also if its version is not known.
+/// True if a value of `topic` is a record of a type with secrets, even if its version is not known.
 #[doc(hidden)]
 pub fn is_secret(topic: &str, value: &[u8]) -> bool {
     let mut cursor = Cursor::new(value);

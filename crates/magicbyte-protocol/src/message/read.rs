@@ -9,7 +9,7 @@ use crate::message::path::Path;
 use crate::message::table::{Definition, Field, Scalar};
 use crate::message::value::{Struct, Value};
 
-/// The longest string that Kafka reads and writes.
+/// The maximum length of a string that Kafka reads and writes.
 pub(crate) const MAX_STRING: usize = i16::MAX as usize;
 
 /// Elements of an array and tagged fields of a structure that Kafka 4.4 reads.
@@ -50,7 +50,7 @@ pub(crate) fn read<'a>(
 
 struct Reader<'a> {
     cursor: Cursor<'a>,
-    /// Where the cursor's bytes end in the frame.
+    /// The position in the frame at which the cursor's bytes end.
     end: usize,
     path: Path,
     version: i16,
@@ -224,7 +224,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Whether a nullable structure follows: -1 is null, 1 is not. In a tagged field, that is a varint, and 0 is null.
+    /// True if a nullable structure follows. The marker -1 is null, and 1 is not. In a tagged field, the marker is a
+    /// varint, and 0 is null.
     fn is_present(&mut self, field: &'static Field) -> Result<bool> {
         match field.tag(self.version) {
             None => Ok(self.cursor.i8()? >= 0),

@@ -24,7 +24,7 @@ pub(crate) fn hide(definition: &'static Definition, message: &mut Struct<'_>) {
 }
 
 impl Definition {
-    /// Whether any of its fields may be secret.
+    /// True if any field may be secret.
     pub(crate) fn has_secrets(&self) -> bool {
         self.fields.iter().any(has_secrets)
     }
@@ -72,19 +72,19 @@ fn names_cluster_metadata(values: &Struct<'_>) -> bool {
     has_name("topic") || has_name("name") || values.get("topicId") == Some(&Value::Uuid(CLUSTER_METADATA_ID))
 }
 
-/// Whether a structure is a config. Topics have names, too.
+/// True if a structure is a config. Topics have names, too.
 fn is_config(fields: &[Field]) -> bool {
     fields.iter().any(|field| field.secret == Some(Secret::Config))
 }
 
-/// Whether a config has a secret value.
+/// True if a config has a secret value.
 fn is_sensitive(values: &Struct<'_>) -> bool {
     let has_secret_name =
         |name| matches!(values.get(name), Some(Value::String(config)) if is_secret_config(config));
     has_secret_name("name") || has_secret_name("key") || values.get("isSensitive") == Some(&Value::Bool(true))
 }
 
-/// Whether a config of this name holds a secret.
+/// True if a config of this name holds a secret.
 ///
 /// Kafka hides the configs of the type PASSWORD and all unknown ones, such as those of plugins. Here the name
 /// decides: its words for secrets, wherever they are, and its end.

@@ -12,11 +12,11 @@ static TABLE: LazyLock<Vec<Definition>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("messages.json")).expect("messages.json has the table's form")
 });
 
-/// What a message is.
+/// The role of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Role {
-    /// What precedes the body of a request or response.
+    /// The header before the body of a request or response.
     Header,
     /// From a client, or between brokers.
     Request,
@@ -39,7 +39,7 @@ pub(crate) enum Role {
 pub struct Definition {
     /// The topic of a record.
     pub(crate) topic: Option<&'static str>,
-    /// Of a request or response the API's, of a record its type; headers and data have none.
+    /// The API key of a request or response, or the type of a record. Headers and data have none.
     pub(crate) api_key: Option<i16>,
     #[serde(rename = "type")]
     pub(crate) role: Role,
@@ -54,7 +54,7 @@ pub struct Definition {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Field {
-    /// As in Kafka's JSON: the first letter is lowercase.
+    /// The name as in Kafka's JSON: the first letter is lowercase.
     pub name: &'static str,
     #[serde(rename = "type")]
     pub(crate) kind: Type,
@@ -64,11 +64,11 @@ pub struct Field {
     tag: Option<u32>,
     #[serde(default)]
     tagged_versions: Versions,
-    /// Instead of the message's: the client id is never compact.
+    /// The flexible versions of the field, if they differ from the message's: the client id is never compact.
     flexible_versions: Option<Versions>,
     pub(crate) default: Option<FieldDefault>,
     pub(crate) secret: Option<Secret>,
-    /// Of a structure, or of an array's structures.
+    /// The fields of a structure, or of the structures in an array.
     #[serde(default)]
     pub fields: Vec<Field>,
 }
@@ -77,15 +77,15 @@ pub struct Field {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum FieldDefault {
-    /// Of a bool.
+    /// The default of a bool.
     Bool(bool),
-    /// Of an integer.
+    /// The default of an integer.
     Int(i64),
-    /// "null", the only text that is a default.
+    /// The text "null", the only text that is a default.
     Null(#[expect(dead_code, reason = "there is one text")] &'static str),
 }
 
-/// When a field's value is secret.
+/// The condition under which a field's value is secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Secret {
@@ -196,14 +196,14 @@ impl Field {
         self.tag.filter(|_| self.tagged_versions.contain(version))
     }
 
-    /// Whether its lengths are compact in a version that is flexible or not.
+    /// True if the lengths of the field are compact in this version; `flexible` says whether the version is flexible.
     pub(crate) fn is_compact(&self, version: i16, flexible: bool) -> bool {
         self.flexible_versions.map_or(flexible, |versions| versions.contain(version))
     }
 }
 
 impl Definition {
-    /// Whether the version has compact lengths and tagged fields (KIP-482).
+    /// True if the version has compact lengths and tagged fields (KIP-482).
     pub(crate) fn is_flexible(&self, version: i16) -> bool {
         self.flexible_versions.contain(version)
     }

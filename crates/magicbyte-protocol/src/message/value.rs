@@ -27,7 +27,7 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// What it is, for messages.
+    /// The type of the value, in words for messages.
     pub(crate) fn describe(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -45,8 +45,8 @@ impl Value<'_> {
 
 /// The fields of a structure, by the names of Kafka's JSON: `throttleTimeMs`.
 ///
-/// What was read has the fields of its version in the order of their bytes, tagged fields only if the bytes have
-/// them. For writing, fields can be left out, which then have their defaults.
+/// A structure that was read has the fields of its version in the order of their bytes, tagged fields only if the bytes
+/// have them. For writing, fields can be left out, and then have their defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Struct<'a> {
     /// Names and values.

@@ -27,14 +27,14 @@ pub(crate) fn write(
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// Where the bytes belong: before this byte of what was written.
+    /// The position of the bytes: before this byte of the written ones.
     pub position: usize,
-    /// Their number.
+    /// The number of bytes.
     pub size: usize,
 }
 
-/// Like [`write`], for a broker, which answers alike in every version: fields that only other versions have are
-/// left out. A record set is given as its size, and its bytes are a gap.
+/// Like [`write`], for a broker, which builds the same response for every version: fields that only other versions have
+/// are left out. A record set is given as its size, and its bytes are a gap.
 pub(crate) fn write_answer(
     definition: &'static Definition,
     version: i16,
@@ -51,7 +51,7 @@ struct Writer {
     path: Path,
     version: i16,
     flexible: bool,
-    /// As [`write_answer`].
+    /// True for [`write_answer`].
     is_answer: bool,
     gaps: Vec<Gap>,
 }
@@ -103,7 +103,7 @@ impl Writer {
             };
             match field.tag(version) {
                 None => self.field(field, value)?,
-                // As Kafka's classes do.
+                // Kafka's classes leave it out, too.
                 Some(_) if is_default(field, value) => {}
                 Some(tag) => {
                     let before = std::mem::take(&mut self.out);
@@ -284,7 +284,7 @@ fn default_of(field: &Field) -> Value<'static> {
     }
 }
 
-/// Whether a value is a field's default, which tagged fields are left out for.
+/// True if a value is the field's default. Tagged fields with their default are left out.
 #[doc(hidden)]
 #[must_use]
 pub fn is_default(field: &Field, value: &Value<'_>) -> bool {

@@ -1,4 +1,4 @@
-//! A connection: which response answers which request.
+//! A connection, which matches responses to their requests.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ const MAX_PENDING: usize = 1024;
 /// The memory of the frames that wait for others, in bytes.
 const MAX_PENDING_BYTES: usize = 128 << 20;
 
-/// What a connection carries.
+/// The kind of data that a connection carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Nothing was recognized so far.
@@ -42,7 +42,7 @@ pub(crate) struct Connection {
     /// Responses whose requests are still to come.
     early: VecDeque<Exchange>,
     waiting_bytes: usize,
-    /// Whether the client may send tokens of SASL that are not requests.
+    /// True if the client may send SASL tokens that are not requests.
     sasl_tokens: bool,
     pub(crate) closed: bool,
     /// The number of the last packet.
@@ -67,7 +67,7 @@ impl Connection {
         }
     }
 
-    /// The same connection without what is known of its bytes.
+    /// The same connection, with no knowledge of its bytes.
     pub(crate) fn restarted(&self) -> Self {
         let kind = self.kind;
         Self { kind, last_packet: self.last_packet, ..Self::new(self.number, self.client, self.server) }
@@ -77,17 +77,17 @@ impl Connection {
         self.number
     }
 
-    /// Whether anything was sent on it.
+    /// True if anything was sent on the connection.
     pub(crate) fn has_bytes(&self) -> bool {
         self.requests.frames.skipped > 0 || self.responses.frames.skipped > 0
     }
 
-    /// The memory of what is incomplete, in bytes.
+    /// The memory of incomplete data, in bytes.
     pub(crate) fn held(&self) -> usize {
         self.requests.held() + self.responses.held() + self.waiting_bytes
     }
 
-    /// Whether the next response can be read only after more requests.
+    /// True if the next response can be read only after more requests.
     pub(crate) fn needs_requests(&self) -> bool {
         self.pending.is_empty() || !self.early.is_empty()
     }
@@ -215,7 +215,7 @@ impl Connection {
         }
     }
 
-    /// Hands out what has waited for longest as it is.
+    /// Hands out the exchange that has waited for longest, as it is.
     fn give_up_oldest(&mut self, out: &mut VecDeque<Exchange>) {
         if let Some(oldest) = self.early.pop_front().or_else(|| self.pending.pop_front()) {
             self.waiting_bytes -= size_of(&oldest);
@@ -272,7 +272,7 @@ impl Connection {
         out.push_back(answered);
     }
 
-    /// The end of the connection or the capture: hands out what has waited, and adds up what was lost.
+    /// The end of the connection or the capture: hands out everything that waits, and adds up the losses.
     pub(crate) fn finish(
         &mut self,
         time: Option<i64>,
@@ -288,7 +288,7 @@ impl Connection {
             self.responses.skip(&|bytes| begins_response(bytes, pending));
             self.read_responses(time, out, summary);
         }
-        // What waited for the first request.
+        // Data that waited for the first request.
         self.read_responses(time, out, summary);
         out.extend(self.pending.drain(..).chain(self.early.drain(..)));
         self.waiting_bytes = 0;
@@ -307,7 +307,7 @@ fn response_id(exchange: &Exchange) -> Option<i32> {
     exchange.response.as_deref().filter(|frame| frame.len() >= 4).map(|frame| be!(frame, 0, i32))
 }
 
-/// Whether bytes begin the response to one of these requests.
+/// True if bytes begin the response to one of these requests.
 fn begins_response(bytes: &[u8], pending: &VecDeque<Exchange>) -> bool {
     let (Some(size), Some(frame)) = (frame_size(bytes), bytes.get(4..8)) else {
         return false;
@@ -316,7 +316,7 @@ fn begins_response(bytes: &[u8], pending: &VecDeque<Exchange>) -> bool {
     size >= 4 && pending.iter().any(|one| one.head.is_some_and(|head| head.correlation_id == id))
 }
 
-/// Whether a Produce request has `acks` 0: the broker does not answer it.
+/// True if a Produce request has `acks` 0: the broker does not respond to it.
 fn has_no_response(frame: &[u8]) -> bool {
     read_request(frame).is_ok_and(|request| request.body.get("acks") == Some(&Value::Int(0)))
 }

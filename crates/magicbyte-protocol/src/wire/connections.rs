@@ -7,7 +7,8 @@ use crate::wire::connection::{Connection, Kind};
 use crate::wire::exchange::{Exchange, WireSummary};
 use crate::wire::segment::Segment;
 
-/// More connections than this are not followed at a time: those that have been quiet for longest are given up.
+/// The maximum number of connections that are followed at a time. Beyond it, the connections that have been quiet for
+/// longest are given up.
 const MAX_CONNECTIONS: usize = 1 << 16;
 /// The memory of all incomplete frames and exchanges, in bytes; beyond it, the largest ones are given up.
 const MAX_HELD: usize = 256 << 20;
@@ -18,12 +19,12 @@ type Ends = (SocketAddr, SocketAddr);
 /// Gives each segment to its connection.
 #[derive(Debug)]
 pub(crate) struct Connections {
-    /// Empty for any.
+    /// The ports to follow; empty for any port.
     ports: Vec<u16>,
     open: HashMap<Ends, Connection>,
     held: usize,
     packets: u64,
-    /// Those whose payload was not captured in full.
+    /// Packets whose payload was not captured in full.
     cut: u64,
     time: Option<i64>,
     max_held: usize,
@@ -89,7 +90,7 @@ impl Connections {
         let before = connection.held();
         connection.segment(segment, from_client, out, summary);
         if segment.rst || (connection.requests.finished && connection.responses.finished) {
-            // It stays, so that what is sent again is not taken for another connection.
+            // It stays, so that retransmitted segments are not taken for another connection.
             connection.finish(self.time, out, summary);
             connection.closed = true;
         }

@@ -5,12 +5,12 @@ use magicbyte::Result;
 use crate::wire::frames::{FrameDecoder, MAX_FRAME_BYTES};
 use crate::wire::stream::Stream;
 
-/// Segments that may arrive late: so many are waited for before bytes count as lost, if the receiver has them.
+/// The number of segments that may arrive before missing bytes count as lost, if the receiver has them.
 const PATIENCE: u32 = 16;
-/// Bytes that wait for lost ones at most, even if the receiver has not confirmed those.
+/// The maximum number of bytes that wait for lost ones, even if the receiver has not confirmed those.
 const MAX_WAITING: usize = 16 << 20;
 
-/// Whether bytes begin a frame, as far as one can tell.
+/// A test for bytes that begin a frame, as far as can be told.
 pub(crate) type Begins<'a> = &'a dyn Fn(&[u8]) -> bool;
 
 /// A direction of a connection.
@@ -59,7 +59,7 @@ impl Direction {
         stream.resume(&mut |bytes| frames.take(bytes, begins));
     }
 
-    /// The memory of what is incomplete, in bytes.
+    /// The memory of incomplete data, in bytes.
     pub(crate) fn held(&self) -> usize {
         self.stream.held() + self.frames.decoder.pending()
     }
@@ -69,10 +69,10 @@ impl Direction {
 #[derive(Debug)]
 pub(crate) struct Frames {
     decoder: FrameDecoder,
-    /// Where the decoder began in the stream.
+    /// The position in the stream at which the decoder began.
     base: u64,
     position: u64,
-    /// Whether the decoder's next byte is known to be in or before a frame.
+    /// True if the decoder's next byte is known to be in or before a frame.
     pub(crate) in_step: bool,
     /// Bytes that are left of a frame that has lost some.
     rest_of_damaged: u64,

@@ -1,8 +1,8 @@
-//! What a capture consists of: requests with their responses, and what could not be read.
+//! The contents of a capture: requests with their responses, and a summary of what could not be read.
 
 use std::net::SocketAddr;
 
-/// At most this many problems are listed.
+/// The maximum number of problems that are listed.
 const LISTED: usize = 100;
 
 /// A request and its response, as far as the capture has them.
@@ -16,11 +16,11 @@ pub struct Exchange {
     pub server: Option<SocketAddr>,
     /// The start of the request; None if the request is not in the capture, or is a token of SASL.
     pub head: Option<RequestHead>,
-    /// Whether the frames are tokens of SASL after SaslHandshake version 0, which are not messages.
+    /// True if the frames are SASL tokens after SaslHandshake version 0, which are not messages.
     pub is_sasl_token: bool,
-    /// When the request was captured to its end, in microseconds since 1970.
+    /// The time at which the request was captured to its end, in microseconds since 1970.
     pub request_time: Option<i64>,
-    /// When the response was captured to its end.
+    /// The time at which the response was captured to its end.
     pub response_time: Option<i64>,
     /// The request's frame, without its size; [`read_request`](crate::message::read_request) reads it.
     pub request: Option<Vec<u8>>,
@@ -29,25 +29,25 @@ pub struct Exchange {
     pub response: Option<Vec<u8>>,
 }
 
-/// What each request begins with.
+/// The start of every request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestHead {
     /// The API's key.
     pub api_key: i16,
     /// The version of the request and its response.
     pub api_version: i16,
-    /// What the response repeats.
+    /// The id that the response repeats.
     pub correlation_id: i32,
 }
 
-/// What was in a capture besides exchanges.
+/// A summary of a capture, apart from its exchanges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WireSummary {
     /// TCP connections.
     pub connections: u64,
-    /// Those that are encrypted.
+    /// Encrypted TCP connections.
     pub tls_connections: u64,
-    /// Those that carry something else than Kafka's protocol.
+    /// TCP connections that carry a protocol other than Kafka's.
     pub other_connections: u64,
     /// Packets that are not TCP over IP, or cannot be read.
     pub other_packets: u64,
@@ -55,9 +55,9 @@ pub struct WireSummary {
     pub lost_bytes: u64,
     /// Bytes of Kafka connections in which no frame was recognized, such as before the first one, or after a loss.
     pub skipped_bytes: u64,
-    /// What went wrong, and where.
+    /// Problems that were found, and where.
     pub problems: Vec<String>,
-    /// How many more problems there are.
+    /// The number of further problems.
     pub problems_left_out: u64,
 }
 

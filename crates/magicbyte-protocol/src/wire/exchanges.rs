@@ -22,7 +22,7 @@ const CHUNK: usize = 8 << 10;
 /// missing in it, come twice or in another order. A request whose response is missing comes without it when a later
 /// one is answered, or at the end; a response without its request comes at the end.
 ///
-/// Memory: 256 MiB of incomplete messages, and those of the exchange.
+/// Memory: 256 MiB of incomplete messages, and the messages of the exchange.
 ///
 /// ```
 /// use magicbyte_protocol::wire::Exchanges;
@@ -106,7 +106,7 @@ impl Exchanges {
         Self { source, ready: VecDeque::new(), summary: WireSummary::default() }
     }
 
-    /// What there was besides exchanges, so far.
+    /// The summary of the capture so far, apart from its exchanges.
     #[must_use]
     pub fn summary(&self) -> &WireSummary {
         &self.summary

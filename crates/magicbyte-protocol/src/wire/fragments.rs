@@ -23,7 +23,7 @@ pub(crate) struct Datagram {
     pub(crate) id: u32,
 }
 
-/// Where a fragment belongs in its datagram.
+/// The place of a fragment in its datagram.
 #[derive(Clone, Copy)]
 pub(crate) struct Fragment {
     pub(crate) id: u32,
@@ -113,7 +113,7 @@ impl Parts {
         Some(whole)
     }
 
-    /// Whether the first fragment is of VXLAN or Geneve.
+    /// True if the first fragment belongs to VXLAN or Geneve.
     fn is_tunnel(&self) -> bool {
         let first = self.by_offset.get(&0).and_then(|bytes| bytes.get(..4));
         first.is_some_and(|ports| matches!(be!(ports, 2, u16), 4789 | 4790 | 6081 | 8472))

@@ -13,7 +13,7 @@ const SIZE: usize = 4;
 /// Cuts a stream of bytes, which arrive in pieces of any size, into frames. It hands out bytes and does not know
 /// messages; [`read_request`](crate::message::read_request) reads them.
 ///
-/// Memory: the frame that is incomplete and what was pushed after it. Nothing is reserved from a size.
+/// Memory: the incomplete frame and the bytes that were pushed after it. Nothing is reserved from a size.
 ///
 /// ```
 /// use magicbyte_protocol::wire::FrameDecoder;
@@ -77,7 +77,7 @@ impl FrameDecoder {
         Ok(Some(&self.buffer[start..self.done]))
     }
 
-    /// How many bytes the incomplete frame still lacks; None if not even its size is complete.
+    /// The number of bytes that the incomplete frame still lacks; None if not even its size is complete.
     #[must_use]
     pub fn missing(&self) -> Option<usize> {
         let rest = &self.buffer[self.done..];
@@ -85,14 +85,14 @@ impl FrameDecoder {
         Some((SIZE + size).saturating_sub(rest.len()))
     }
 
-    /// Where the next frame begins in the stream, with its size.
+    /// The position in the stream at which the next frame begins, with its size.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Bytes that were pushed and not handed out: those of an incomplete frame, if [`next_frame`](Self::next_frame)
-    /// has returned none.
+    /// Bytes that were pushed and not handed out. These are the bytes of an incomplete frame if
+    /// [`next_frame`](Self::next_frame) has returned none.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.buffer.len() - self.done

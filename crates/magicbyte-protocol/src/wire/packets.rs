@@ -25,7 +25,7 @@ const COMPRESSED: [(&[u8], &str); 5] = [
     (b"PK\x03\x04", "zip"),
 ];
 
-/// Whether there may be more packets.
+/// The progress of a reader.
 pub(crate) enum Progress {
     /// A block was read. It may have been a packet with a segment.
     Block,
@@ -37,7 +37,7 @@ pub(crate) enum Progress {
 pub(crate) struct Packets {
     reader: Box<dyn PcapReaderIterator + Send>,
     interfaces: Vec<Interface>,
-    /// Of a pcap file, whether its times have nanoseconds.
+    /// True if the times of a pcap file are in nanoseconds.
     nanoseconds: bool,
     position: u64,
     layers: Layers,

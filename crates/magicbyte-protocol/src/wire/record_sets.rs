@@ -29,7 +29,7 @@ struct Place {
     records: &'static str,
 }
 
-/// Of Fetch, and of ShareFetch.
+/// The place of record sets in responses to Fetch, and to ShareFetch.
 const FETCHED: Place = Place {
     kind: MessageKind::Response,
     api_key: 1,

@@ -1,4 +1,4 @@
-//! How a frame of a request is told from other bytes, by its first fields.
+//! Detection of request frames among other bytes, by their first fields.
 
 use magicbyte::internals::be;
 
@@ -6,7 +6,7 @@ use crate::message::table::{Role, definition};
 use crate::wire::exchange::RequestHead;
 use crate::wire::frames::MAX_FRAME_BYTES;
 
-/// Of a frame's size, and of a request's header up to the length of the client id.
+/// The size in bytes of a frame's length field, and of a request header up to the length of the client id.
 const SIZE: usize = 4;
 const HEADER: usize = 10;
 
@@ -25,7 +25,7 @@ pub(crate) fn frame_size(bytes: &[u8]) -> Option<usize> {
     usize::try_from(size).ok().filter(|&size| size <= MAX_FRAME_BYTES)
 }
 
-/// Whether a frame looks like a request: an API and a version that exist, and a client id that fits.
+/// True if a frame looks like a request: the API and the version exist, and the client id fits.
 pub(crate) fn is_request(frame: &[u8], size: usize) -> bool {
     let Some(head) = request_head(frame).filter(|_| frame.len() >= HEADER && size >= HEADER) else {
         return false;
@@ -37,12 +37,12 @@ pub(crate) fn is_request(frame: &[u8], size: usize) -> bool {
         && definition(Role::Request, head.api_key, head.api_version).is_ok()
 }
 
-/// Whether bytes look like the size and the start of a request.
+/// True if bytes look like the size and the start of a request.
 pub(crate) fn begins_request(bytes: &[u8]) -> bool {
     frame_size(bytes).is_some_and(|size| is_request(&bytes[SIZE..], size))
 }
 
-/// Whether bytes look like a record of TLS: its type and version.
+/// True if bytes look like a TLS record: they begin with its type and version.
 pub(crate) fn is_tls(bytes: &[u8]) -> bool {
     matches!(bytes, [0x14..=0x17, 3, 0..=4, ..])
 }

@@ -15,7 +15,7 @@ pub(crate) struct Packet<'a> {
 /// A TCP segment.
 #[expect(clippy::struct_excessive_bools, reason = "three of them are the flags of TCP")]
 pub(crate) struct Segment<'a> {
-    /// When it was captured, in microseconds since 1970; None if the file does not say.
+    /// The time of capture, in microseconds since 1970; None if the file does not say.
     pub(crate) time: Option<i64>,
     pub(crate) source: SocketAddr,
     pub(crate) destination: SocketAddr,
@@ -26,6 +26,6 @@ pub(crate) struct Segment<'a> {
     pub(crate) fin: bool,
     pub(crate) rst: bool,
     pub(crate) payload: &'a [u8],
-    /// Whether the payload was not captured in full.
+    /// True if the payload was not captured in full.
     pub(crate) is_cut: bool,
 }

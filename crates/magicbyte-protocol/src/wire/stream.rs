@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-/// What a segment that waits costs besides its bytes.
+/// The memory of a waiting segment besides its bytes, in bytes.
 const OVERHEAD: usize = 96;
-/// The largest window that TCP has (RFC 7323): a segment further ahead belongs to something else.
+/// The maximum window of TCP (RFC 7323): a segment further ahead belongs to something else.
 const WINDOW: i64 = 1 << 30;
 
 /// Puts segments in order. Memory: the segments after a hole.
@@ -12,7 +12,7 @@ const WINDOW: i64 = 1 << 30;
 pub(crate) struct Stream {
     /// The sequence number of the next byte to deliver; None before the first segment.
     next: Option<u32>,
-    /// How many bytes were delivered or lost.
+    /// The number of bytes that were delivered or lost.
     position: i64,
     /// Bytes after a hole, by position.
     waiting: BTreeMap<i64, Box<[u8]>>,
@@ -27,7 +27,7 @@ impl Stream {
         *self = Self { next: Some(sequence.wrapping_add(1)), ..Self::default() };
     }
 
-    /// Whether a SYN with this sequence number is that of the stream, and nothing has followed it.
+    /// True if the stream began with a SYN of this sequence number, and nothing has followed the SYN.
     pub(crate) fn began_at(&self, sequence: u32) -> bool {
         self.next.is_some_and(|next| next.wrapping_sub(self.position as u32) == sequence.wrapping_add(1))
     }
@@ -91,12 +91,12 @@ impl Stream {
         }
     }
 
-    /// Whether segments wait for bytes that will not be sent again.
+    /// True if segments wait for bytes that will not be sent again.
     pub(crate) fn has_lost(&self) -> bool {
         self.waiting.first_key_value().is_some_and(|(&at, _)| self.acknowledged >= at)
     }
 
-    /// Whether segments wait for bytes.
+    /// True if segments wait for bytes.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What the clients' builders share: metadata, arguments, compressors, and the finished batch.
+//! Parts that the clients' builders share: metadata, arguments, compressors, and the finished batch.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -24,7 +24,7 @@ use crate::{
     view,
 };
 
-/// What `append` returns for a record of magic 2.
+/// The result of `append` for a record of magic 2.
 pub(super) struct DefaultMetadata;
 
 static DEFAULT_METADATA: Kind = Kind::of_receipts();
@@ -65,7 +65,7 @@ impl ReceiptType for DefaultMetadata {
     }
 }
 
-/// What `append` returns for a message of magic 0 or 1.
+/// The result of `append` for a message of magic 0 or 1.
 pub(super) struct LegacyMetadata;
 
 impl LegacyMetadata {
@@ -194,7 +194,8 @@ pub(super) fn header_content<'a>(
     Ok((view::header_key(key)?, value))
 }
 
-/// What the originals encode but Kafka cannot read: an offset more than an int32 from the base, 2 GiB.
+/// The error for data that the originals encode but Kafka cannot read: an offset more than an int32 from the base, or 2
+/// GiB.
 #[cold]
 pub(super) fn refused(error: &Error) -> PyErr {
     PyValueError::new_err(error.to_string())

@@ -20,7 +20,7 @@ pub(super) enum Client {
     KafkaPython,
 }
 
-/// How much a client's classes read and built.
+/// Counts of batches and records that a client's classes read and built.
 #[derive(Default)]
 pub(super) struct Counts {
     batches_read: AtomicU64,

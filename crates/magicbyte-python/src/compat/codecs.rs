@@ -1,4 +1,4 @@
-//! What the clients' codec functions need besides `magicbyte._core.decompress`.
+//! Helpers of the clients' codec functions, besides `magicbyte._core.decompress`.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

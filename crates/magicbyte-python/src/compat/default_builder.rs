@@ -38,7 +38,7 @@ struct State {
     transactional: bool,
     /// The finished batch, until the builder changes. Dropping it runs no Python code.
     built: Option<Py<PyByteArray>>,
-    /// Whether the builder has changed since `build` began.
+    /// True if the builder has changed since `build` began.
     changed: bool,
 }
 
@@ -106,7 +106,7 @@ impl DefaultBuilder {
         });
     }
 
-    /// Whether a record of this size may be appended, by the client's rule.
+    /// True if a record of this size may be appended, by the client's rule.
     fn has_room(&self, state: &State, offset: i64, size: usize) -> bool {
         let size = (state.size() + size) as i64;
         match self.client {

@@ -31,7 +31,7 @@ pub(super) struct LegacyMessage {
     client: Client,
     /// A whole frame.
     data: Bytes,
-    /// Whether the outer CRC was checked: then the inner ones are checked too, as in Kafka's consumer.
+    /// True if the outer CRC was checked. The inner CRCs are then checked, too, as in Kafka's consumer.
     check_crcs: AtomicBool,
 }
 
@@ -40,7 +40,7 @@ impl LegacyMessage {
         if data.len() >= LOG_OVERHEAD + RECORD_OVERHEAD_V0 {
             let size = i64::from(be!(&data, 8, i32)) + LOG_OVERHEAD as i64;
             match client {
-                // Of several messages only the first is read.
+                // Only the first of several messages is read.
                 Client::Aiokafka => data.truncate(usize::try_from(size).unwrap_or(usize::MAX)),
                 Client::KafkaPython if size == data.len() as i64 => {}
                 Client::KafkaPython => return Err(PyAssertionError::new_err(())),

@@ -34,7 +34,7 @@ struct State {
     set: MessageSetBuilder,
     /// The finished set, until the builder changes. Dropping it runs no Python code.
     built: Option<Py<PyByteArray>>,
-    /// Whether the builder has changed since `build` began.
+    /// True if the builder has changed since `build` began.
     changed: bool,
 }
 

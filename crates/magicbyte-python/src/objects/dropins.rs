@@ -61,7 +61,7 @@ impl Field {
     }
 }
 
-/// How an attribute is read: frequent ones in C's calling convention, the others in safe code.
+/// The getter of an attribute: in C's calling convention for frequent attributes, in safe code for others.
 pub(crate) enum Get {
     Offset,
     Timestamp,

@@ -22,7 +22,7 @@ use super::types::{Kind, Logical, Type, TypeId, Types};
 
 type Converted = Result<ArrayRef, ArrowError>;
 
-/// Whether values of this schema have no Arrow type: a type contains itself, or a decimal has too many digits.
+/// True if values of this schema have no Arrow type: a type contains itself, or a decimal has too many digits.
 pub(super) fn are_text(types: &Types) -> bool {
     let too_long =
         |of: &Type| matches!(of.logical, Logical::Decimal { precision, .. } if precision > MAX_DIGITS);
@@ -111,13 +111,13 @@ fn member_fields(types: &Types, ids: &[TypeId]) -> Fields {
         .collect()
 }
 
-/// What a union is without its null, by the rules of Spark's `SchemaConverters`.
+/// The members of a union without its null, by the rules of Spark's `SchemaConverters`.
 pub(super) enum Members {
     None,
     One(TypeId),
-    /// Of an int and a long.
+    /// An int and a long.
     Longs,
-    /// Of a float and a double.
+    /// A float and a double.
     Doubles,
     Several(Vec<TypeId>),
 }
@@ -173,7 +173,7 @@ pub(super) fn converted(types: &Types, id: TypeId, array: &ArrayRef) -> Converte
             let entries = StructArray::try_new(fields, vec![Arc::clone(entries.column(0)), values], None)?;
             Ok(Arc::new(MapArray::try_new(field, offsets, entries, nulls, false)?))
         }
-        // What `Types::wrapped` makes a record.
+        // Types that `Types::wrapped` replaces by a record.
         (Kind::Null, DataType::Struct(_)) => Ok(Arc::new(NullArray::new(array.len()))),
         (Kind::Fixed { size: 0, .. }, DataType::Struct(_)) => {
             let offsets = offsets(array.len(), 0)?;
@@ -266,7 +266,7 @@ fn member(types: &Types, branches: &[TypeId], id: TypeId, array: &UnionArray) ->
     let Some(branch) = branches.iter().position(|&other| other == id) else {
         return Err(ArrowError::SchemaError("a union without its branch".into()));
     };
-    // As many as an i8 has; arrow-avro refuses more.
+    // An i8 counts all branches; arrow-avro refuses more.
     let branch = branch as i8;
     let child = converted(types, id, array.child(branch))?;
     let rows: UInt32Array = (0..array.len())

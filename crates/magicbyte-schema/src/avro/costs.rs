@@ -10,7 +10,7 @@ use crate::columns::row_size;
 
 /// Costs by the writer's types.
 pub(super) struct Costs {
-    /// Of the row.
+    /// The cost of the row.
     pub(super) row: usize,
     by_type: Vec<usize>,
 }

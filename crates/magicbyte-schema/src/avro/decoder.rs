@@ -43,11 +43,12 @@ use crate::payload::Payload;
 pub struct AvroDecoder {
     /// None if the column is text.
     reader: Option<Reader>,
-    /// What plans read into; nulls if the column is one that arrow-avro alone fills.
+    /// The target of plans; nulls if arrow-avro alone fills the column.
     target: Target,
     data_type: DataType,
     writers: HashMap<u32, Writer, BuildHasherDefault<Itself>>,
-    /// arrow-avro's decoder for the writer with this key, the last one that needed it: each takes a thousand rows of memory.
+    /// The key of the last writer that needed arrow-avro, and its decoder. Each decoder takes the memory of a thousand
+    /// rows.
     kept: Option<(u32, Decoder)>,
 }
 

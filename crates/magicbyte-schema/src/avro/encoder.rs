@@ -87,7 +87,7 @@ enum Source<'a> {
     Double(&'a PrimitiveArray<Float64Type>),
     Bytes(&'a BinaryArray),
     Fixed(&'a BinaryArray, usize),
-    /// With the size of a fixed.
+    /// A decimal, with the size if it is a fixed.
     Decimal128(&'a PrimitiveArray<Decimal128Type>, Option<usize>),
     Decimal256(&'a PrimitiveArray<Decimal256Type>, Option<usize>),
     String(&'a StringArray),
@@ -98,7 +98,7 @@ enum Source<'a> {
     Union {
         array: &'a ArrayRef,
         null: Option<i64>,
-        /// Of several, one is set.
+        /// The members. If there are several, only one is set.
         members: Vec<Member<'a>>,
     },
 }
@@ -106,7 +106,7 @@ enum Source<'a> {
 /// A field of a record, or a branch of a union.
 struct Member<'a> {
     name: &'a str,
-    /// Of a union.
+    /// The branch, for a member of a union.
     branch: i64,
     array: &'a ArrayRef,
     source: Source<'a>,
@@ -176,7 +176,7 @@ impl<'a> Source<'a> {
         let members: Vec<Member<'a>> = match Members::of(types, branches) {
             Members::None => Vec::new(),
             Members::One(of) => one(numbered().find(|&(id, _)| id == of)),
-            // What either of the two branches wrote is a value of the wider one.
+            // Every value of either branch is a value of the wider branch.
             Members::Longs => one(of_kind(|kind| matches!(kind, Kind::Long))),
             Members::Doubles => one(of_kind(|kind| matches!(kind, Kind::Double))),
             Members::Several(ids) => {

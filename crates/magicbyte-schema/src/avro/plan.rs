@@ -15,7 +15,7 @@ use crate::columns::{Column, row_size};
 use crate::failure::Failure;
 use crate::varint;
 
-/// How values of a writer's type are read into a column of the reader's.
+/// A plan for reading values of a writer's type into a column of the reader's.
 pub(super) enum Plan {
     Null,
     Boolean,
@@ -43,10 +43,10 @@ pub(super) enum Plan {
     },
 }
 
-/// How the items of an array, or the values of a map, are read.
+/// A plan for reading the items of an array, or the values of a map.
 pub(super) struct Items {
     plan: Box<Plan>,
-    /// Bytes that one takes in the reader's columns.
+    /// The size of an item in the reader's columns, in bytes.
     size: usize,
 }
 
@@ -63,7 +63,7 @@ pub(super) enum Step {
 impl Plan {
     /// The plan for payloads of a schema; `None` if arrow-avro must read them.
     ///
-    /// That the reader's schema can read the writer's is known already.
+    /// It is known already that the reader's schema can read the writer's.
     pub(super) fn new(writer: &Types, reader: &Types) -> Option<Self> {
         Planner { writer, reader }.plan(writer.root, reader.root, false)
     }
@@ -160,7 +160,7 @@ impl Plan {
     }
 }
 
-/// Why the reading of a payload stopped.
+/// The reason why the reading of a payload stopped.
 pub(super) enum Stop {
     /// The payload is not valid.
     Invalid,
@@ -327,7 +327,7 @@ impl<'a> Cursor<'a> {
         Ok(array)
     }
 
-    /// As many bytes as the number before them says.
+    /// Reads a number, and returns as many of the following bytes.
     #[inline]
     fn sized(&mut self) -> Result<&'a [u8], Stop> {
         let size = usize::try_from(self.long()?).map_err(|_| Stop::Invalid)?;

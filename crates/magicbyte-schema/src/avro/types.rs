@@ -6,14 +6,14 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Result, SchemaError};
 
-/// No schema that people write has more types, each counted as often as it is used.
+/// The maximum number of types, each counted as often as it is used. No schema that people write has more.
 const MAX_TYPES: usize = 10_000;
-/// As deep as types may be nested: written out, that is below the 128 levels that serde_json reads.
+/// The maximum nesting depth of types. Written out, it is below the 128 levels that serde_json reads.
 const MAX_DEPTH: usize = 40;
 
 pub(super) type TypeId = usize;
 
-/// A type, and what its values mean.
+/// A type, and the meaning of its values.
 #[derive(Clone, Debug)]
 pub(super) struct Type {
     pub(super) kind: Kind,
@@ -38,7 +38,7 @@ pub(super) enum Kind {
     Record { name: Name, fields: Vec<Field> },
 }
 
-/// Logical types with a type of their own in Spark's `from_avro`; others are read as what they are stored as.
+/// Logical types with a type of their own in Spark's `from_avro`. Others are read as the type that they are stored as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Logical {
     None,
@@ -52,7 +52,7 @@ pub(super) enum Logical {
 
 #[derive(Clone, Debug)]
 pub(super) struct Name {
-    /// With the namespace, if there is one.
+    /// The full name, with the namespace if there is one.
     pub(super) full: String,
     aliases: Vec<String>,
 }
@@ -70,7 +70,7 @@ pub(super) struct Field {
 pub(super) struct Types {
     types: Vec<Type>,
     pub(super) root: TypeId,
-    /// Whether a type contains itself.
+    /// True if a type contains itself.
     pub(super) is_recursive: bool,
 }
 
@@ -99,12 +99,12 @@ impl Types {
         &mut self.types[id]
     }
 
-    /// How many types there are; ids are below that.
+    /// The number of types; ids are below it.
     pub(super) fn len(&self) -> usize {
         self.types.len()
     }
 
-    /// Whether a type below `id` contains itself. Fails for a schema that is too large once it is written out.
+    /// Returns true if a type below `id` contains itself. Fails for a schema that is too large once it is written out.
     fn measure(&self, id: TypeId, open: &mut [bool], depth: usize, count: &mut usize) -> Result<bool> {
         if open[id] {
             return Ok(true);
@@ -133,7 +133,7 @@ impl Types {
         }
     }
 
-    /// Whether any type has this property. Only for a schema that is not recursive.
+    /// True if any type has this property. Only for a schema that is not recursive.
     pub(super) fn any(&self, id: TypeId, is: &dyn Fn(&Type) -> bool) -> bool {
         is(&self.types[id]) || self.inner(id).into_iter().any(|inner| self.any(inner, is))
     }
@@ -236,7 +236,7 @@ impl Types {
 }
 
 impl Name {
-    /// Whether a reader may take it for the other name.
+    /// True if a reader may take this name for the other name.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.short() == other.short()
             || self.aliases.contains(&other.full)
@@ -249,7 +249,7 @@ impl Name {
 }
 
 impl Field {
-    /// Whether a reader may take it for the other field.
+    /// True if a reader may take this field for the other field.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.name == other.name || self.aliases.contains(&other.name) || other.aliases.contains(&self.name)
     }
@@ -274,7 +274,7 @@ impl Kind {
         })
     }
 
-    /// What a schema calls it.
+    /// The word for this kind in a schema.
     pub(super) fn word(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -345,7 +345,7 @@ struct Parser {
 
 impl Parser {
     fn document(&mut self, text: &str) -> Result<TypeId> {
-        // What is not JSON may be the name of a type: registries accept `string` for `"string"`.
+        // Text that is not JSON may be the name of a type: registries accept `string` for `"string"`.
         let document = serde_json::from_str(text).or_else(|error| match Kind::simple(text.trim()) {
             Some(_) => Ok(Value::from(text.trim())),
             None => Err(SchemaError::new(format!("the schema is not JSON: {error}"))),
@@ -414,7 +414,7 @@ impl Parser {
     fn object(&mut self, object: &Map<String, Value>, namespace: &str) -> Result<TypeId> {
         let word = match object.get("type") {
             Some(Value::String(word)) => word.as_str(),
-            // A type in braces of its own.
+            // A type in an inner pair of braces.
             Some(inner) => return self.parse(inner, namespace),
             None => return Err(SchemaError::new("a type has no \"type\"")),
         };

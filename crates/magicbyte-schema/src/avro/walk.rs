@@ -9,17 +9,17 @@ use super::time;
 use super::types::{Field, Kind, Logical, TypeId, Types};
 use crate::budget::Budget;
 
-/// As deep as values may be nested, which matters for recursive types only.
+/// The maximum nesting depth of values, which matters for recursive types only.
 const MAX_DEPTH: usize = 100;
-/// How many items without bytes, such as nulls, a payload may have: its size does not bound them.
+/// The maximum number of items without bytes, such as nulls, in a payload: its size does not bound them.
 pub(super) const MAX_EMPTY_ITEMS: u64 = 1024;
-/// How many bytes a decimal may have to become digits, which takes the square of them.
+/// The maximum number of bytes of a decimal that becomes digits. The cost of the conversion is their square.
 const MAX_DECIMAL_BYTES: usize = 512;
 
-/// Why a payload is invalid.
+/// A fault that makes a payload invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// The byte of the payload at which the value begins that is at fault.
+    /// The byte of the payload at which the faulty value begins.
     pub(super) position: usize,
     pub(super) reason: String,
 }
@@ -37,7 +37,7 @@ pub(super) fn text(types: &Types, payload: &[u8], budget: &mut Budget) -> Result
     walk::<true>(types, payload, &Costs::NONE, budget)
 }
 
-/// Where a value ends that begins at `position`, and how many items without bytes there were up to there.
+/// Skips the value at `position`. Returns its end, and the number of items without bytes up to there.
 pub(super) fn skip(
     types: &Types,
     id: TypeId,

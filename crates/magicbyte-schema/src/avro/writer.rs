@@ -20,18 +20,18 @@ use crate::payload::Payload;
 /// A writer's schema.
 pub(super) struct Writer {
     pub(super) types: Types,
-    /// How its payloads are read; None if arrow-avro reads them.
+    /// The plan for reading its payloads; None if arrow-avro reads them.
     pub(super) plan: Option<Plan>,
-    /// Of its values, if arrow-avro reads them.
+    /// The costs of its values, if arrow-avro reads them.
     costs: Costs,
-    /// As arrow-avro reads it.
+    /// The schema in the form that arrow-avro reads.
     schema: String,
 }
 
 /// The reader's schema.
 pub(super) struct Reader {
     pub(super) types: Types,
-    /// Whether all its columns are some that a plan can fill.
+    /// True if a plan can fill every column of the schema.
     has_plans: bool,
     schema: String,
 }
@@ -103,7 +103,7 @@ impl Writer {
         checked.map_err(|fault| RowError { row, position: Some(fault.position), reason: fault.reason })
     }
 
-    /// What is wrong with a payload that the plan could not read.
+    /// The error of a payload that the plan could not read.
     pub(super) fn fault(&self, row: usize, payload: &[u8], budget: &mut Budget) -> RowError {
         match self.check(row, payload, budget) {
             Err(error) => error,

@@ -63,7 +63,7 @@ impl JsonEncoder {
     }
 }
 
-/// An array, by what its values are in JSON.
+/// An array, by the type of its values in JSON.
 enum Source<'a> {
     Integer(&'a PrimitiveArray<Int64Type>),
     Number(&'a PrimitiveArray<Float64Type>),
@@ -76,7 +76,7 @@ enum Source<'a> {
 
 struct Property<'a> {
     name: &'a str,
-    /// As JSON, with the colon.
+    /// The name as JSON, with the colon.
     written: Vec<u8>,
     array: &'a ArrayRef,
     source: Source<'a>,

@@ -23,14 +23,14 @@ thread_local! {
 
 #[derive(Clone, Copy)]
 struct Meter {
-    /// How many are left.
+    /// The number of looks that are left.
     looks: u64,
     errors: u64,
     /// The address that the stack may not reach.
     lowest: usize,
 }
 
-/// What unwinds the validator.
+/// The payload that unwinds the validator.
 struct Exhausted;
 
 /// Runs a validator of [`Metered`] values; `None` if it takes more looks or errors than these, or too much stack.

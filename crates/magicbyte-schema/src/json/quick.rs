@@ -221,7 +221,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// How many bytes there are before the first that is a quote, a backslash or a control character.
+/// The number of bytes before the first quote, backslash or control character.
 #[inline]
 fn plain(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 0xff;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::budget::{MAX_COLUMNS, MAX_NESTING};
 use crate::error::{Result, SchemaError};
 
-/// What a value is made of; each may be null.
+/// The shape of a value. Values of every shape may be null.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Shape {
     Integer,
@@ -166,7 +166,7 @@ impl<'a> Plan<'a> {
             "" => document,
             pointer => document.pointer(pointer).ok_or_else(missing)?,
         };
-        // What contains itself has no Arrow type.
+        // A type that contains itself has no Arrow type.
         if self.path.contains(&std::ptr::from_ref(target)) {
             return Ok(Shape::Any);
         }

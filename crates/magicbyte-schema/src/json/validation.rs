@@ -1,4 +1,4 @@
-//! Whether a payload is what its schema says, beyond the types of the column. The validator is the crate `jsonschema`.
+//! Validation of payloads by their schema, beyond the types of the column. The validator is the crate `jsonschema`.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write};
@@ -71,7 +71,7 @@ impl Validation {
     }
 }
 
-/// The place in the value, what is wrong there, and the rule that says so.
+/// The place in the value, the fault there, and the rule that reports it.
 fn first_error(validator: &Validator<Metered>, value: &Value) -> String {
     let Err(error) = validator.validate(Looked(value)) else { return "it is not valid".to_owned() };
     let place = error.instance_path().as_str();
@@ -81,7 +81,7 @@ fn first_error(validator: &Validator<Metered>, value: &Value) -> String {
     format!("{at}{what} (rule {})", cut(LONGEST, error.schema_path()))
 }
 
-/// Why a schema cannot be validated by.
+/// The reason why a schema is of no use for validation.
 fn unusable(error: &ValidationError<'_>) -> String {
     let place = error.instance_path().as_str();
     let what = cut(LONGEST, error);
@@ -163,7 +163,7 @@ fn relative(
     }
 }
 
-/// How many objects a document has, itself counted.
+/// The number of objects in a document, including the document itself.
 fn objects(document: &Value) -> usize {
     match document {
         Value::Object(members) => 1 + members.values().map(objects).sum::<usize>(),

@@ -124,7 +124,7 @@ pub(super) fn read(text: &str, to: &mut Values, budget: &mut Budget) -> Attempt<
     to.close_row()
 }
 
-/// What the reading of a payload knows besides its columns.
+/// The state of reading a payload, besides its columns.
 struct Context<'a> {
     budget: &'a mut Budget,
     /// The names of the fields around a failure, from the inside.
@@ -290,7 +290,7 @@ impl<'de> Visitor<'de> for Read<'_, '_> {
             };
             next = index + 1;
             let values = &mut structs.columns[index];
-            // Of a name that comes twice, the last value counts.
+            // If a name comes twice, the last value counts.
             if values.len() > rows {
                 values.truncate(rows);
             }

@@ -13,12 +13,12 @@ use arrow_schema::DataType;
 use crate::columns::take;
 use crate::failure::{Attempt, Failure};
 
-/// Rows that a column grows by; those that are not written yet are absent.
+/// The number of rows that a column grows by. Rows that are not written yet are absent.
 const AHEAD: usize = 64;
 
-/// What all columns do; writing values is up to their types.
+/// Operations of all columns. The type of a column has the methods that write values.
 pub(crate) trait Column {
-    /// Whether this row, the last one that was written, was written.
+    /// True if this row was written; no later row may have been written.
     fn has(&self, row: usize) -> bool;
 
     /// Forgets what this row has, and all rows after it.
@@ -81,7 +81,7 @@ impl Bits {
         BooleanBuffer::new(Buffer::from_vec(take(&mut self.bytes)), 0, rows)
     }
 
-    /// Which rows have a value; `None` if all do.
+    /// The null buffer of the rows; `None` if all rows have a value.
     pub(crate) fn finish_nulls(&mut self, rows: usize) -> Option<NullBuffer> {
         Some(NullBuffer::new(self.finish(rows))).filter(|nulls| nulls.null_count() > 0)
     }
@@ -139,7 +139,7 @@ impl<V: Copy + Default> Slots<V> {
     }
 }
 
-/// Numbers, and what Arrow stores as numbers.
+/// Numbers, and values that Arrow stores as numbers.
 pub(crate) struct Numbers<T: ArrowPrimitiveType> {
     slots: Slots<T::Native>,
     data_type: DataType,
@@ -150,7 +150,7 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
         Self::of_type(absent, T::DATA_TYPE)
     }
 
-    /// With a type that has parameters: a precision, or a time zone.
+    /// A column of a type that has parameters: a precision, or a time zone.
     pub(crate) fn of_type(absent: Option<T::Native>, data_type: DataType) -> Self {
         Self { slots: Slots::new(absent), data_type }
     }
@@ -238,7 +238,7 @@ impl Column for Booleans {
     }
 }
 
-/// Where the values of each row of a column with 32-bit offsets begin, and where the last ones end.
+/// The starts of the values of each row, and the end of the last values, in a column with 32-bit offsets.
 pub(crate) struct Offsets(Vec<i32>);
 
 impl Offsets {
@@ -270,7 +270,7 @@ impl Offsets {
         Ok(())
     }
 
-    /// Where the values of a row begin, if that is known.
+    /// The start of a row's values, if it is known.
     #[inline]
     pub(crate) fn start(&self, row: usize) -> Option<usize> {
         self.0.get(row).map(|&start| start as usize)
@@ -290,10 +290,10 @@ impl Offsets {
     }
 }
 
-/// Text or bytes. Whoever sets text has checked that it is UTF-8.
+/// Text or bytes. The caller that sets text has checked that it is UTF-8.
 pub(crate) struct Bytes<T: ByteArrayType<Offset = i32>> {
     data: Vec<u8>,
-    /// Of the rows up to the last one that was written.
+    /// The offsets of the rows up to the last row that was written.
     offsets: Offsets,
     /// The value of a row without one; a null is empty.
     absent: Box<[u8]>,
@@ -392,7 +392,7 @@ fn append(data: &mut Vec<u8>, value: &[u8]) {
     }
 }
 
-/// Whether bytes are ASCII, as most text is.
+/// True if bytes are ASCII, as most text is.
 #[inline]
 pub(crate) fn is_ascii(bytes: &[u8]) -> bool {
     match word(bytes) {

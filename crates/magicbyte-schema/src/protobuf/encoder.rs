@@ -119,7 +119,7 @@ struct Field<'a> {
     array: &'a ArrayRef,
     value: Value<'a>,
     required: bool,
-    /// Whether a message says that the field is set, even if it has its default.
+    /// True if a message says that the field is set, even if it has its default.
     has_presence: bool,
 }
 
@@ -280,7 +280,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether the value is what an absent field without presence is read as.
+    /// True if the value is the same that is read for an absent field without presence.
     fn is_default(&self, row: usize) -> bool {
         match self {
             Self::Int32(array) | Self::SInt32(array) | Self::SFixed32(array) => array.value(row) == 0,
@@ -382,7 +382,7 @@ impl<'a> Value<'a> {
                 let nanos = micros.rem_euclid(1_000_000) * 1000;
                 put_time(out, micros.div_euclid(1_000_000), nanos);
             }
-            // Of a negative duration, both numbers are negative.
+            // Both numbers of a negative duration are negative.
             Self::Duration(array) => {
                 let micros = array.value(row);
                 put_time(out, micros / 1_000_000, micros % 1_000_000 * 1000);
@@ -398,7 +398,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Whether the items of a list are stored as one value.
+/// True if the items of a list are stored as one value.
 fn is_packed(field: &FieldDescriptor) -> bool {
     let of_text = field.field_descriptor_proto().options.as_ref().and_then(|options| options.packed);
     // The descriptor's own answer is from before the option was read.
@@ -479,7 +479,7 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// What `write` appends, with its length before it.
+/// Appends the output of `write`, with its length before it.
 fn delimited(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Attempt<()>) -> Attempt<()> {
     let start = out.len();
     out.push(0);

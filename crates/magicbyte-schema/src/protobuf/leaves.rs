@@ -20,7 +20,7 @@ pub(crate) struct Names {
     text: Bytes<Utf8Type>,
 }
 
-/// Of several names for a number, the first is the name.
+/// Names by number. A number with several names has the first of them.
 type NamesByNumber = Box<[(i32, Box<str>)]>;
 
 impl Names {
@@ -52,7 +52,7 @@ impl Names {
         Ok(true)
     }
 
-    /// Whether a number was skipped since the last call.
+    /// True if a number was skipped since the last call.
     pub(crate) fn take_skipped(&mut self) -> bool {
         std::mem::take(&mut self.skipped)
     }
@@ -153,7 +153,7 @@ impl<T: ArrowPrimitiveType<Native = i64>> Column for Micros<T> {
     }
 }
 
-/// Messages as Protobuf's JSON: those that contain messages of their own type, for which there is no Arrow type.
+/// Messages as Protobuf's JSON: messages that contain messages of the same type, for which there is no Arrow type.
 pub(crate) struct JsonText {
     descriptor: MessageDescriptor,
     is_group: bool,

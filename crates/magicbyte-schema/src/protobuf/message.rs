@@ -151,7 +151,8 @@ impl Value {
         column!(self, as_mut)
     }
 
-    /// How a repeated field of this type is stored packed: its elements one after the other, without tags.
+    /// The wire type of elements in a packed repeated field of this type. They are stored one after the other, without
+    /// tags.
     fn packed_as(&self) -> Option<WireType> {
         match self {
             Self::Int32(_)
@@ -168,7 +169,7 @@ impl Value {
         }
     }
 
-    /// Whether a row has to be completed after the last piece of it.
+    /// True if a row has to be completed after its last piece.
     fn closes(&self) -> bool {
         match self {
             Self::Timestamp(_) | Self::Duration(_) | Self::Json(_) | Self::Map(_) => true,
@@ -230,7 +231,7 @@ pub(crate) struct Field {
     pub(crate) label: Label,
 }
 
-/// What a message has to know about a field besides its value.
+/// The properties of a field that its message needs, besides the value.
 pub(crate) enum Label {
     None,
     /// An index into `oneofs` of its message.
@@ -420,10 +421,10 @@ impl Column for Messages {
 pub(crate) struct Lists {
     offsets: Offsets,
     elements: Value,
-    /// How many elements there are, each complete.
+    /// The number of elements, each complete.
     count: usize,
     field: FieldRef,
-    /// What the elements' type says of them.
+    /// Properties of the elements' type.
     packed_as: Option<WireType>,
     closes: bool,
     element_size: usize,
@@ -440,7 +441,7 @@ impl Lists {
     fn read(&mut self, row: usize, tag: Tag, reader: &mut Reader<'_>, depth: u32) -> Attempt<bool> {
         self.offsets.end_before(row, self.count)?;
         match self.packed_as {
-            // Whether the schema says packed or not: readers take both.
+            // Readers take both forms, whether the schema says packed or not.
             Some(wire) if tag.wire == WireType::Length => {
                 let element = Tag { number: tag.number, wire };
                 reader.delimited(|reader| self.read_packed(element, reader, depth))?;
@@ -521,7 +522,7 @@ pub(crate) struct Maps {
     offsets: Offsets,
     /// Structs of key and value.
     entries: Messages,
-    /// How many entries there are, each complete.
+    /// The number of entries, each complete.
     count: usize,
     field: FieldRef,
     /// Entries whose key comes again in the same row, by ascending index: the last one counts.

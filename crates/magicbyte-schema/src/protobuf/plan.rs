@@ -174,7 +174,7 @@ impl Plan {
     }
 }
 
-/// What a row has that does not set a field.
+/// The content of a row that does not set a field.
 enum Absent {
     Null,
     Value(Default),

@@ -1,4 +1,4 @@
-//! What a schema declares, as data: for comparing two of them.
+//! The declarations of a schema as data, for comparing two schemas.
 
 use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor, Syntax};
 use serde_json::{Map, Value, json};

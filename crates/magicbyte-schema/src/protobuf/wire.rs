@@ -7,7 +7,7 @@ use crate::varint;
 /// Nesting of messages and groups; Protobuf's own implementations refuse more.
 pub(crate) const MAX_DEPTH: u32 = 100;
 
-/// How a value is stored.
+/// The form in which a value is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WireType {
     Varint,
@@ -56,10 +56,10 @@ impl ShortTags {
     }
 }
 
-/// What is left of a message or packed list in a payload.
+/// The rest of a message or packed list in a payload.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
-    /// Where `rest` ends in the payload.
+    /// The position in the payload at which `rest` ends.
     end: usize,
     pub(crate) budget: Budget,
 }
