@@ -13,13 +13,13 @@ A requested schema is used if all its columns and types are ours, and otherwise 
 interface leaves the cast to the consumer."
     };
     (ArrowStream.problems) => {
-        r"What the last stream over a log has left out so far, as JSON: see `PartitionLog.problems`."
+        r"The problems so far of the last stream over a log, as JSON: see `PartitionLog.problems`."
     };
     (ArrowStream.problems_left_out) => {
-        r"How many more problems there were: see `PartitionLog.problems_left_out`."
+        r"The number of further problems: see `PartitionLog.problems_left_out`."
     };
     (ArrowStream.end_offset) => {
-        r"Where the last stream over a log ends (exclusive): see `PartitionLog.end_offset`."
+        r"The end of the last stream over a log (exclusive): see `PartitionLog.end_offset`."
     };
     (ArrowBatch) => {
         r"One Arrow record batch; `pyarrow.record_batch(batch)` takes it without a copy."
@@ -41,14 +41,15 @@ interface leaves the cast to the consumer."
 Returns topic, partition, number of rows, first offset, last offset and digest of each partition in each
 record batch of `data`, any object with Arrow's PyCapsule interface. The digest is the sum of the rows'
 128-bit XXH3 hashes modulo 2**128: the order of the rows does not matter, and the digest of several
-batches is the sum of theirs. Hashed are offset, timestamp in milliseconds, timestamp type, key, value and
+batches is the sum of theirs. A hash covers offset, timestamp in ms, timestamp type, key, value and
 headers; a null key or value counts as its bytes in `invalidKey` or `invalidValue`. The digest finds rows
-that were changed, lost or doubled, but does not withstand somebody who looks for rows with the same sum.
+that were changed, lost or duplicated, but does not withstand a deliberate search for rows with the same
+sum.
 
-Rows with the column `_digest` have typed keys or values. Hashed are their cells that are not null, by
-name: neither new fields nor the order of fields nor the width of numbers matter, and an empty list counts
-as null. What is in `_digest`, 16 bytes (big-endian) or null, is added: whoever writes rows puts there
-what makes their digest that of the records that they were made from.
+Rows with the column `_digest` have typed keys or values. The hash covers their non-null cells, by name:
+neither new fields nor the order of fields nor the width of numbers matter, and an empty list counts as
+null. The content of `_digest`, 16 bytes (big-endian) or null, is added: a writer of rows sets it so that
+their digest equals the digest of the original records.
 
 Raises:
     InvalidRecordError: a topic, partition or offset is null.

@@ -33,7 +33,7 @@ damage ends the stream with an error."
         r"The stream of `to_arrow()`, or of the requested columns and types if all of them are ours."
     };
     (_Batch) => {
-        r"What both kinds of batch have in common; None where a magic has no such field."
+        r"The common part of both kinds of batch; None where a magic has no such field."
     };
     (_Batch.magic) => {
         r"0, 1 or 2."
@@ -57,19 +57,19 @@ damage ends the stream with an error."
         r"The stored checksum: CRC-32C in magic 2, CRC-32 of the outer message in magic 0 and 1."
     };
     (_Batch.is_valid) => {
-        r"Whether the checksum is correct. Never raises."
+        r"True if the checksum is correct. Never raises."
     };
     (_Batch.compression) => {
         r"The codec. Raises UnsupportedCompressionError for the numbers 5 to 7."
     };
     (_Batch.timestamp_type) => {
-        r"Whose clock set the timestamps."
+        r"The clock that set the timestamps."
     };
     (_Batch.base_timestamp) => {
         r"The timestamp (ms) that the records' deltas are relative to."
     };
     (_Batch.max_timestamp) => {
-        r"The largest timestamp (ms), or the append time; -1 for none."
+        r"The maximum timestamp (ms), or the append time; -1 for none."
     };
     (_Batch.delete_horizon_ms) => {
         r"The time (ms) from which tombstones or the marker may be removed, if the cleaner set it."
@@ -93,10 +93,10 @@ damage ends the stream with an error."
         r"The last record's sequence number, -1 for none; wraps from 2**31 - 1 to 0."
     };
     (_Batch.is_transactional) => {
-        r"Whether the batch is part of a transaction."
+        r"True if the batch is part of a transaction."
     };
     (_Batch.is_control) => {
-        r"Whether it holds a control record, which consumers do not receive."
+        r"True if the batch holds a control record, which consumers do not receive."
     };
     (_Batch.columns) => {
         r"All records as four lists; keys and values are copied."

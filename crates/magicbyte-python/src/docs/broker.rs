@@ -5,7 +5,7 @@ macro_rules! broker {
         r"`magicbyte.broker.AppendValidator` without its dataclasses: the config is a mapping of all fields."
     };
     (AppendValidatorCore.validate) => {
-        r"What is stored, and the other fields of `AppendInfo`; None if there is no complete batch.
+        r"The stored batches, and the other fields of `AppendInfo`; None if there is no complete batch.
 
 Raises:
     AppendError: The append is refused."
@@ -40,7 +40,7 @@ An aborted transaction is (producer id, first offset, last offset (inclusive))."
         r"Timestamp, offset, leader epoch; -1 is the latest, -2 the earliest, -3 the largest timestamp."
     };
     (PartitionSimulatorCore.producers) => {
-        r"As `ProducerStateManagerCore.producers`."
+        r"The state of each producer: see `ProducerStateManagerCore.producers`."
     };
 }
 pub(crate) use broker;

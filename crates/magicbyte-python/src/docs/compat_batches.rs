@@ -8,7 +8,7 @@ macro_rules! compat_batches {
         r"Size of the whole buffer."
     };
     (_MemoryRecords.has_next) => {
-        r"Whether `next_batch` would return a batch or raise."
+        r"True if `next_batch` would return a batch or raise."
     };
     (_MemoryRecords.next_batch) => {
         r"The next batch as a view; None at the end, or if the batch is incomplete.
@@ -53,10 +53,10 @@ for each record; records before a bad one are returned before CorruptRecordExcep
         r"0 for CreateTime, 1 for LogAppendTime."
     };
     (_DefaultRecordBatch.is_transactional) => {
-        r"Whether the batch is part of a transaction."
+        r"True if the batch is part of a transaction."
     };
     (_DefaultRecordBatch.is_control_batch) => {
-        r"Whether the batch holds control records."
+        r"True if the batch holds control records."
     };
     (_DefaultRecordBatch.last_offset_delta) => {
         r"The last offset (inclusive) minus the base offset."
@@ -65,7 +65,7 @@ for each record; records before a bad one are returned before CorruptRecordExcep
         r"The timestamp (ms) that the records' deltas are relative to."
     };
     (_DefaultRecordBatch.max_timestamp) => {
-        r"The largest timestamp, in ms since 1970; -1 for none."
+        r"The maximum timestamp, in ms since 1970; -1 for none."
     };
     (_DefaultRecordBatch.producer_id) => {
         r"The producer's id, -1 for none."
@@ -80,7 +80,7 @@ for each record; records before a bad one are returned before CorruptRecordExcep
         r"One past the last offset, which compaction preserves."
     };
     (_DefaultRecordBatch.validate_crc) => {
-        r"Whether the CRC-32C is correct. Raises AssertionError once iteration has started."
+        r"True if the CRC-32C is correct. Raises AssertionError once iteration has started."
     };
     (AiokafkaDefaultRecordBatch) => {
         r"aiokafka's `DefaultRecordBatch`."
@@ -101,10 +101,10 @@ for each record; records before a bad one are returned before CorruptRecordExcep
         r"Offset of the batch's original last record (inclusive), even if compaction removed it."
     };
     (KafkaPythonDefaultRecordBatch.has_producer_id) => {
-        r"Whether a producer id is set: above -1."
+        r"True if a producer id is set: above -1."
     };
     (KafkaPythonDefaultRecordBatch.has_sequence) => {
-        r"Whether a base sequence is set: not -1."
+        r"True if a base sequence is set: not -1."
     };
     (KafkaPythonDefaultRecordBatch.last_sequence) => {
         r"The last record's sequence number, -1 for none; wraps from 2**31 - 1 to 0."
@@ -116,10 +116,10 @@ for each record; records before a bad one are returned before CorruptRecordExcep
         r"One outermost message of magic 0 or 1; each iteration decodes it again."
     };
     (_LegacyRecordBatch.next_offset) => {
-        r"One past the message's own offset, which in a wrapper is its last inner message's."
+        r"One past the message's own offset; the offset of a wrapper is that of its last inner message."
     };
     (_LegacyRecordBatch.validate_crc) => {
-        r"Whether the outer CRC-32 is correct. In aiokafka's, iteration then checks the inner ones too."
+        r"True if the outer CRC-32 is correct. In aiokafka, iteration then also checks the inner CRCs."
     };
     (AiokafkaLegacyRecordBatch) => {
         r"aiokafka's `LegacyRecordBatch`."
@@ -128,7 +128,7 @@ for each record; records before a bad one are returned before CorruptRecordExcep
         r"kafka-python's `LegacyRecordBatch`."
     };
     (KafkaPythonLegacyRecordBatch.base_offset) => {
-        r"The message's own offset, which in a wrapper is its last inner message's."
+        r"The message's own offset; the offset of a wrapper is that of its last inner message."
     };
     (KafkaPythonLegacyRecordBatch.size_in_bytes) => {
         r"Size of the message including its offset and size fields."

@@ -2,7 +2,7 @@
 
 macro_rules! compat_builders {
     (DefaultRecordMetadata) => {
-        r"What `append` returns for a record of magic 2: offset, size in bytes, timestamp in ms."
+        r"The result of `append` for a record of magic 2: offset, size in bytes, timestamp in ms."
     };
     (DefaultRecordMetadata.offset) => {
         r"The offset passed to `append`."
@@ -17,7 +17,7 @@ macro_rules! compat_builders {
         r"None: in magic 2 only the batch has a checksum."
     };
     (LegacyRecordMetadata) => {
-        r"What `append` returns for a message of magic 0 or 1: also its CRC-32; timestamp -1 in magic 0."
+        r"The result of `append` for a message of magic 0 or 1: also its CRC-32; timestamp -1 in magic 0."
     };
     (LegacyRecordMetadata.offset) => {
         r"The offset passed to `append`."
@@ -32,7 +32,7 @@ macro_rules! compat_builders {
         r"Milliseconds since 1970, as stored; -1 in magic 0."
     };
     (_DefaultRecordBatchBuilder) => {
-        r"Builds one batch of magic 2. Its base offset is 0; the broker assigns the final one."
+        r"Builds one batch of magic 2. Its base offset is 0; the broker assigns the final offset."
     };
     (_DefaultRecordBatchBuilder.producer_id) => {
         r"The producer's id, -1 for none."
@@ -99,7 +99,7 @@ Raises UnsupportedCodecError for an unknown or unavailable codec."
         r"Upper bound for the size of a batch with this single record."
     };
     (_LegacyRecordBatchBuilder) => {
-        r"Builds one message set. Its first offset is 0; the broker assigns the final one."
+        r"Builds one message set. Its first offset is 0; the broker assigns the final offset."
     };
     (_LegacyRecordBatchBuilder.append) => {
         r"Appends a message; None if the set is full. The timestamp is in ms, None for now.

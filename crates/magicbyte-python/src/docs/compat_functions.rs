@@ -35,8 +35,8 @@ Raises ValueError if it is longer than 10 bytes, IndexError if the buffer ends i
     (compress) => {
         r"Compresses a payload as Kafka does in a batch of this `magic`; `magicbyte._core.decompress` reads it.
 
-The level is one of `RecordsBuilder`, None for Kafka's default. Raises UnsupportedCompressionError for
-another one, for zstd below magic 2, and for a codec that Kafka does not know."
+The level is as in `RecordsBuilder`, None for Kafka's default. Raises UnsupportedCompressionError for an
+invalid level, for zstd below magic 2, and for a codec that Kafka does not know."
     };
     (compress_snappy) => {
         r"Compresses with snappy, in xerial chunks of this many bytes before compression or as one raw block.

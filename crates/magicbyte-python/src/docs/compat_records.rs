@@ -115,10 +115,10 @@ The size is computed from the other arguments; `size_in_bytes` is ignored."
         r"0 for an abort marker, 1 for a commit marker."
     };
     (KafkaPythonControlRecord.abort) => {
-        r"Whether it is an abort marker."
+        r"True for an abort marker."
     };
     (KafkaPythonControlRecord.commit) => {
-        r"Whether it is a commit marker."
+        r"True for a commit marker."
     };
     (KafkaPythonControlRecord.validate_crc) => {
         r"True: in magic 2 only the batch has a checksum."
@@ -157,7 +157,7 @@ is ignored."
         r"Size of the message including its offset and size fields."
     };
     (KafkaPythonLegacyRecord.validate_crc) => {
-        r"Whether the message's own CRC-32 is correct."
+        r"True if the message's own CRC-32 is correct."
     };
 }
 pub(crate) use compat_records;

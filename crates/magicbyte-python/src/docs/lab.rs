@@ -11,9 +11,10 @@ macro_rules! lab {
         r"Decodes every record of batches one after the other: a CostReport."
     };
     (try_layouts) => {
-        r"Writes the batches from `position` in the first of adjacent Chunks on, `window_bytes` after
-decompression, with each
-layout (codec, level, largest batch before compression), and with a zstd dictionary if asked: a Window."
+        r"Writes a window of batches with each layout, and optionally with a zstd dictionary: a Window.
+
+The window begins at `position` in the first of adjacent Chunks; it has `window_bytes` decompressed.
+A layout is (codec, level, maximum size of a batch before compression)."
     };
 }
 pub(crate) use lab;

@@ -16,13 +16,13 @@ Args:
     value_format: the same for values, with `invalidValue`. Values of headers are written as values
         are, for `json` as text.
     visible: escape the invisible characters of a record, for a terminal. In JSON they always are.
-    null: what a template shows for a key or value that is null.
+    null: the text that a template shows for a null key or value.
 
 Raises:
     ValueError: an option is unknown, or the template is malformed."#
     };
     (LineWriter.header) => {
-        r"What precedes the lines of rows with these columns: for CSV the line with their names."
+        r"The text before the lines of rows with these columns: for CSV the line with their names."
     };
     (LineWriter.lines) => {
         r"The lines of an Arrow batch, in UTF-8 unless a template writes bytes.
@@ -40,7 +40,7 @@ Raises:
 A row has one of the keys, and a key or value that the pattern matches.
 
 Args:
-    keys: None for any; a record without a key has none of them.
+    keys: None for any key; a record without a key matches no key.
     pattern: a regular expression of Rust's crate `regex`; `(?-u)` turns to bytes. It takes linear
         time. None for any key and value.
 
@@ -48,7 +48,7 @@ Raises:
     ValueError: the pattern is malformed, or too large."
     };
     (RowFilter.mask) => {
-        r"Which rows of an Arrow batch are selected: the bits of an Arrow array of booleans.
+        r"The selected rows of an Arrow batch: the bits of an Arrow array of booleans.
 
 Raises:
     ValueError: there is no column `key` or `value`, or it is neither binary nor text."

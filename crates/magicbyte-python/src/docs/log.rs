@@ -5,7 +5,7 @@ macro_rules! log {
         r"A partition's directory."
     };
     (PartitionLogCore.of_listing) => {
-        r"Of a PartitionListing as JSON, whose files may be in several directories."
+        r"Creates the log of a PartitionListing (JSON), whose files may be in several directories."
     };
     (PartitionLogCore.listing) => {
         r"The contents of the directory: a PartitionListing as JSON."
@@ -26,19 +26,19 @@ macro_rules! log {
         r"Iterates over (batch, segment file, start offset, end offset (exclusive), is data)."
     };
     (LogBatchesCore.problems) => {
-        r"What has been left out so far, as JSON: the first `LISTED` problems."
+        r"The first `LISTED` problems so far, as JSON."
     };
     (LogBatchesCore.problems_left_out) => {
-        r"How many more problems there were."
+        r"The number of further problems."
     };
     (LogBatchesCore.end_offset) => {
-        r"Where reading ends (exclusive): the requested end, or the last stable offset."
+        r"The end of the read (exclusive): the requested end, or the last stable offset."
     };
     (RescuerCore) => {
         r"Iterates over a segment's quarantined ranges: (position, data, kind, message, repair, suspects).
 
-A repair is (batch, first byte changed, what was changed, chance of another cause, whether it counts
-as proven), a suspect (offset, timestamp, key, value, headers)."
+A repair is (batch, first byte changed, description of the change, chance of another cause, True if
+proven), a suspect (offset, timestamp, key, value, headers)."
     };
 }
 pub(crate) use log;

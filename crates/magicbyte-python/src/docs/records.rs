@@ -16,7 +16,7 @@ Records can be compared, hashed and pickled; a pickled record is a copy without 
         r"Milliseconds since 1970; -1 for none."
     };
     (Record.timestamp_type) => {
-        r"Whose clock set the timestamp."
+        r"The clock that set the timestamp."
     };
     (Record.key) => {
         r"The key as a read-only view; None for null."
@@ -51,7 +51,7 @@ A str is compared as UTF-8, with surrogate escapes for bytes that are not."
         r"The record's own attributes byte, 0 to 255."
     };
     (Record.to_dict) => {
-        r"The fields but `control`, by name; key, value and headers are copies (`bytes`)."
+        r"The fields by name, except `control`; key, value and headers are copies (`bytes`)."
     };
     (Record.control) => {
         r"For a record of a control batch, its `type` and payload. Raises Error if it is malformed."

@@ -8,10 +8,10 @@ macro_rules! wire {
         r"Reads the bytes of one connection, from a file for each direction."
     };
     (WireReader.next_block) => {
-        r"The next exchanges, some MiB at most or a single one; none at the end."
+        r"The next exchanges: at most some MiB, or a single exchange; none at the end."
     };
     (WireReader.summary) => {
-        r"What there was besides exchanges so far, in the order of `magicbyte.wire.WireSummary`."
+        r"The contents besides exchanges so far, in the order of `magicbyte.wire.WireSummary`."
     };
     (request_record_sets) => {
         r"Topic, topic id, partition and batches of each record set of a request."
