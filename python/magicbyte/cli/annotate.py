@@ -45,7 +45,7 @@ _BYTES_SHOWN = 64
 @click.option(
     "--experimental-v3",
     is_flag=True,
-    help="The batches are of the experimental magic 3, which magicbyte.magic3 writes.",
+    help="Expect batches of the experimental magic 3, which magicbyte.magic3 writes.",
 )
 @options.max_decompressed_bytes
 def annotate(
@@ -58,9 +58,9 @@ def annotate(
 ) -> int:
     """Print the bytes of batches field by field: position, bytes, the name of the field, and its meaning.
 
-    SRC is a segment file (.log or .checkpoint) or a directory. Batches of any magic are annotated; of a
-    compressed batch the decompressed records follow. A damaged batch is printed as far as its bytes make
-    sense, and then the error.
+    SRC is a segment file (.log or .checkpoint) or a directory. Batches of any magic are annotated; the
+    decompressed records of a compressed batch follow it. A damaged batch is printed as far as its bytes make
+    sense, followed by the error.
 
     \b
     magicbyte annotate orders-0/ | head -60

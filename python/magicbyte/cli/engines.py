@@ -83,7 +83,7 @@ def options(command: F) -> F:
             type=click.IntRange(min=1),
             show_default="one per core",
             metavar="N",
-            help="How many threads, with --engine local.",
+            help="The number of threads, with --engine local.",
         ),
         click.option(
             "--engine",
