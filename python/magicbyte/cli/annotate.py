@@ -106,7 +106,7 @@ def _batches(path: str, offset: int | None, max_bytes: int) -> Iterator[tuple[in
 
 
 def _bounds(file: BinaryIO, position: int) -> tuple[int | None, int | None]:
-    """Where the batch ends and its last offset; None for what the header does not hold."""
+    """The end of the batch and its last offset; None for a value that the header lacks."""
     file.seek(position)
     header = file.read(_HEADER.size)
     if len(header) <= _MAGIC_AT:

@@ -287,8 +287,8 @@ def leader_epoch(command: F) -> F:
 
 
 _WRITES_METADATA = (
-    "The topic's id in the cluster that OUT is for, for partition.metadata; may be repeated. ID alone is that"
-    " of the only topic."
+    "The topic's id in the cluster that OUT is for, for partition.metadata; may be repeated. A bare ID is"
+    " that of the only topic."
 )
 
 
@@ -327,5 +327,5 @@ def topic_config(command: F) -> F:
         type=click.Path(exists=True, dir_okay=False),
         metavar="FILE",
         help="Configs of topics as JSON, for clusters with ZooKeeper: "
-        '{"orders": {"cleanup.policy": "compact"}}. They come before those in __cluster_metadata.',
+        '{"orders": {"cleanup.policy": "compact"}}. They take precedence over __cluster_metadata.',
     )(command)

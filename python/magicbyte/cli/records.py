@@ -46,9 +46,9 @@ __all__ = ["records"]
 )
 @click.option("-f", "template", metavar="FORMAT", help="Print with a format string of kcat; see above.")
 @click.option("-Z", "nulls", is_flag=True, help="With -f, print NULL for a key or value that is null.")
-@options.key_format("How keys are written, and that of --key.", documents=True)
+@options.key_format("The format of keys, including --key.", documents=True)
 @options.value_format(
-    "How values and header values are written; utf-8 shows invalid bytes as U+FFFD, json embeds documents.",
+    "The format of values and header values; utf-8 shows invalid bytes as U+FFFD, json embeds documents.",
     documents=True,
 )
 @schema_registry

@@ -33,7 +33,7 @@ _KEYS_SHOWN = 5
     metavar="FILE",
     help="Redact records with a key in this file: UTF-8, one key per line. Empty lines are ignored.",
 )
-@options.key_format("How the keys of --key and --key-file are written.")
+@options.key_format("The format of the keys in --key and --key-file.")
 @expressions.where("Redact records for which this SQL expression is true.")
 @click.option(
     "--tombstones",

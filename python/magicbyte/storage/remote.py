@@ -40,7 +40,7 @@ class RemoteStore:
         self._users = 0
         """The number of users of `_listed`."""
         self._requested = self._without_files = 0
-        """The directories listed one by one within `listed_once`, and the last of them without files."""
+        """Counts of directories listed one by one within `listed_once`, and of the last without files."""
         self._backend = self._cleaned(prefix, lambda: backend_of(prefix, options))
 
     def list(self, directory: str) -> list[Entry]:
