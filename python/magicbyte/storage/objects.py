@@ -297,7 +297,7 @@ def client_options(options: Mapping[str, str]) -> Any:
 
 
 def retry_config(options: Mapping[str, str]) -> Any:
-    """The number of retries of requests, from the storage options."""
+    """The retry settings among the storage options; None without any."""
     config: dict[str, Any] = {}
     if "max_retries" in options:
         config["max_retries"] = int(options["max_retries"])
