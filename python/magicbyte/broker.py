@@ -1,4 +1,4 @@
-"""What a broker does with batches that are sent to it: validating an append, and simulating a partition.
+"""A broker's treatment of the batches that it receives: validating appends, and simulating a partition.
 
 >>> from magicbyte import RecordsBuilder
 >>> from magicbyte.broker import validate_append
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class AppendOrigin(IntEnum):
-    """Who appends (Kafka's `AppendOrigin`), which determines what is checked."""
+    """The origin of an append (Kafka's `AppendOrigin`), which determines the checks."""
 
     REPLICATION = 0
     """A follower, which takes its leader's batches as they are."""
@@ -58,17 +58,17 @@ class AppendConfig:
     """The topic settings that affect an append; the defaults are Kafka's."""
 
     max_message_bytes: int = 1_048_588
-    """The largest batch, both as sent and as stored."""
+    """The maximum size of a batch in bytes, both as sent and as stored."""
     segment_bytes: int = 1 << 30
-    """The largest append."""
+    """The maximum size of an append in bytes."""
     compacted: bool = False
-    """Whether `cleanup.policy` includes `compact`: then every record needs a key."""
+    """True if `cleanup.policy` includes `compact`: every record then needs a key."""
     message_timestamp_type: TimestampType = TimestampType.CREATE_TIME
-    """Whose clock sets timestamps: the producer's or the broker's."""
+    """The clock that sets timestamps: the producer's or the broker's."""
     message_timestamp_before_max_ms: int = 2**63 - 1
-    """How far in the past a timestamp may be."""
+    """The limit (ms) for a timestamp in the past, relative to the broker's time."""
     message_timestamp_after_max_ms: int = 3_600_000
-    """How far in the future a timestamp may be."""
+    """The limit (ms) for a timestamp in the future, relative to the broker's time."""
     compression: Compression | None = None
     """The codec that batches are stored with; None keeps the producer's (`compression.type=producer`)."""
     level: int | None = None
@@ -97,9 +97,9 @@ class AppendInfo:
     last_offset: int
     """Offset of the last record (inclusive)."""
     max_timestamp: int
-    """The largest timestamp (ms), or the append time if that replaces it; -1 if there is none."""
+    """The maximum timestamp (ms), or the append time if that replaces it; -1 if there is none."""
     offset_of_max_timestamp: int
-    """Last offset of the first batch with the largest timestamp; -1 if no batch has one."""
+    """Last offset of the first batch with the maximum timestamp; -1 if no batch has a timestamp."""
     log_append_time: int | None
     """The append time (ms), if the broker sets the topic's timestamps."""
     temporary_memory_bytes: int
@@ -192,17 +192,17 @@ class ProduceResponse:
     """A broker's answer to a producer."""
 
     base_offset: int
-    """Offset of the first record; of a duplicate, its original one. -1 for a follower's batches of magic 0
-    and 1."""
+    """Offset of the first record; for a duplicate, its original offset. -1 for a follower's batches of magic
+    0 and 1."""
     last_offset: int
     """Offset of the last record (inclusive)."""
     log_append_time: int
-    """The append time (ms) if the broker sets the topic's timestamps, or a duplicate's largest timestamp;
+    """The append time (ms) if the broker sets the topic's timestamps, or a duplicate's maximum timestamp;
     otherwise -1."""
     log_start_offset: int
     """The first offset that consumers can see."""
     is_duplicate: bool
-    """Whether the batch was already in the log and is not stored again. A broker does not report this."""
+    """True if the batch was already in the log and is not stored again. A broker does not report this."""
 
 
 @dataclass(frozen=True)
@@ -210,12 +210,12 @@ class FetchResponse:
     """A partition's part of a fetch response."""
 
     records: bytes
-    """Batches as stored, from the one with the requested offset on. The first is whole, the last may be cut
-    off."""
+    """Batches as stored, starting with the batch of the requested offset. The first batch is whole, the last
+    may be cut off."""
     high_watermark: int
     """The end of the log, as all replicas have everything."""
     last_stable_offset: int
-    """Where the first open transaction begins, or the end of the log."""
+    """The start of the first open transaction, or the end of the log."""
     log_start_offset: int
     """The first offset that consumers can see."""
     aborted_transactions: list[AbortedTransaction]
@@ -293,7 +293,7 @@ class PartitionSimulator:
 
     @property
     def last_stable_offset(self) -> int:
-        """Where the first open transaction begins, or the end of the log: the limit of `read_committed`."""
+        """The start of the first open transaction, or the end of the log: the limit of `read_committed`."""
         return self._core.last_stable_offset
 
     @property
@@ -405,7 +405,7 @@ class PartitionSimulator:
 
     @property
     def producers(self) -> list[ProducerStateEntry]:
-        """What is known about each producer, in order of first appearance."""
+        """The state of each producer, in order of first appearance."""
         return [producer_entry_of(*fields) for fields in self._core.producers()]
 
     def _response(self, appended: tuple[_core._AppendInfo, bool]) -> ProduceResponse:

@@ -11,7 +11,7 @@
 
 All functions take a buffer of whole batches, of any magics, and return new `bytes`; the input is not
 changed. Damage is never covered up: a batch with a wrong CRC or a bad record raises an error, since the new
-batch would get a right CRC. Errors name the byte, the batch and the record.
+batch would get a correct CRC. Errors name the byte, the batch and the record.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class Losses(NamedTuple):
-    """What a down-conversion could not carry over, summed over the batches."""
+    """The data lost in a down-conversion, summed over the batches."""
 
     control_batches: int = 0
     """Batches of control records, left out entirely."""
@@ -55,7 +55,7 @@ class Losses(NamedTuple):
     """Timestamps other than -1, when converting to magic 0."""
 
     def any(self) -> bool:
-        """Whether anything was lost."""
+        """True if anything was lost."""
         return any(self)
 
 

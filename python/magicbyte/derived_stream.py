@@ -1,4 +1,4 @@
-"""A stream whose batches are made of those of another one."""
+"""A stream whose batches are made from the batches of another stream."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class RecordStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
     def problems(self) -> str:
-        """As `ArrowStream.problems`."""
+        """The problems so far, as JSON: see `ArrowStream.problems`."""
 
     def problems_left_out(self) -> int:
-        """As `ArrowStream.problems_left_out`."""
+        """The number of further problems: see `ArrowStream.problems_left_out`."""
 
     @property
     def end_offset(self) -> int | None:
-        """As `ArrowStream.end_offset`."""
+        """The end of the stream (exclusive): see `ArrowStream.end_offset`."""
 
 
 class DerivedStream(ABC):
@@ -44,7 +44,7 @@ class DerivedStream(ABC):
         return self._schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """A stream from the beginning; what goes wrong with a batch ends it with an error."""
+        """A stream from the beginning; a failure in a batch ends it with an error."""
         import pyarrow as pa
 
         return pa.RecordBatchReader.from_batches(self._schema, self._batches()).__arrow_c_stream__(
@@ -52,14 +52,14 @@ class DerivedStream(ABC):
         )
 
     def problems(self) -> str:
-        """As `ArrowStream.problems`."""
+        """The problems so far, as JSON: see `ArrowStream.problems`."""
         return self._stream.problems()
 
     def problems_left_out(self) -> int:
-        """As `ArrowStream.problems_left_out`."""
+        """The number of further problems: see `ArrowStream.problems_left_out`."""
         return self._stream.problems_left_out()
 
     @property
     def end_offset(self) -> int | None:
-        """As `ArrowStream.end_offset`."""
+        """The end of the stream (exclusive): see `ArrowStream.end_offset`."""
         return self._stream.end_offset

@@ -16,32 +16,32 @@ __all__ = [
 ]
 
 IsolationLevel: TypeAlias = Literal["read_uncommitted", "read_committed"]
-"""Which records of transactions a reader gets (Kafka's `isolation.level`)."""
+"""The records of transactions that a reader gets (Kafka's `isolation.level`)."""
 
 DamageMode: TypeAlias = Literal["PERMISSIVE", "FAILFAST"]
-"""What happens at damage (Spark's words): PERMISSIVE leaves damaged batches out and reports them,
-FAILFAST raises the first one's error."""
+"""The response to damage (Spark's words): PERMISSIVE skips damaged batches and reports them, FAILFAST raises
+the first error."""
 
 PayloadType: TypeAlias = Literal["binary", "string", "json"]
-"""What keys or values are read as: bytes, UTF-8, or JSON documents in UTF-8."""
+"""The format of keys or values: bytes, UTF-8, or JSON documents in UTF-8."""
 
 TableFormat: TypeAlias = Literal["parquet", "delta", "iceberg"]
-"""What an ingest writes: a directory of Parquet tables, or a commit of a transactional table."""
+"""The output of an ingest: a directory of Parquet tables, or a commit of a transactional table."""
 
 CompatibilityLevel: TypeAlias = Literal[
     "NONE", "BACKWARD", "FORWARD", "FULL", "BACKWARD_TRANSITIVE", "FORWARD_TRANSITIVE", "FULL_TRANSITIVE"
 ]
-"""Which versions of a schema must be able to read each other (a registry's words)."""
+"""The versions of a schema that must be able to read each other (a registry's words)."""
 
 PartitionBy: TypeAlias = Literal["topic", "day"]
-"""How the files of a transactional table are partitioned: by topic, or by topic and day of the timestamp."""
+"""The partitioning of a transactional table's files: by topic, or by topic and day of the timestamp."""
 
 
 def fails_fast(mode: DamageMode) -> bool:
-    """Whether `mode`, in any case, is FAILFAST.
+    """True if `mode` is FAILFAST; letter case does not matter.
 
     Raises:
-        ValueError: if it is neither of the two.
+        ValueError: if it is neither PERMISSIVE nor FAILFAST.
 
     """
     if mode.upper() not in ("PERMISSIVE", "FAILFAST"):
@@ -60,7 +60,7 @@ class Compression(IntEnum):
 
 
 class TimestampType(IntEnum):
-    """What a record's timestamp means (Kafka's `TimestampType`)."""
+    """The meaning of a record's timestamp (Kafka's `TimestampType`)."""
 
     NO_TIMESTAMP_TYPE = -1
     """Magic 0: there is no timestamp."""

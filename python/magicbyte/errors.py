@@ -62,7 +62,7 @@ class CorruptRecordError(Error):
 
 
 class InvalidRecordError(Error):
-    """Content that breaks a rule, even if the CRC is right (Kafka's InvalidRecordException)."""
+    """Content that breaks a rule, even if the CRC is correct (Kafka's InvalidRecordException)."""
 
 
 class UnsupportedMagicError(Error):
@@ -78,12 +78,12 @@ class LimitExceededError(Error):
 
 
 class RecordError(NamedTuple):
-    """What is wrong with one record of an append (Kafka's ProduceResponse.RecordError)."""
+    """The error of one record of an append (Kafka's ProduceResponse.RecordError)."""
 
     batch_index: int
     """Index of the record in its batch, from 0."""
     message: str
-    """What is wrong."""
+    """A description of the error."""
 
 
 class AppendError(Error):

@@ -1,4 +1,4 @@
-"""What batches take, and might take: `cost`, and the shapes that reports on costs are made of.
+"""The size of batches, today and in other formats: `cost`, and the types of reports on costs.
 
 >>> import magicbyte
 >>> from magicbyte import lab
@@ -9,7 +9,7 @@
 >>> found["decompressed"]["records"]["values"], found["decompressed"]["records"]["offsets"]
 (2334, 1936)
 
-One for each batch of a log, as an Arrow table with a column of structs for each part:
+One row for each batch of a log, as an Arrow table with a column of structs for each part:
 `pyarrow.Table.from_pylist([lab.cost(batch.to_bytes()) for batch in log.batches()])`.
 """
 
@@ -107,23 +107,23 @@ class Tally(TypedDict):
 
 
 class ChunkCost(TypedDict):
-    """What a chunk's batches cost."""
+    """The costs of a chunk's batches."""
 
     result: ChunkResult
     problems: list[Problem]
-    """The first `LISTED`."""
+    """The first `LISTED` problems."""
     problems_left_out: int
     magics: dict[str, Tally]
     """The good batches by magic."""
 
 
 class CostReport(TypedDict):
-    """What some batches cost as they are, and in each format."""
+    """The costs of some batches as stored, and in each format."""
 
     batches: int
     """Batches of magic 2, wrappers, and messages outside a wrapper."""
     records: int
-    """Control records included."""
+    """The number of records, control records included."""
     headers: int
     """Headers of records."""
     stored: int
@@ -135,16 +135,16 @@ class CostReport(TypedDict):
 
 
 class Trial(TypedDict):
-    """What writing a window with a layout cost."""
+    """The costs of writing a window with one layout."""
 
     batches: int
-    """The last one is left out if records of the log were still to come for it."""
+    """The number of batches; excludes the last batch if further records of the log belong in it."""
     content: int
     """Bytes of keys, values and headers in these batches."""
     decompressed: int
     """Bytes of these batches before compression."""
     size: int
-    """Their bytes."""
+    """Bytes of these batches as written."""
     batch_ratios: float
     """The sum over the batches of their size before compression divided by their size."""
     encode_ns: int
@@ -160,7 +160,7 @@ class DictionaryTrial(TypedDict):
     """
 
     batches: int
-    """Those that were compressed."""
+    """The number of compressed batches."""
     dictionary: int
     """Bytes of the dictionary, which is not in `with_it`."""
     without_it: int
@@ -169,13 +169,13 @@ class DictionaryTrial(TypedDict):
 
 
 class Comparison(TypedDict):
-    """What batches cost in a format."""
+    """The costs of batches in a format."""
 
     records: int
     size: int
     """Bytes of all batches."""
     inspected: int
-    """Bytes that validation decompressed; of batches that are not compressed, those of their records."""
+    """Bytes that validation decompressed; for uncompressed batches, the bytes of their records."""
     encode_ns: int
     """The time for encoding and compressing records that are in memory as uncompressed magic 2 batches."""
     decode_ns: int
@@ -185,7 +185,7 @@ class Comparison(TypedDict):
 
 
 class Window(TypedDict):
-    """Batches that follow each other in a log, and what they cost in several layouts. Sizes are bytes."""
+    """Consecutive batches of a log, and their costs in several layouts. Sizes are bytes."""
 
     batches: int
     produced: int
@@ -200,7 +200,7 @@ class Window(TypedDict):
     records: int
     stored: int
     decompressed: int
-    """As magic 2, uncompressed."""
+    """Bytes of the batches as uncompressed magic 2."""
     content: int
     """Bytes of keys, values and headers."""
     damaged: int
@@ -208,13 +208,12 @@ class Window(TypedDict):
     keys: int
     values: int
     header_keys: dict[str, tuple[int, int]]
-    """How often each header key was seen, and the bytes of these headers' values. An empty name counts
-    those after the first
-    thousand keys, if there are more."""
+    """The number of headers with each key, and the bytes of their values. An empty key stands for all keys
+    after the first thousand."""
     batch_sizes: tuple[int, int]
     """The smallest and the largest batch as stored."""
     dictionary: DictionaryTrial | None
-    """What a zstd dictionary would save; None if it was not tried, or the window is too small for one."""
+    """The savings of a zstd dictionary; None if it was not tried, or if the window is too small for it."""
     trials: list[Trial]
     """In the order of the layouts."""
 

@@ -1,4 +1,4 @@
-"""What a listing says about reading its partition."""
+"""Facts from a listing that matter for reading its partition."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def cluster_id_of(listing: PartitionListing) -> str | None:
 
 
 def known_topic_id(listing: PartitionListing) -> str | None:
-    """The topic's ID if it is one: 128 bits in URL-safe base64, and not only zeros."""
+    """The topic's ID if it is valid: 128 bits in URL-safe base64, not all of them zero."""
     found = topic_id_of(listing)
     try:
         data = base64.b64decode(f"{found or ''}==", altchars=b"-_", validate=True)

@@ -63,7 +63,7 @@ class Reconciliation:
     __slots__ = ("sums",)
 
     sums: PartitionReconciliation
-    """All of it, segment by segment, as plain data for JSON."""
+    """The whole account, segment by segment, as plain data for JSON."""
 
     def __init__(self, sums: PartitionReconciliation) -> None:
         self.sums = sums
@@ -91,7 +91,7 @@ class Reconciliation:
 
     @property
     def balanced(self) -> bool:
-        """Whether every byte and every record is counted exactly once."""
+        """True if every byte and every record is counted exactly once."""
         return self.sums["balanced"]
 
     @property
@@ -161,7 +161,7 @@ class Reconciliation:
 
 
 class _Read:
-    """One read of a log, and what it has left out so far."""
+    """One read of a log, and the data that it has skipped so far."""
 
     def __init__(self, core: LogBatchesCore, listing: PartitionListing, mode: DamageMode) -> None:
         self._core = core
@@ -230,7 +230,7 @@ class _Read:
 
 
 class _Pass(Iterator[T]):
-    """Iterates over what one read yields, and reports what it left out."""
+    """An iterator over the results of one read, which also reports skipped data."""
 
     def __init__(self, read: _Read, elements: Iterator[T]) -> None:
         self._read = read
@@ -245,19 +245,19 @@ class _Pass(Iterator[T]):
 
     @property
     def problems(self) -> list[Problem]:
-        """What has been left out so far in PERMISSIVE mode, torn tails included: the first 1000 byte
-        ranges, and the first 1000 batches whose records do not decode.
+        """The data skipped so far in PERMISSIVE mode, torn tails included: the first 1000 byte ranges, and
+        the first 1000 batches whose records do not decode.
         """
         return self._read.problems()
 
     @property
     def problems_left_out(self) -> int:
-        """How many more problems there were."""
+        """The number of further problems."""
         return self._read.problems_left_out()
 
     @property
     def end_offset(self) -> int | None:
-        """Where the read ends (exclusive): the requested end, or for `read_committed` the last stable
+        """The end of the read (exclusive): the requested end, or for `read_committed` the last stable
         offset, where the earliest open transaction begins. None: at the end of the log.
         """
         return self._read.end_offset()
@@ -274,7 +274,7 @@ class LogRecords(_Pass[Record]):
 class LogArrowStream:
     """The data records of a log as columns, for any Arrow consumer; see `PartitionLog.to_arrow`.
 
-    Each consumer gets a fresh stream; `problems` and `end_offset` are those of the latest one.
+    Each consumer gets a fresh stream; `problems` and `end_offset` describe the latest stream.
     """
 
     def __init__(self, core: RecordStream) -> None:
@@ -293,18 +293,18 @@ class LogArrowStream:
 
     @property
     def problems(self) -> list[Problem]:
-        """What the stream has left out so far in PERMISSIVE mode, torn tails included: the first 1000."""
+        """The first 1000 problems so far in PERMISSIVE mode, torn tails included."""
         problems: list[Problem] = json.loads(self._core.problems())
         return problems
 
     @property
     def problems_left_out(self) -> int:
-        """How many more problems there were."""
+        """The number of further problems."""
         return self._core.problems_left_out()
 
     @property
     def end_offset(self) -> int | None:
-        """Where the stream ends (exclusive); as in `LogBatches`."""
+        """The end of the stream (exclusive), as in `LogBatches`."""
         end = self._core.end_offset
         return None if end == _LOG_END else end
 
@@ -354,7 +354,7 @@ class PartitionLog:
     Args:
         path: the directory, or a single `.log` or `.checkpoint` file; also a URL (`mount_storage` takes its
             options) or a path into an archive, such as `backup.tar/orders-0`.
-        check_crcs: whether checksums are checked.
+        check_crcs: verify checksums.
         max_decompressed_bytes: the limit for one batch, stored or decompressed.
         include_deleted_records: whether records before the log's start are read, too.
         mode: FAILFAST raises an error at damage; PERMISSIVE leaves damaged batches out and reports them
@@ -449,7 +449,7 @@ class PartitionLog:
 
     @property
     def closed(self) -> bool:
-        """Whether the log has been closed."""
+        """True if the log has been closed."""
         return self._closed
 
     def close(self) -> None:
@@ -568,12 +568,13 @@ class PartitionLog:
                 timestampMillis, key, value, keyBytes, valueBytes, headers, topic and partition, is not true;
                 the guide describes it. Where it fails for a record, the stream ends with an error that names
                 the record. Needs `pip install 'magicbyte[sql]'`, and does not go with views.
-            key: what decodes the keys by the schemas that they name, a `magicbyte.schemas.ColumnDecoder`.
+            key: a `magicbyte.schemas.ColumnDecoder`, which decodes the keys by the schemas that they name.
                 docs/schemas.md has the columns; a key that cannot be decoded is null, whatever the mode.
             value: the same for the values.
             isolation_level: as in `records`.
-            threads: how many threads decode, the caller's included. The order is kept, and Arrow batches
-                are smaller. With more than one, each thread adds up to seven Arrow batches and half a MiB.
+            threads: the number of decoding threads, the caller's included. The order is kept, and Arrow
+                batches are smaller. With more than one, each thread adds up to seven Arrow batches and half
+                a MiB.
 
         Raises:
             ValueError: for an unknown column, fewer than 1 or more than 256 threads, or an expression that is
@@ -592,7 +593,7 @@ class PartitionLog:
             for name, one in (("key", key), ("value", value)):
                 if one is not None and (one.column != name or name not in (columns or ())):
                     raise ValueError(f"{name}: a decoder of {one.column}, for columns {columns}")
-            # They may name the schemas.
+            # Headers may name the schemas.
             decoded = list(dict.fromkeys((*(columns or ()), "headers")))
         if where is not None:
             if views:

@@ -46,13 +46,13 @@ __all__ = [
 ]
 
 REPLICATION_OFFSET_CHECKPOINT = "replication-offset-checkpoint"
-"""Each replica's high watermark: what consumers could read."""
+"""The high watermark of each replica: the end of the records that consumers could read."""
 RECOVERY_POINT_OFFSET_CHECKPOINT = "recovery-point-offset-checkpoint"
-"""Up to where each log was flushed: after a crash, a broker checks what follows."""
+"""The offset up to which each log was flushed: after a crash, a broker checks the data after it."""
 LOG_START_OFFSET_CHECKPOINT = "log-start-offset-checkpoint"
-"""Where logs start that do not start at their first segment's base offset (`DeleteRecords`)."""
+"""The start of each log that does not start at its first segment's base offset (`DeleteRecords`)."""
 CLEANER_OFFSET_CHECKPOINT = "cleaner-offset-checkpoint"
-"""Up to where the cleaner has compacted each log."""
+"""The offset up to which the cleaner has compacted each log."""
 OFFSET_CHECKPOINTS = (
     REPLICATION_OFFSET_CHECKPOINT,
     RECOVERY_POINT_OFFSET_CHECKPOINT,
@@ -60,7 +60,7 @@ OFFSET_CHECKPOINTS = (
     CLEANER_OFFSET_CHECKPOINT,
 )
 META_PROPERTIES = "meta.properties"
-"""Which cluster and which node the directory belongs to."""
+"""The cluster and the node that the directory belongs to."""
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 """Exists if the broker stopped by itself, so that its logs need no recovery."""
 
@@ -208,7 +208,7 @@ def _properties(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_continued(line: str) -> bool:
-    """Whether the line ends in a backslash that is not itself escaped."""
+    """True if the line ends in a backslash that is not itself escaped."""
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 

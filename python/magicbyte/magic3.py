@@ -49,7 +49,7 @@ class Idea(IntFlag):
     """Timestamps, offsets and lengths of all records come first, then their keys, values and headers; one
     stream is compressed."""
     TWO_SECTIONS = 1 << 12
-    """As `FIELDS_FIRST`, but both parts are compressed by themselves."""
+    """The order of `FIELDS_FIRST`, but each part is compressed separately."""
 
 
 KIP_931 = Idea.NO_RECORD_ATTRIBUTES
@@ -57,15 +57,15 @@ KIP_931 = Idea.NO_RECORD_ATTRIBUTES
 
 
 class Validated(NamedTuple):
-    """What the fields of a batch's records say."""
+    """Facts from the fields of a batch's records."""
 
     records: int
     max_timestamp: int
-    """The largest timestamp of a record (ms); the smallest int64 if there is none."""
+    """The maximum timestamp of a record (ms); the minimum int64 if there is none."""
     null_keys: int
     """Records without a key, which compacted topics refuse."""
     decompressed: int
-    """Bytes that were decompressed for it."""
+    """Bytes that were decompressed for this."""
 
 
 def encode(
@@ -99,8 +99,8 @@ def to_magic_2(
 def validate(
     batches: Buffer, *, max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
 ) -> list[Validated]:
-    """Checks of each experimental batch what a broker checks of a producer's: the CRC, consecutive offsets,
-    timestamps, keys. With the fields of records first, little is decompressed for it.
+    """Checks each experimental batch as a broker checks a producer's batch: the CRC, consecutive offsets,
+    timestamps, keys. With the fields of records first, this decompresses little.
 
     Raises:
         Error: damage, offsets that are not consecutive, and batches of another magic.
@@ -123,7 +123,7 @@ def compare(
     Returns bytes and times, each of one pass on one core.
 
     Raises:
-        Error: damage, offsets of a batch that are not consecutive, a codec that the magic has not.
+        Error: damage, offsets of a batch that are not consecutive, a codec that the magic lacks.
 
     """
     text = _core.compare_format(batches, magic, ideas if magic == 3 else 0, compression, level=level)

@@ -61,7 +61,7 @@ class Segment(TypedDict):
     modified_ms: int
     is_checkpoint: bool
     version: str
-    """In a store or an archive: an ETag, or the like. Of a local file, what stays while it grows, too."""
+    """An ETag or similar in a store or an archive; for a local file, an identity that survives appends."""
 
 
 class IgnoredFile(TypedDict):
@@ -106,16 +106,16 @@ class Problem(TypedDict):
 
 
 DirectoryState: TypeAlias = Literal["current", "future", "stray", "deleted", "remote"]
-"""What a directory is to a broker: the log itself (`topic-N`), a copy that will replace the log on another
-disk (`-future`), a log that the cluster did not assign to the broker (`-stray`), one that it is about to
-delete (`-delete`), or segments in tiered storage (`topic-N-TOPICID`)."""
+"""The role of a directory: the log itself (`topic-N`), a copy that will replace the log on another disk
+(`-future`), a log that the cluster did not assign to the broker (`-stray`), a log that the broker is about
+to delete (`-delete`), or segments in tiered storage (`topic-N-TOPICID`)."""
 
 
 class PartitionCheckpoints(TypedDict):
-    """What the checkpoints of a broker's directory say about a partition; None for what they leave out."""
+    """A partition's entries in the checkpoints of a broker's directory; None for missing entries."""
 
     log_start_offset: int | None
-    """The first offset that consumers may read, if it is not that of a segment."""
+    """The first offset that consumers may read, unless a segment begins there."""
     recovery_point: int | None
     """All offsets before it were flushed to disk."""
     high_watermark: int | None
@@ -130,9 +130,9 @@ class PartitionListing(TypedDict):
     partition: int
     state: DirectoryState
     checkpoints: PartitionCheckpoints | None
-    """None if the directory above it has none, or was not read."""
+    """None if the parent directory has no checkpoints or was not read."""
     include_deleted_records: bool
-    """Whether records before the log's start are read."""
+    """True if records before the log's start are read."""
     segments: list[Segment]
     sidecars: list[Sidecar]
     ignored: list[IgnoredFile]
@@ -147,11 +147,11 @@ class PartitionListing(TypedDict):
 
 
 class Border(TypedDict):
-    """A batch at which a segment may be cut into chunks: its CRC and its predecessor's are right."""
+    """A batch at which a segment may be cut into chunks: its CRC and its predecessor's are correct."""
 
     position: int
     expected_offset: int
-    """The offset after the last one of the batch before it."""
+    """The offset after the last offset of the batch before it."""
 
 
 class TransactionBegin(TypedDict):
@@ -181,13 +181,13 @@ class TransactionIndexEntry(TypedDict):
     producer_id: int
     first_offset: int
     last_offset: int
-    """Of the abort marker (inclusive)."""
+    """The offset of the abort marker (inclusive)."""
     last_stable_offset: int
-    """When the marker was written."""
+    """The last stable offset when the marker was written."""
 
 
 class LeaderEpoch(TypedDict):
-    """Where a leader epoch begins."""
+    """The start of a leader epoch."""
 
     epoch: int
     start_offset: int
@@ -201,17 +201,17 @@ class Survey(TypedDict):
     first_offset: int | None
     last_offset: int | None
     base_offset: int
-    """Where its offsets begin: at the offset in the name, or lower if the file was renamed."""
+    """The start of its offsets: the offset in the name, or lower if the file was renamed."""
     gap_before_last: int | None
-    """The offset that was expected where the last batch begins, if it begins later."""
+    """The offset expected at the start of the last batch, if the batch begins later."""
     gaps: int
     """Offsets without a record, judged by the headers: usually the work of compaction."""
     max_timestamp: int
     """-1 if there is none."""
     chain_end: int
-    """Where the chain of batch headers ends: the file's size if it can be framed to the end."""
+    """The end of the chain of batch headers: the file's size if it can be framed to the end."""
     sound_end: int
-    """Where the last batch with a right CRC ends."""
+    """The end of the last batch with a correct CRC."""
     last_batch: tuple[int, int] | None
     """Position of that batch, and the CRC-32C of its header."""
     continues: tuple[int, int] | None
@@ -224,21 +224,21 @@ class Survey(TypedDict):
     """According to the batches."""
     transaction_index: list[TransactionIndexEntry]
     emptied: bool
-    """Whether the file is empty but has not always been: Kafka's cleaner leaves an empty index next to a
-    segment that it emptied."""
+    """True if the file is empty now but once was not: Kafka's cleaner leaves an empty index next to a segment
+    that it emptied."""
     problems: list[Problem]
     """Sidecars that cannot be read, have a broken format or point past the end of the segment."""
     unreadable: str | None
-    """Why the file could not be read to its end, if it could not."""
+    """The reason why the file could not be read to its end, if so."""
     is_part: bool
-    """Whether this is what `SurveyInParts` knows of the bytes before the last border: offsets and borders."""
+    """True for a partial survey by `SurveyInParts`: offsets and borders up to the last border."""
 
 
 # --- plan ----------------------------------------------------------------------------------------
 
 
 class Chunk(TypedDict):
-    """A byte range of one segment, cut at batch borders: what one decode task reads.
+    """A byte range of one segment, cut at batch borders: the input of one decode task.
 
     Pass it back to `ChunkDecoder` unchanged.
     """
@@ -248,9 +248,9 @@ class Chunk(TypedDict):
     topic: str
     partition: int
     size: int
-    """Of the segment when it was listed."""
+    """The size of the segment when it was listed."""
     version: str
-    """Of the segment."""
+    """The version of the segment."""
     start: int
     end: int
     expected_offset: int
@@ -281,7 +281,7 @@ class PlanSegment(Segment):
 
 
 class PartitionPlan(TypedDict):
-    """Which chunks to decode, in offset order, and what is known before decoding."""
+    """The chunks to decode, in offset order, and the facts known before decoding."""
 
     path: str
     topic: str
@@ -290,14 +290,14 @@ class PartitionPlan(TypedDict):
     chunks: list[Chunk]
     segments: list[PlanSegment]
     ignored: list[IgnoredFile]
-    """Overlapping segments included."""
+    """Includes overlapping segments."""
     problems: list[Problem]
     first_offset: int | None
-    """Of the first batch, or the log's start if that is greater."""
+    """The offset of the first batch, or the log's start if that is greater."""
     next_offset: int | None
-    """The offset after the last one in the log: Kafka's log end offset."""
+    """The offset after the last offset in the log: Kafka's log end offset."""
     last_stable_offset: int | None
-    """Where the first open transaction begins, or `next_offset`."""
+    """The start of the first open transaction, or `next_offset`."""
     log_start_offset: int | None
     """The log's start, if records before it are left out."""
     aborted: list[tuple[int, int, int]]
@@ -318,7 +318,7 @@ class ByteRange(TypedDict):
 
 
 class ChunkResult(TypedDict):
-    """What became of a chunk: each byte and each record is counted exactly once."""
+    """The account of a chunk: each byte and each record is counted exactly once."""
 
     path: str
     segment: str
@@ -329,11 +329,11 @@ class ChunkResult(TypedDict):
     good_batches: int
     good_bytes: int
     deleted_bytes: int
-    """Of good batches that end before the log's start, which are not counted above."""
+    """Bytes of good batches that end before the log's start; `good_bytes` excludes them."""
     quarantined: list[ByteRange]
-    """The first `LISTED`, then the first one of each other reason, and the last one."""
+    """The first `LISTED` ranges, then the first of each other reason, and the last."""
     quarantined_ranges: int
-    """How many there are altogether."""
+    """The number of quarantined ranges, listed or not."""
     quarantined_bytes: int
     tail: ByteRange | None
     """`reason` is `zeros` or `partial_batch`."""
@@ -350,31 +350,31 @@ class ChunkResult(TypedDict):
     lost_offsets: int
     """Offsets that may have been lost to damage, judged by the good batches around it."""
     lost_at_end: tuple[int, int] | None
-    """Those of them after the last good batch, both inclusive."""
+    """The lost offsets after the last good batch: first and last, both inclusive."""
     null_timestamps: int
-    """Rows whose time does not fit into Spark's microseconds (`timestamp` is null there)."""
+    """Rows whose time does not fit into Spark's microseconds; their `timestamp` is null."""
     invalid_keys: int
-    """Rows whose key is not the text that keys are read as: `key` is null, `invalidKey` has the bytes."""
+    """Rows whose key is not valid in the requested format: `key` is null, `invalidKey` has the bytes."""
     invalid_values: int
     unframed_keys: int
-    """Rows whose key should name a schema and names none. But for JSON, they are invalid, too."""
+    """Rows whose key should name a schema but does not. Except for JSON, they are also invalid."""
     unframed_values: int
 
 
 class SegmentReconciliation(ChunkResult):
-    """What became of a segment: the sum of its chunks. `LISTED` caps `quarantined` for the partition."""
+    """The account of a segment: the sum of its chunks. `LISTED` caps `quarantined` for the partition."""
 
     file: str
     size: int
     tail_bytes: int
     outside_bytes: int
-    """Of chunks outside the requested range, which were not read."""
+    """Bytes of chunks outside the requested range, which were not read."""
     missing_offsets: int
     balanced: bool
 
 
 class PartitionReconciliation(TypedDict):
-    """What became of every byte and every record of a partition; `balanced` if the sums hold."""
+    """The account of every byte and every record of a partition; `balanced` if the sums hold."""
 
     path: str
     topic: str
@@ -386,7 +386,7 @@ class PartitionReconciliation(TypedDict):
     good_batches: int
     good_bytes: int
     deleted_bytes: int
-    """Of good batches that end before the log's start, which are not counted above."""
+    """Bytes of good batches that end before the log's start; `good_bytes` excludes them."""
     quarantined_bytes: int
     tail_bytes: int
     outside_bytes: int
@@ -402,9 +402,9 @@ class PartitionReconciliation(TypedDict):
     first_offset: int | None
     last_offset: int | None
     missing_offsets: int
-    """Offsets between the first and the last without a good record: compacted or lost."""
+    """Offsets between the first and the last that have no good record: compacted or lost."""
     lost_offsets: int
-    """Offsets that may be lost: those of all problems, each counted once."""
+    """Offsets that may be lost, over all problems; each offset counts once."""
     null_timestamps: int
     invalid_keys: int
     invalid_values: int
@@ -419,7 +419,7 @@ class PartitionReconciliation(TypedDict):
 
 
 class ControlCount(TypedDict):
-    """How many control batches there are of a type."""
+    """The number of control batches of one type."""
 
     kind: str
     """Kafka's name, or `EMPTY` (compacted) or `UNREADABLE`."""
@@ -452,7 +452,7 @@ class ProducerHistory(TypedDict):
     refused: int
     """Batches that a broker would have refused."""
     is_current: bool
-    """Whether a broker that replays the log ends with this epoch for the producer."""
+    """True if a broker that replays the log ends with this epoch for the producer."""
     current_txn_first_offset: int | None
     coordinator_epoch: int
 
@@ -476,11 +476,11 @@ class TransactionHistory(TypedDict):
     bytes: int
     last_stable_offset: int | None
     age_ms: int | None
-    """Of an open transaction: the time since its producer was last heard from."""
+    """The time (ms) since the last timestamp of the producer, if the transaction is open."""
     hanging: bool
     transactional_id: str | None
-    """Of an open transaction that the coordinator knows, and so will end by itself. Only if
-    `__transaction_state` is among the sources."""
+    """The transactional id of an open transaction that the coordinator knows and will therefore end. Set only
+    if `__transaction_state` is among the sources."""
     coordinator_state: str | None
     """The state of such a transaction, in Kafka's words: `Ongoing`, for example."""
 
@@ -495,7 +495,7 @@ class Anomaly(TypedDict):
     offset: int
     sequence: int
     compacted: bool
-    """Whether compaction may have removed the batches that are missing before it."""
+    """True if compaction may have removed the batches that are missing before it."""
     message: str
 
 
@@ -509,7 +509,7 @@ class OffsetGap(TypedDict):
 
 
 class StepBack(TypedDict):
-    """A batch whose largest timestamp is smaller than that of an earlier batch."""
+    """A batch whose maximum timestamp is smaller than that of an earlier batch."""
 
     offset: int
     timestamp: int
@@ -536,11 +536,11 @@ class Bin(TypedDict):
     bytes: int
     control_bytes: int
     smallest: int
-    """Bytes of the smallest batch of data; 0 if there is none."""
+    """The size of the smallest data batch, in bytes; 0 if there is none."""
     largest: int
     missing: int
     max_timestamp: int
-    """Of data; -1 if there is none."""
+    """The maximum timestamp of the data batches; -1 if there is none."""
     codecs: list[int]
     """Bytes by codec, in the order of `PartitionHistory.bin_codecs`."""
 
@@ -548,7 +548,7 @@ class Bin(TypedDict):
 class PartitionHistory(TypedDict):
     """The history of a partition, reconstructed from its batch headers.
 
-    Lists are cut at the number that was asked for; the counts next to them cover everything.
+    Lists are cut at the requested length; the counts next to them cover everything.
     """
 
     path: str
@@ -559,7 +559,7 @@ class PartitionHistory(TypedDict):
     bytes: int
     batches: int
     records: int
-    """Except those in `unknown_wrappers`."""
+    """Excludes the records in `unknown_wrappers`."""
     unknown_wrappers: int
     """Legacy wrappers that do not decode: the number of their records is unknown."""
     deleted: int
@@ -577,41 +577,41 @@ class PartitionHistory(TypedDict):
     without_producer: int
     controls: list[ControlCount]
     leader_epochs: list[LeaderEpoch]
-    """The first ones."""
+    """The first leader epochs."""
     leader_epoch_count: int
     producers: list[ProducerHistory]
-    """Those with the most bytes."""
+    """The producers with the most bytes."""
     producer_count: int
-    """Each epoch counts."""
+    """Counts each epoch of a producer."""
     producer_ids: int
     """Distinct producers, whatever their epochs."""
     transactions: list[TransactionHistory]
-    """In log order. If there are too many, hanging ones are listed before open, aborted and committed
-    ones, and within each group those with the most bytes."""
+    """In log order. If there are too many, hanging transactions take precedence over open, aborted and
+    committed transactions, and within each group those with the most bytes."""
     transaction_counts: dict[str, int]
-    """By outcome; `hanging` counts those of the open ones that hang."""
+    """By outcome; `hanging` counts the open transactions that hang."""
     transaction_steps: list[list[int]]
-    """How many transactions begin in each of a number of equal offset ranges: committed, aborted, open but
-    not hanging, hanging. Empty if there are none."""
+    """Counts of the transactions that begin in each of several equal offset ranges: committed, aborted, open
+    but not hanging, hanging. Empty if there are no transactions."""
     anomalies: list[Anomaly]
-    """The first ones."""
+    """The first anomalies."""
     anomaly_counts: dict[str, int]
     """By kind."""
     compacted_anomalies: int
-    """Those that compaction may explain."""
+    """Anomalies that compaction may explain."""
     gaps: list[OffsetGap]
-    """The first ones."""
+    """The first gaps."""
     gap_count: int
     missing_offsets: int
     steps_back: list[StepBack]
-    """The first ones."""
+    """The first steps back."""
     step_back_count: int
     largest_step_back_ms: int
     skipped: list[SkippedRange]
-    """The first ones."""
+    """The first skipped ranges."""
     skipped_count: int
     problems: list[Problem]
-    """The first ones."""
+    """The first problems."""
     problem_count: int
     ignored: list[IgnoredFile]
     bin_codecs: list[str]

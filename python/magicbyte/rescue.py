@@ -1,4 +1,4 @@
-"""What can be saved from damaged ranges: raw bytes, repairs proven by a checksum, and suspect records."""
+"""Rescues data from damaged ranges: raw bytes, repairs proven by a checksum, and suspect records."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Repair:
     """A valid copy of a bad batch that differs from it by one flipped bit, its length or its magic."""
 
     batch: bytes
-    """The whole batch: its CRC is right and every record decodes."""
+    """The whole batch: its CRC is correct and every record decodes."""
     at: int
     """The first byte that differs, counted from the start of the batch."""
     change: str
@@ -41,7 +41,7 @@ class Repair:
     chance: float
     """The probability that other damage passes for this repair, given its checksum: bits / 2^32."""
     is_proven: bool
-    """Whether that probability is below 1 in 8,000, as it is up to 64 KiB. Otherwise it is a guess."""
+    """True if that probability is below 1 in 8,000, as it is up to 64 KiB; otherwise it is a guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class Rescued:
     start: int
     """The first byte."""
     kind: str
-    """Why it is quarantined: a kind of `magicbyte.Error`."""
+    """The reason for the quarantine: a kind of `magicbyte.Error`."""
     message: str
     data: bytes
-    """The bytes as they are, the first `max_decompressed_bytes` of them at most."""
+    """The unchanged bytes, but at most the first `max_decompressed_bytes`."""
     repair: Repair | None
     suspects: list[Suspect]
     """The records before the first one that does not decode; none if a compressed batch has a wrong CRC."""

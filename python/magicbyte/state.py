@@ -1,4 +1,4 @@
-"""What a broker or a consumer knows about a log without reading its records.
+"""The state of a log that a broker or a consumer keeps without reading records.
 
 >>> import magicbyte
 >>> from magicbyte.state import ProducerStateManager
@@ -45,19 +45,19 @@ _Batch = _core.RecordBatch | _core.LegacyBatch
 
 
 class BatchMetadata(NamedTuple):
-    """An appended batch: what a broker answers if it is sent again (Kafka's `BatchMetadata`)."""
+    """An appended batch, for the broker's answer if it is sent again (Kafka's `BatchMetadata`)."""
 
     first_sequence: int
     first_offset: int
     last_sequence: int
     last_offset: int
-    """Inclusive."""
+    """The last offset (inclusive)."""
     timestamp: int
-    """The batch's largest (ms)."""
+    """The maximum timestamp of the batch (ms)."""
 
 
 class ProducerStateEntry(NamedTuple):
-    """What a broker knows about a producer (Kafka's `ProducerStateEntry`)."""
+    """The state of a producer in a broker (Kafka's `ProducerStateEntry`)."""
 
     producer_id: int
     producer_epoch: int
@@ -70,7 +70,7 @@ class ProducerStateEntry(NamedTuple):
     coordinator_epoch: int
     """The epoch of the coordinator that wrote its last marker; -1 if there is none."""
     current_txn_first_offset: int | None
-    """Where its open transaction began, if one is open."""
+    """The start of the open transaction, if there is one."""
     batches: tuple[BatchMetadata, ...]
     """The last batches of its epoch, oldest first, at most five."""
 
@@ -84,17 +84,17 @@ class CompletedTransaction(NamedTuple):
     """The offset of the marker (inclusive)."""
     committed: bool
     last_stable_offset: int
-    """What the transaction index records for an aborted transaction."""
+    """The last stable offset that the transaction index records for an aborted transaction."""
 
 
 class Check(NamedTuple):
-    """How a broker would respond to a batch."""
+    """A broker's response to a batch."""
 
     verdict: str
     """`append`, `duplicate`, or the name of Kafka's error: `INVALID_PRODUCER_EPOCH`,
     `OUT_OF_ORDER_SEQUENCE_NUMBER`, `TRANSACTION_COORDINATOR_FENCED`, `INVALID_TXN_STATE`."""
     message: str
-    """Why the batch is refused; empty if it is not."""
+    """The reason for a refusal; otherwise empty."""
     duplicate_of: BatchMetadata | None
     """The batch whose offsets and timestamp answer a duplicate."""
 
@@ -125,7 +125,7 @@ class ProducerStateManager:
         transaction_version: int = 0,
         guard: VerificationGuard | None = None,
     ) -> Check:
-        """How a broker would respond to a batch; changes nothing.
+        """Predicts a broker's response to a batch; changes nothing.
 
         Args:
             batch: only its header is read, and the first record of a control batch. A batch without a
@@ -189,7 +189,7 @@ class ProducerStateManager:
 
     @property
     def oldest_transaction_timestamp(self) -> int | None:
-        """When (ms) the producer of the earliest open transaction was last heard from."""
+        """The last timestamp (ms) of the producer of the earliest open transaction."""
         return self._core.oldest_transaction_timestamp
 
     def set_high_watermark(self, offset: int) -> None:
@@ -269,7 +269,7 @@ def producer_entry_of(
 
 
 class Truncation(NamedTuple):
-    """How a follower truncates its log to match a leader's."""
+    """A follower's truncation of its log to match a leader's."""
 
     offset: int | None
     """The new end of its log (exclusive), which may be the present one. None if the epochs do not
@@ -279,7 +279,7 @@ class Truncation(NamedTuple):
 
 
 class LeaderEpochs:
-    """Which leader epoch begins at which offset (`LeaderEpochFileCache` of Kafka 4.3).
+    """Leader epochs and the offsets at which they begin (`LeaderEpochFileCache` of Kafka 4.3).
 
     Args:
         entries: (epoch, start offset) pairs, as in `leader-epoch-checkpoint`.
@@ -330,7 +330,7 @@ class LeaderEpochs:
         return self._core.end_offset_for_epoch(epoch, log_end_offset)
 
     def truncation(self, log_end_offset: int, leader: LeaderEpochs, leader_end_offset: int) -> Truncation:
-        """Where a follower with these epochs and this log end diverges from a leader (ends exclusive)."""
+        """The truncation of a follower with these epochs and this log end to match a leader (exclusive)."""
         return Truncation(*self._core.truncation(log_end_offset, leader._core, leader_end_offset))
 
 
@@ -365,7 +365,7 @@ def leader_epochs_of(directory: str | PathLike[str]) -> tuple[LeaderEpochs, int]
 
 
 def truncation(follower: str | PathLike[str], leader: str | PathLike[str]) -> Truncation:
-    """Where two copies of a partition diverge, and so where a follower truncates its own.
+    """The point where two copies of a partition diverge, and where a follower therefore truncates its copy.
 
     Args:
         follower: the directory of the follower's copy.

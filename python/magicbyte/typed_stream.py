@@ -14,14 +14,14 @@ __all__ = ["TypedColumn", "TypedRecords", "typed_pieces"]
 
 
 class TypedColumn(Protocol):
-    """What makes a column typed: `magicbyte.schemas.decoding.ColumnDecoder`."""
+    """A converter to a typed column, such as `magicbyte.schemas.decoding.ColumnDecoder`."""
 
     @property
     def column(self) -> str:
         """The column that it decodes."""
 
     def replace(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """Pieces of the batch with the typed column, others at its end, and how many rows name no schema."""
+        """Pieces of the batch with the typed column, other columns last, and the number of unframed rows."""
 
     def replaced(self, schema: pa.Schema) -> pa.Schema:
         """The schema of the pieces."""
@@ -30,14 +30,14 @@ class TypedColumn(Protocol):
 def typed_pieces(
     batch: pa.RecordBatch, typed: Sequence[TypedColumn]
 ) -> Iterator[tuple[pa.RecordBatch, tuple[int, ...]]]:
-    """Pieces of a batch with all its typed columns, and for each of these how many rows name no schema."""
+    """Pieces of a batch with all its typed columns; for each column, a count of rows that name no schema."""
     if not typed:
         yield batch, ()
         return
     for piece, unframed in typed[0].replace(batch):
         for smaller, others in typed_pieces(piece, typed[1:]):
             yield smaller, (unframed, *others)
-            # The rows are those of the first of the smaller pieces.
+            # The first of the smaller pieces accounts for these rows.
             unframed = 0
 
 
@@ -46,8 +46,8 @@ class TypedRecords(DerivedStream):
 
     Args:
         stream: has the columns `columns`, and `headers`, which may name the schemas.
-        columns: the columns that consumers get, in their order; those of `typed` follow.
-        typed: what makes columns typed.
+        columns: the columns that consumers get, in their order; the columns of `typed` follow.
+        typed: the converters to typed columns.
 
     """
 

@@ -29,11 +29,11 @@ from magicbyte.message import Message, apis, decode_request, decode_response, er
 __all__ = ["Exchange", "Exchanges", "RecordSet", "WireSummary"]
 
 _API_NAMES = {api.key: api.name for api in apis()}
-# Their responses have names and ids of topics.
+# Requests whose responses have names and ids of topics.
 _NAMING = frozenset({"Metadata", "CreateTopics", "DescribeTopicPartitions"})
 _MAX_NAMES = 1 << 18
 _MAX_NAME = 249
-"""As `Topic.validate`: other names are no topics, and would take the memory of their text."""
+"""The limit of `Topic.validate`: a longer name is no topic, and its text would only take memory."""
 
 
 class RecordSet(NamedTuple):
@@ -50,24 +50,24 @@ class RecordSet(NamedTuple):
 
 
 class WireSummary(NamedTuple):
-    """What was in a capture besides exchanges."""
+    """The contents of a capture besides exchanges."""
 
     connections: int
     """TCP connections."""
     tls_connections: int
-    """Those that are encrypted."""
+    """Encrypted connections."""
     other_connections: int
-    """Those that carry something else than Kafka's protocol."""
+    """Connections with a protocol other than Kafka's."""
     other_packets: int
     """Packets that are not TCP over IP, or cannot be read."""
     lost_bytes: int
-    """Bytes that packets missing in the capture had."""
+    """Bytes of packets that are missing from the capture."""
     skipped_bytes: int
-    """Bytes of Kafka connections in which no frame was recognized, as before the first one."""
+    """Bytes of Kafka connections in which no frame was recognized, such as those before the first frame."""
     problems: list[str]
-    """What went wrong, and where; the first 100."""
+    """The first 100 problems and their places."""
     problems_left_out: int
-    """How many more problems there are."""
+    """The number of further problems."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,13 @@ class Exchange:
     api_version: int | None
     """The version of the messages."""
     correlation_id: int | None
-    """What request and response have in common."""
+    """The id that the request and its response share."""
     is_sasl_token: bool
-    """Whether the frames are tokens after SaslHandshake version 0, which are not messages."""
+    """True if the frames are tokens after SaslHandshake version 0, which are not messages."""
     request_time: int | None
-    """When the request was captured to its end, in microseconds since 1970."""
+    """The capture time of the end of the request, in microseconds since 1970."""
     response_time: int | None
-    """When the response was captured to its end, in microseconds since 1970."""
+    """The capture time of the end of the response, in microseconds since 1970."""
     request_frame: bytes | None = field(repr=False)
     """The request without its size; None if the capture does not have it."""
     response_frame: bytes | None = field(repr=False)
@@ -99,7 +99,7 @@ class Exchange:
     topic_ids: Mapping[str, str] = field(repr=False, compare=False)
     """Names of topics by id, as far as the capture has named them."""
     secrets: bool = field(default=False, repr=False, compare=False)
-    """Whether `request` and `response` have passwords, keys and tokens. The frames always do."""
+    """True if `request` and `response` include passwords, keys and tokens. The frames always do."""
 
     @property
     def api(self) -> str | None:
@@ -144,7 +144,7 @@ class Exchange:
 
     @property
     def errors(self) -> list[str]:
-        """Kafka's names of these error codes, or the number as text where Kafka has none."""
+        """Kafka's names of these error codes, or the number as text where Kafka has no name."""
         return [error_name(code) or str(code) for code in self.error_codes]
 
     @property
@@ -174,7 +174,7 @@ class Exchange:
     def record_sets(self) -> list[RecordSet]:
         """The record sets of a Produce request, or of a Fetch, ShareFetch or FetchSnapshot response.
 
-        Those that are null are left out, empty ones are not. Raises `Error` as `request` does.
+        Null record sets are left out, empty record sets are not. Raises `Error` as `request` does.
         """
         found: list[tuple[str | None, str | None, int, bytes]] = []
         if self.request_frame is not None and self.api == "Produce":
@@ -212,7 +212,7 @@ class Exchanges:
             ports: read only connections to these ports; none for all. Where the start of a connection is
                 missing, the server is the side with one of them, or with the smaller port.
             topic_ids: the id of each topic that the capture does not name.
-            secrets: decode passwords, keys and tokens, too, which are else hidden.
+            secrets: also decode passwords, keys and tokens, which are otherwise hidden.
 
         """
         self._read(lambda: _core.WireReader(list(paths), list(ports)), topic_ids, secrets)
@@ -282,7 +282,7 @@ class Exchanges:
 
     @property
     def summary(self) -> WireSummary:
-        """What there was besides exchanges, so far."""
+        """The contents besides exchanges, so far."""
         return WireSummary(*self._reader.summary())
 
 

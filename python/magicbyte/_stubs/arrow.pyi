@@ -18,12 +18,12 @@ class ArrowStream:
         interface leaves the cast to the consumer.
         """
     def problems(self) -> str:
-        """What the last stream over a log has left out so far, as JSON: see `PartitionLog.problems`."""
+        """The problems so far of the last stream over a log, as JSON: see `PartitionLog.problems`."""
     def problems_left_out(self) -> int:
-        """How many more problems there were: see `PartitionLog.problems_left_out`."""
+        """The number of further problems: see `PartitionLog.problems_left_out`."""
     @property
     def end_offset(self) -> int | None:
-        """Where the last stream over a log ends (exclusive): see `PartitionLog.end_offset`."""
+        """The end of the last stream over a log (exclusive): see `PartitionLog.end_offset`."""
 
 @final
 class ArrowBatch:
@@ -60,14 +60,15 @@ def digest_records(data: object) -> list[tuple[str, int, int, int, int, int]]:
     Returns topic, partition, number of rows, first offset, last offset and digest of each partition in each
     record batch of `data`, any object with Arrow's PyCapsule interface. The digest is the sum of the rows'
     128-bit XXH3 hashes modulo 2**128: the order of the rows does not matter, and the digest of several
-    batches is the sum of theirs. Hashed are offset, timestamp in milliseconds, timestamp type, key, value and
+    batches is the sum of theirs. A hash covers offset, timestamp in ms, timestamp type, key, value and
     headers; a null key or value counts as its bytes in `invalidKey` or `invalidValue`. The digest finds rows
-    that were changed, lost or doubled, but does not withstand somebody who looks for rows with the same sum.
+    that were changed, lost or duplicated, but does not withstand a deliberate search for rows with the same
+    sum.
 
-    Rows with the column `_digest` have typed keys or values. Hashed are their cells that are not null, by
-    name: neither new fields nor the order of fields nor the width of numbers matter, and an empty list counts
-    as null. What is in `_digest`, 16 bytes (big-endian) or null, is added: whoever writes rows puts there
-    what makes their digest that of the records that they were made from.
+    Rows with the column `_digest` have typed keys or values. The hash covers their non-null cells, by name:
+    neither new fields nor the order of fields nor the width of numbers matter, and an empty list counts as
+    null. The content of `_digest`, 16 bytes (big-endian) or null, is added: a writer of rows sets it so that
+    their digest equals the digest of the original records.
 
     Raises:
         InvalidRecordError: a topic, partition or offset is null.

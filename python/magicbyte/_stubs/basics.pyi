@@ -6,11 +6,11 @@ from typing_extensions import Buffer
 
 __version__: Final[str]
 DEFAULT_MAX_DECOMPRESSED_BYTES: Final[int]
-"""The default limit for what one batch may decompress to: 256 MiB."""
+"""The default limit for the decompressed size of one batch: 256 MiB."""
 MAX_COLUMN_PAYLOAD: Final[int]
-"""The largest limit for batches that are read as columns: 1 GiB, as Arrow counts bytes in 32 bits."""
+"""The maximum limit for batches that are read as columns: 1 GiB, as Arrow counts bytes in 32 bits."""
 LISTED: Final[int]
-"""How many findings of a kind a report lists: 1000. It counts all of them."""
+"""The maximum number of findings of a kind that a report lists: 1000. It counts all of them."""
 
 class InternalError(RuntimeError):
     """A bug in magicbyte: its Rust code panicked. Please report it with its message.

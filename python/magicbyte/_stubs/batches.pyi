@@ -64,7 +64,7 @@ class Batches:
 
 @disjoint_base
 class _Batch:
-    """What both kinds of batch have in common; None where a magic has no such field."""
+    """The common part of both kinds of batch; None where a magic has no such field."""
 
     @property
     def magic(self) -> int:
@@ -88,19 +88,19 @@ class _Batch:
     def crc(self) -> int:
         """The stored checksum: CRC-32C in magic 2, CRC-32 of the outer message in magic 0 and 1."""
     def is_valid(self) -> bool:
-        """Whether the checksum is correct. Never raises."""
+        """True if the checksum is correct. Never raises."""
     @property
     def compression(self) -> Compression:
         """The codec. Raises UnsupportedCompressionError for the numbers 5 to 7."""
     @property
     def timestamp_type(self) -> TimestampType:
-        """Whose clock set the timestamps."""
+        """The clock that set the timestamps."""
     @property
     def base_timestamp(self) -> int | None:
         """The timestamp (ms) that the records' deltas are relative to."""
     @property
     def max_timestamp(self) -> int:
-        """The largest timestamp (ms), or the append time; -1 for none."""
+        """The maximum timestamp (ms), or the append time; -1 for none."""
     @property
     def delete_horizon_ms(self) -> int | None:
         """The time (ms) from which tombstones or the marker may be removed, if the cleaner set it."""
@@ -124,10 +124,10 @@ class _Batch:
         """The last record's sequence number, -1 for none; wraps from 2**31 - 1 to 0."""
     @property
     def is_transactional(self) -> bool:
-        """Whether the batch is part of a transaction."""
+        """True if the batch is part of a transaction."""
     @property
     def is_control(self) -> bool:
-        """Whether it holds a control record, which consumers do not receive."""
+        """True if the batch holds a control record, which consumers do not receive."""
     def __iter__(self) -> RecordIterator:
         """Verifies the CRC, decompresses and checks every record, then iterates over them."""
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""What a broker does with an append: used by `magicbyte.broker`."""
+"""A broker's treatment of an append: used by `magicbyte.broker`."""
 
 from typing import Self, final
 
@@ -15,7 +15,7 @@ class AppendValidatorCore:
     def validate(
         self, records: Buffer, origin_number: int, next_offset: int, leader_epoch: int, now: int
     ) -> tuple[bytes, _AppendInfo] | None:
-        """What is stored, and the other fields of `AppendInfo`; None if there is no complete batch.
+        """The stored batches, and the other fields of `AppendInfo`; None if there is no complete batch.
 
         Raises:
             AppendError: The append is refused.
@@ -70,7 +70,7 @@ class PartitionSimulatorCore:
     def producers(
         self,
     ) -> list[tuple[int, int, int, int, int | None, list[tuple[int, int, int, int, int]]]]:
-        """As `ProducerStateManagerCore.producers`."""
+        """The state of each producer: see `ProducerStateManagerCore.producers`."""
 
     def set_now(self, now: int) -> None: ...
     @property

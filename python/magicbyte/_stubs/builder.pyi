@@ -35,7 +35,7 @@ class RecordsBuilder:
         timestamp_type: follows from `magic` and `log_append_time`; an error if it contradicts them.
         log_append_time: the broker's time (ms), which replaces the records' own timestamps.
         base_offset: offset of the first batch, if that is before its first record.
-        max_size_in_bytes: the largest batch; the size of a compressed batch is estimated.
+        max_size_in_bytes: the maximum size of a batch; the size of a compressed batch is estimated.
 
     Raises:
         Error: for a combination of options that Kafka does not allow (`kind` is "invalid_options"), or its
@@ -81,7 +81,7 @@ class RecordsBuilder:
     def append_many(self, records: Iterable[_RecordTuple | Record]) -> None:
         """Appends records, or tuples (offset, timestamp, key, value) with or without headers.
 
-        Raises as `append` for the first one that is refused; those before it stay in the batch.
+        Raises as `append` for the first refused record; the records before it stay in the batch.
         """
     def append_arrow(self, data: object, *, offset: int = 0, timestamp: _Time = ...) -> int:
         """Appends the rows of Arrow data in one call, without intermediate copies; returns their number.
@@ -91,11 +91,11 @@ class RecordsBuilder:
                 polars frame. Columns by name: `value` and optionally `key` (binary or text), `offset`
                 (int64), `timestamp` (int64 ms or a timestamp; null for none), `headers` (list of key and
                 value).
-            offset: Of the first row, if there is no such column; it increases by one for each row.
-            timestamp: In milliseconds, of all rows if there is no such column.
+            offset: The offset of the first row, if there is no such column; it increases by one for each row.
+            timestamp: The timestamp (ms) of all rows, if there is no such column.
 
         Raises:
-            Error: As `append`; the rows before the refused one stay in the batch.
+            Error: The errors of `append`; the rows before the refused row stay in the batch.
         """
     def has_room_for(
         self,
@@ -104,7 +104,7 @@ class RecordsBuilder:
         value: _Payload = None,
         headers: _Headers | None = None,
     ) -> bool:
-        """Whether one more record fits into `max_size_in_bytes`; as in Kafka, the first always does."""
+        """True if another record fits into `max_size_in_bytes`; as in Kafka, the first record always fits."""
     @property
     def estimated_size_in_bytes(self) -> int:
         """Size of the batch if built now: exact if uncompressed, else estimated from the ratio so far."""
@@ -117,7 +117,7 @@ class RecordsBuilder:
         Releases the GIL.
         """
     def empty_batch(self, last_offset: int, max_timestamp: int) -> bytes:
-        """What compaction keeps of a batch that has lost all its records: 61 bytes, magic 2 only.
+        """The batch that compaction leaves after removing all its records: 61 bytes, magic 2 only.
 
         It begins at the given `base_offset` and ends at `last_offset` (inclusive).
         """

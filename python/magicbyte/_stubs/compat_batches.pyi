@@ -13,7 +13,7 @@ class _MemoryRecords:
     def size_in_bytes(self) -> int:
         """Size of the whole buffer."""
     def has_next(self) -> bool:
-        """Whether `next_batch` would return a batch or raise."""
+        """True if `next_batch` would return a batch or raise."""
     def next_batch(self) -> Any:
         """The next batch as a view; None at the end, or if the batch is incomplete.
 
@@ -75,10 +75,10 @@ class _DefaultRecordBatch:
         """0 for CreateTime, 1 for LogAppendTime."""
     @property
     def is_transactional(self) -> bool:
-        """Whether the batch is part of a transaction."""
+        """True if the batch is part of a transaction."""
     @property
     def is_control_batch(self) -> bool:
-        """Whether the batch holds control records."""
+        """True if the batch holds control records."""
     @property
     def last_offset_delta(self) -> int:
         """The last offset (inclusive) minus the base offset."""
@@ -87,7 +87,7 @@ class _DefaultRecordBatch:
         """The timestamp (ms) that the records' deltas are relative to."""
     @property
     def max_timestamp(self) -> int:
-        """The largest timestamp, in ms since 1970; -1 for none."""
+        """The maximum timestamp, in ms since 1970; -1 for none."""
     @property
     def producer_id(self) -> int:
         """The producer's id, -1 for none."""
@@ -101,7 +101,7 @@ class _DefaultRecordBatch:
     def next_offset(self) -> int:
         """One past the last offset, which compaction preserves."""
     def validate_crc(self) -> bool:
-        """Whether the CRC-32C is correct. Raises AssertionError once iteration has started."""
+        """True if the CRC-32C is correct. Raises AssertionError once iteration has started."""
     def __iter__(self) -> Self: ...
     def __next__(self) -> Any: ...
 
@@ -144,10 +144,10 @@ class KafkaPythonDefaultRecordBatch(_DefaultRecordBatch):
     def last_offset(self) -> int:
         """Offset of the batch's original last record (inclusive), even if compaction removed it."""
     def has_producer_id(self) -> bool:
-        """Whether a producer id is set: above -1."""
+        """True if a producer id is set: above -1."""
     @property
     def has_sequence(self) -> bool:
-        """Whether a base sequence is set: not -1."""
+        """True if a base sequence is set: not -1."""
     @property
     def last_sequence(self) -> int:
         """The last record's sequence number, -1 for none; wraps from 2**31 - 1 to 0."""
@@ -170,9 +170,9 @@ class _LegacyRecordBatch:
     producer_id: ClassVar[int | None]
     @property
     def next_offset(self) -> int:
-        """One past the message's own offset, which in a wrapper is its last inner message's."""
+        """One past the message's own offset; the offset of a wrapper is that of its last inner message."""
     def validate_crc(self) -> bool:
-        """Whether the outer CRC-32 is correct. In aiokafka's, iteration then checks the inner ones too."""
+        """True if the outer CRC-32 is correct. In aiokafka, iteration then also checks the inner CRCs."""
     def __iter__(self) -> Iterator[Any]: ...
 
 class AiokafkaLegacyRecordBatch(_LegacyRecordBatch):
@@ -202,7 +202,7 @@ class KafkaPythonLegacyRecordBatch(_LegacyRecordBatch):
     def __new__(cls, buffer: Buffer, magic: int) -> Self: ...
     @property
     def base_offset(self) -> int:
-        """The message's own offset, which in a wrapper is its last inner message's."""
+        """The message's own offset; the offset of a wrapper is that of its last inner message."""
     @property
     def size_in_bytes(self) -> int:
         """Size of the message including its offset and size fields."""

@@ -8,7 +8,7 @@ from typing_extensions import Buffer, disjoint_base
 
 @final
 class DefaultRecordMetadata:
-    """What `append` returns for a record of magic 2: offset, size in bytes, timestamp in ms."""
+    """The result of `append` for a record of magic 2: offset, size in bytes, timestamp in ms."""
 
     def __new__(cls, offset: int, size: int, timestamp: int) -> Self: ...
     @property
@@ -26,7 +26,7 @@ class DefaultRecordMetadata:
 
 @final
 class LegacyRecordMetadata:
-    """What `append` returns for a message of magic 0 or 1: also its CRC-32; timestamp -1 in magic 0."""
+    """The result of `append` for a message of magic 0 or 1: also its CRC-32; timestamp -1 in magic 0."""
 
     def __new__(cls, offset: int, crc: int, size: int, timestamp: int) -> Self: ...
     @property
@@ -44,7 +44,7 @@ class LegacyRecordMetadata:
 
 @disjoint_base
 class _DefaultRecordBatchBuilder:
-    """Builds one batch of magic 2. Its base offset is 0; the broker assigns the final one."""
+    """Builds one batch of magic 2. Its base offset is 0; the broker assigns the final offset."""
 
     @property
     def producer_id(self) -> int:
@@ -178,7 +178,7 @@ class KafkaPythonDefaultRecordBatchBuilder(_DefaultRecordBatchBuilder):
 
 @disjoint_base
 class _LegacyRecordBatchBuilder:
-    """Builds one message set. Its first offset is 0; the broker assigns the final one."""
+    """Builds one message set. Its first offset is 0; the broker assigns the final offset."""
 
     CODEC_MASK: ClassVar[int]
     CODEC_GZIP: ClassVar[int]

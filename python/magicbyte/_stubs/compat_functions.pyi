@@ -1,4 +1,4 @@
-"""What the drop-ins have besides classes: counts, varints, checksums, compression."""
+"""The functions of the drop-ins: counts, varints, checksums, compression."""
 
 from collections.abc import Callable
 from typing import SupportsInt
@@ -41,8 +41,8 @@ def kafka_python_size_of_varint(value: int) -> int:
 def compress(compression: int | str, magic: int, payload: Buffer, level: int | None = None) -> bytes:
     """Compresses a payload as Kafka does in a batch of this `magic`; `magicbyte._core.decompress` reads it.
 
-    The level is one of `RecordsBuilder`, None for Kafka's default. Raises UnsupportedCompressionError for
-    another one, for zstd below magic 2, and for a codec that Kafka does not know.
+    The level is as in `RecordsBuilder`, None for Kafka's default. Raises UnsupportedCompressionError for an
+    invalid level, for zstd below magic 2, and for a codec that Kafka does not know.
     """
 
 def compress_snappy(payload: Buffer, chunk_size: int | None = None) -> bytes:

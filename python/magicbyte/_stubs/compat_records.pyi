@@ -159,10 +159,10 @@ class KafkaPythonControlRecord:
         """0 for an abort marker, 1 for a commit marker."""
     @property
     def abort(self) -> bool:
-        """Whether it is an abort marker."""
+        """True for an abort marker."""
     @property
     def commit(self) -> bool:
-        """Whether it is a commit marker."""
+        """True for a commit marker."""
     def validate_crc(self) -> bool:
         """True: in magic 2 only the batch has a checksum."""
 
@@ -213,4 +213,4 @@ class KafkaPythonLegacyRecord:
     def size_in_bytes(self) -> int:
         """Size of the message including its offset and size fields."""
     def validate_crc(self) -> bool:
-        """Whether the message's own CRC-32 is correct."""
+        """True if the message's own CRC-32 is correct."""

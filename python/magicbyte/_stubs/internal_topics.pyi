@@ -8,19 +8,19 @@ from magicbyte.errors import Error
 def decode_record(
     topic: str, key: bytes | None, value: bytes | None, secrets: bool = True
 ) -> tuple[int, str | None, dict[str, Any] | None, int | None, dict[str, Any] | None]:
-    """Decodes a record of `topic` as Kafka's JSON converters do: its type and Kafka's name of that, the key,
+    """Decodes a record of `topic` as Kafka's JSON converters do: its type, Kafka's name of the type, the key,
     the value's version, and the value.
 
-    The name is that of the message, without `Key`; None for a type that is not known, of which nothing is
+    The name is that of the message, without `Key`; None for an unknown type, of which nothing is
     decoded. Only coordinators' records have a key, and tombstones have no value. Bytes are in base64, uuids
-    in Kafka's text form, and tagged fields only there if they differ from their default. Without `secrets`,
+    in Kafka's text form; tagged fields are present only if they differ from their default. Without `secrets`,
     passwords and keys are hidden.
 
     Raises Error with `position` in the key or value.
     """
 
 def is_secret_record(topic: str, value: bytes) -> bool:
-    """Whether a value of `topic` is a record of a type with secrets, also if it cannot be decoded."""
+    """True if a value of `topic` is a record of a type with secrets, even if it cannot be decoded."""
 
 def decode_data(name: str, data: bytes) -> dict[str, Any]:
     """Decodes `ConsumerProtocolSubscription` or `ConsumerProtocolAssignment`, after its version.
@@ -47,9 +47,9 @@ class CommittedOffsets:
     @property
     def commits(self) -> list[tuple[str, str, int, int, int, str, int, int, int]]:
         """Group, topic, partition, offset, leader epoch, metadata, commit timestamp (ms), expire timestamp
-        (ms) and record offset of each commit, in no order. -1 where there is no such number.
+        (ms) and record offset of each commit, in no particular order. -1 stands for a missing number.
         """
 
     @property
     def pending(self) -> int:
-        """How many offsets belong to transactions that had not ended."""
+        """The number of offsets in transactions that had not ended."""

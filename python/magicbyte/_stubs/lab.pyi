@@ -1,4 +1,4 @@
-"""What batches cost: JSON in, JSON out, with the shapes of `magicbyte.lab`."""
+"""The costs of batches: JSON in, JSON out, with the types of `magicbyte.lab`."""
 
 from collections.abc import Sequence
 
@@ -22,6 +22,8 @@ def try_layouts(
     max_decompressed_bytes: int = ...,
     dictionary: bool = False,
 ) -> str:
-    """Writes the batches from `position` in the first of adjacent Chunks on, `window_bytes` after
-    decompression, with each
-    layout (codec, level, largest batch before compression), and with a zstd dictionary if asked: a Window."""
+    """Writes a window of batches with each layout, and optionally with a zstd dictionary: a Window.
+
+    The window begins at `position` in the first of adjacent Chunks; it has `window_bytes` decompressed.
+    A layout is (codec, level, maximum size of a batch before compression).
+    """

@@ -1,4 +1,4 @@
-"""Rows of the table `records` as text, and which of them are selected."""
+"""Rows of the table `records` as text, and the selection of rows."""
 
 from collections.abc import Sequence
 from typing import Self, final
@@ -19,7 +19,7 @@ class LineWriter:
         value_format: the same for values, with `invalidValue`. Values of headers are written as values
             are, for `json` as text.
         visible: escape the invisible characters of a record, for a terminal. In JSON they always are.
-        null: what a template shows for a key or value that is null.
+        null: the text that a template shows for a null key or value.
 
     Raises:
         ValueError: an option is unknown, or the template is malformed.
@@ -37,7 +37,7 @@ class LineWriter:
         null: str = "",
     ) -> Self: ...
     def header(self, rows: object) -> bytes:
-        """What precedes the lines of rows with these columns: for CSV the line with their names."""
+        """The text before the lines of rows with these columns: for CSV the line with their names."""
     def lines(self, rows: object) -> bytes:
         """The lines of an Arrow batch, in UTF-8 unless a template writes bytes.
 
@@ -57,7 +57,7 @@ class RowFilter:
     A row has one of the keys, and a key or value that the pattern matches.
 
     Args:
-        keys: None for any; a record without a key has none of them.
+        keys: None for any key; a record without a key matches no key.
         pattern: a regular expression of Rust's crate `regex`; `(?-u)` turns to bytes. It takes linear
             time. None for any key and value.
 
@@ -68,7 +68,7 @@ class RowFilter:
 
     def __new__(cls, *, keys: Sequence[bytes] | None = None, pattern: str | None = None) -> Self: ...
     def mask(self, rows: object) -> bytes:
-        """Which rows of an Arrow batch are selected: the bits of an Arrow array of booleans.
+        """The selected rows of an Arrow batch: the bits of an Arrow array of booleans.
 
         Raises:
             ValueError: there is no column `key` or `value`, or it is neither binary nor text.

@@ -14,7 +14,7 @@ class PartitionLogCore:
     def __new__(cls, path: str, *, include_deleted_records: bool = False) -> Self: ...
     @staticmethod
     def of_listing(listing: str) -> PartitionLogCore:
-        """Of a PartitionListing as JSON, whose files may be in several directories."""
+        """Creates the log of a PartitionListing (JSON), whose files may be in several directories."""
     def listing(self) -> str:
         """The contents of the directory: a PartitionListing as JSON."""
     def verify(self, isolation_level: str, max_decompressed_bytes: int) -> str:
@@ -57,19 +57,19 @@ class LogBatchesCore:
     def __iter__(self) -> Self: ...
     def __next__(self) -> tuple[RecordBatch | LegacyBatch, str, int, int, bool]: ...
     def problems(self) -> str:
-        """What has been left out so far, as JSON: the first `LISTED` problems."""
+        """The first `LISTED` problems so far, as JSON."""
     def problems_left_out(self) -> int:
-        """How many more problems there were."""
+        """The number of further problems."""
     @property
     def end_offset(self) -> int:
-        """Where reading ends (exclusive): the requested end, or the last stable offset."""
+        """The end of the read (exclusive): the requested end, or the last stable offset."""
 
 @final
 class RescuerCore:
     """Iterates over a segment's quarantined ranges: (position, data, kind, message, repair, suspects).
 
-    A repair is (batch, first byte changed, what was changed, chance of another cause, whether it counts
-    as proven), a suspect (offset, timestamp, key, value, headers).
+    A repair is (batch, first byte changed, description of the change, chance of another cause, True if
+    proven), a suspect (offset, timestamp, key, value, headers).
     """
 
     def __new__(cls, survey: str, *, max_decompressed_bytes: int = ...) -> Self: ...

@@ -1,12 +1,12 @@
-"""What a Protobuf schema declares: used by `magicbyte.schemas.compatibility.protobuf_schema`."""
+"""The declarations of a Protobuf schema: used by `magicbyte.schemas.compatibility.protobuf_schema`."""
 
 from collections.abc import Sequence
 
 def protobuf_structure(schema: str, references: Sequence[tuple[str, str]] | None = None) -> str:
     """The messages of a schema and of the files that it imports, as JSON text.
 
-    `package`, `messages` (the full names of the outermost ones) and `types`: of each message by full name its
-    `package`, whether it is `local` (not imported), the `messages` in it and its `fields`.
+    `package`, `messages` (the full names of the outermost messages) and `types`: for each message by full
+    name its `package`, `local` (true if it is not imported), the `messages` in it and its `fields`.
 
     Args:
         schema: a `.proto`, or an encoded file descriptor in base64.

@@ -28,7 +28,7 @@ class Record:
         """Milliseconds since 1970; -1 for none."""
     @property
     def timestamp_type(self) -> TimestampType:
-        """Whose clock set the timestamp."""
+        """The clock that set the timestamp."""
     @property
     def key(self) -> memoryview | None:
         """The key as a read-only view; None for null."""
@@ -61,9 +61,9 @@ class Record:
     def attributes(self) -> int:
         """The record's own attributes byte, 0 to 255."""
     def to_dict(self) -> dict[str, Any]:
-        """The fields but `control`, by name; key, value and headers are copies (`bytes`)."""
+        """The fields by name, except `control`; key, value and headers are copies (`bytes`)."""
     def __eq__(self, other: object, /) -> bool:
-        """Whether two records say the same, wherever they are stored (Kafka's `DefaultRecord.equals`)."""
+        """True if the content is the same, wherever it is stored (Kafka's `DefaultRecord.equals`)."""
     def __hash__(self) -> int: ...
     @property
     def control(self) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from magicbyte._stubs.arrow import ArrowBatch, ArrowSchema
 class SchemaDecoder:
     """Decodes the column `value` (or `key`) of Arrow batches, whatever schema each row was written with.
 
-    The caller decodes, says what the schemas of unknown ids are, and decodes again. Threads may share it.
+    The caller decodes, adds the schemas of unknown ids, and decodes again. Threads may share it.
 
     Args:
         format: `avro`, `protobuf` or `json`.
@@ -18,7 +18,7 @@ class SchemaDecoder:
         references: the schemas it uses, as name and text, each after those that it uses itself.
         messages: of Protobuf, the full names of the messages that the column has: by default the first one
             of the schema; of several, each is a field of the struct.
-        is_key: whether it decodes the column `key`.
+        is_key: decode the column `key`.
         id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
         validate: of JSON, whether a row that its own schema does not allow is an error; one without a schema
             is validated by the reader's. Formats are not checked. Time and memory are bounded by the row's
@@ -40,7 +40,7 @@ class SchemaDecoder:
     ) -> SchemaDecoder: ...
     @property
     def schema(self) -> ArrowSchema:
-        """What `decode` returns: `value`, `_schema_id`, `_error`, `invalidValue`.
+        """The columns that `decode` returns: `value`, `_schema_id`, `_error`, `invalidValue`.
 
         With `is_key`: `key`, `_key_schema_id`, `_key_error`, `invalidKey`.
         """
@@ -54,12 +54,12 @@ class SchemaDecoder:
     ) -> None:
         """Adds the schema with this id or GUID; `references` are as above.
 
-        If it cannot be used, or not be read as the reader's, the reason becomes the error of its rows.
+        If it cannot be used or read as the reader's schema, the reason becomes the error of its rows.
         """
     def refuse(self, schema_id: int | bytes, reason: str) -> None:
         """Makes this the error of all rows with the id or GUID."""
     def messages(self, batch: object) -> list[str]:
-        """The Protobuf messages that rows of a batch are, in order of their first rows; full names.
+        """The Protobuf messages of a batch's rows, by full name, in order of their first rows.
 
         Rows whose schema was not added are left out. Raises Error as `new_ids`.
         """
@@ -73,8 +73,8 @@ class SchemaDecoder:
         If rows name schemas that were neither added nor refused, it returns their ids and GUIDs instead, as
         `new_ids`, before anything is decoded.
 
-        Also returns how many of these rows name no schema. JSON is decoded all the same, with the reader's
-        schema; in other formats each of them is an error.
+        Also returns the number of these rows that name no schema. JSON is still decoded, with the reader's
+        schema; in other formats each such row is an error.
 
         A row that cannot be decoded is null, says why in `_error`, and has its bytes in `invalidValue`;
         other rows are not affected. `_schema_id` is null for a row without id or with a GUID. If the batch

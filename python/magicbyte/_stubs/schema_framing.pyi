@@ -1,4 +1,4 @@
-"""How a key or value names its schema: used by `magicbyte.schemas.framing`."""
+"""The schema reference of a key or value: used by `magicbyte.schemas.framing`."""
 
 from collections.abc import Sequence
 

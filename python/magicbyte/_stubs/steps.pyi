@@ -17,19 +17,19 @@ def unreadable_directory(path: str | PathLike[str], why: str) -> str:
     """The PartitionListing of a directory that cannot be listed: this problem, and nothing to read."""
 
 def is_partition(directory: str, names: Sequence[str]) -> bool:
-    """Whether a directory of this name, with these entries, is a partition: it has a segment; or its name is
+    """True if a directory of this name, with these entries, is a partition: it has a segment; or its name is
     `topic-N`, and it has a compressed segment or a file that a broker keeps beside segments."""
 
 def is_segment_file(name: str) -> bool:
-    """Whether a name is that of a segment: twenty digits and `.log`, `.log.zst` or `.log.gz`; in tiered
+    """True if a name is that of a segment: twenty digits and `.log`, `.log.zst` or `.log.gz`; in tiered
     storage, with an ID after the digits."""
 
 def is_in_name_order(listing: str) -> bool:
-    """Whether each segment of a PartitionListing begins within its name and that of the next one.
+    """True if each segment of a PartitionListing begins between its name and the name of the next segment.
 
-    Then the order of names is that of offsets, as a broker leaves it.
+    The order of names is then the order of offsets, as a broker leaves it.
 
-    Cost: reads the first header of each segment; in a store, of those written after the next one only.
+    Cost: reads the first header of each segment; in a store, only of segments written after the next segment.
     """
 
 def segments_from(listing: str, offset: int) -> str:
@@ -37,23 +37,22 @@ def segments_from(listing: str, offset: int) -> str:
 
     Their names or their first batches tell.
 
-    Cost: that of `is_in_name_order` for the segments before the one whose name leads to the offset.
+    Cost: that of `is_in_name_order` for the segments before the segment whose name leads to the offset.
     """
 
 def survey_segment(segment: str, before: str | None = None) -> str:
     """Scans the batch headers of a Segment: a Survey.
 
-    `before` is an earlier Survey of the file: if it has only grown, the scan begins where that one ended.
+    `before` is an earlier Survey of the file: if the file has only grown, the scan begins at its end.
     """
 
 @final
 class SurveyInParts:
     """The Survey of a Segment that is decoded next, in this process and as a whole.
 
-    Iterates over what is certain so far, each time `part_bytes` more were scanned, and last over all of it:
-    where it ends (a position in the segment), whether it is all, and the Survey. Parts are for plans that are
-    `read_uncommitted`. Of a store, all of the segment is fetched, ahead of the scan, and kept for the
-    decoding.
+    Yields the certain part so far whenever `part_bytes` more were scanned, and the whole at last: its end
+    (a position in the segment), True if it is the whole, and the Survey. Parts are for plans that are
+    `read_uncommitted`. From a store, the whole segment is fetched, ahead of the scan, and kept for decoding.
     """
 
     def __new__(cls, segment: str, part_bytes: int) -> Self: ...
@@ -110,7 +109,7 @@ class ChunkDecoder:
     """Decodes one Chunk of a plan into Arrow batches of the table `records`, with Spark's types.
 
     With `string` or `json`, the columns `key` and `value` are text, and `invalidKey` and `invalidValue` at
-    the end of each batch have the bytes of what is not such text (null for all others). Records with
+    the end of each batch have the bytes that are not such text (otherwise null). Records with
     timestamps (ms) outside the range are counted as outside, like those outside the chunk's offsets.
     """
 
@@ -146,26 +145,28 @@ class ChunkDecoder:
         """The chunk's ChunkResult, complete once the iterator is exhausted."""
 
 def mount_store(prefix: str, store: object) -> None:
-    """Serves all paths that begin with a URL, such as `s3://bucket`, from an object with the methods of
-    `magicbyte.storage.remote.RemoteStore`, in this process. It replaces one that was mounted there before."""
+    """Serves all paths that begin with a URL, such as `s3://bucket`, in this process.
+
+    The object has the methods of `magicbyte.storage.remote.RemoteStore`. It replaces an earlier store there.
+    """
 
 def add_encryption_key(pem: str, key_id: str | None) -> None:
     """Makes an RSA private key known, to read encrypted segments in tiered storage, in this process.
 
-    Without an ID it is tried for all that no other key has. Raises ValueError for what is no such key.
+    Without an ID it is tried for all IDs without a key. Raises ValueError for anything but such a key.
     """
 
 def list_directory(path: str | PathLike[str]) -> list[tuple[str, bool]]:
-    """The names in a directory, an archive or a mounted store, and whether each is a directory.
+    """The names in a directory, an archive or a mounted store, each with True for a directory.
 
     Raises OSError if it cannot be listed.
     """
 
 def is_stored(path: str | PathLike[str]) -> bool:
-    """Whether a path is a URL or leads into an archive, rather than being one of the local file system."""
+    """True if a path is a URL or leads into an archive, rather than to a local file."""
 
 def is_directory(path: str | PathLike[str]) -> bool:
-    """Whether a path is a directory, or an archive, which is read as one.
+    """True if a path is a directory, or an archive, which is read like a directory.
 
     Raises OSError if there is nothing at the path.
     """
@@ -177,7 +178,7 @@ class StoredFile:
     def __new__(cls, path: str | PathLike[str]) -> Self: ...
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size in bytes."""
 
     def read(self, position: int, length: int) -> bytes:
         """Bytes at a position; fewer at the end."""

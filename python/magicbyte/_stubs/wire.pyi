@@ -26,10 +26,10 @@ class WireReader:
         """Reads the bytes of one connection, from a file for each direction."""
 
     def next_block(self) -> list[_Exchange]:
-        """The next exchanges, some MiB at most or a single one; none at the end."""
+        """The next exchanges: at most some MiB, or a single exchange; none at the end."""
 
     def summary(self) -> tuple[int, int, int, int, int, int, list[str], int]:
-        """What there was besides exchanges so far, in the order of `magicbyte.wire.WireSummary`."""
+        """The contents besides exchanges so far, in the order of `magicbyte.wire.WireSummary`."""
 
 def request_record_sets(frame: bytes) -> list[_RecordSet]:
     """Topic, topic id, partition and batches of each record set of a request."""

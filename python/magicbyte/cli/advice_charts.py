@@ -1,4 +1,4 @@
-"""The charts of `magicbyte advise`: size against speed, each layout's size, and what header keys cost."""
+"""The charts of `magicbyte advise`: size against speed, sizes of layouts, and costs of header keys."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from magicbyte.jobs.progress import format_bytes
 __all__ = ["advice_charts"]
 
 _NAMES = 190
-"""Where bars begin that have names to the left of them."""
+"""The start of bars that have names to their left."""
 _BAR_PITCH = 22
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 def advice_charts(topic: TopicAdvice, shown: Sequence[tuple[int, LayoutCost]]) -> list[Chart]:
-    """The charts of a topic; the second one has the layouts `shown`, the first one all."""
+    """The charts of a topic; the first chart has all layouts, the second has the layouts `shown`."""
     found = [_speeds(topic), _sizes(topic, shown)]
     return [*found, _header_keys(topic)] if topic["header_keys"] else found
 
@@ -77,12 +77,12 @@ def _speeds(topic: TopicAdvice) -> Chart:
 
 
 def _anchor(x: float) -> str:
-    """Words near the right end would be cut."""
+    """The anchor of a label: a label near the right end would otherwise be cut."""
     return "end" if x > LEFT + PLOT - 60 else "middle"
 
 
 def _front(costs: Sequence[LayoutCost]) -> list[LayoutCost]:
-    """Those that no other one beats in size and in writing, the quickest first."""
+    """The layouts that no other layout beats in both size and speed of writing, the fastest first."""
     front: list[LayoutCost] = []
     for one in sorted(costs, key=lambda one: (-one["encode_bytes_per_second"], one["size"])):
         if not front or one["size"] < front[-1]["size"]:
@@ -108,7 +108,7 @@ def _today(topic: TopicAdvice, left: float, right: float, top: float, bottom: fl
 
 def _sizes(topic: TopicAdvice, shown: Sequence[tuple[int, LayoutCost]]) -> Chart:
     height = len(shown) * _BAR_PITCH + 24
-    # An error bar may reach beyond the largest size.
+    # An error bar may reach beyond the maximum size.
     most = max(largest_of(topic), *(one["size"] + (one["error"] or 0) for _, one in shown))
 
     def x(size: float) -> float:

@@ -1,4 +1,4 @@
-"""What `magicbyte advise` says about a topic in words and figures, and the tables that it prints."""
+"""The advice of `magicbyte advise` about a topic in words and figures, and the tables that it prints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Figure = str | int | None
 
 
 def print_advice(report: AdviseReport, *, show_all: bool) -> None:
-    """Prints the layouts of each topic, what to choose, and what else is worth knowing."""
+    """Prints the layouts of each topic, the recommendations, and further remarks."""
     for number, topic in enumerate(report["topics"]):
         if number:
             print_line()
@@ -50,7 +50,7 @@ def _print_topic(topic: TopicAdvice, *, show_all: bool) -> None:
 
 
 def summary_of(topic: TopicAdvice) -> str:
-    """What the topic is, and what of it was read."""
+    """A description of the topic and of the data that was read."""
     return (
         f"{topic['stored']:,} bytes in {topic['partitions']:,} partitions, "
         f"{topic['records_per_batch']:,.1f} records per batch, {topic['record_size']:,.1f} bytes per record; "
@@ -69,7 +69,7 @@ def goals_of(topic: TopicAdvice) -> dict[int, list[str]]:
 
 
 def shown_layouts(topic: TopicAdvice, *, show_all: bool) -> list[tuple[int, LayoutCost]]:
-    """The layouts that no other one beats and those recommended, or all, with their numbers; by size."""
+    """The unbeaten and the recommended layouts, or all layouts, with their numbers; by size."""
     goals = goals_of(topic)
     shown = [
         (number, cost)
@@ -80,7 +80,7 @@ def shown_layouts(topic: TopicAdvice, *, show_all: bool) -> list[tuple[int, Layo
 
 
 def largest_of(topic: TopicAdvice) -> float:
-    """The topic's size today or in its largest layout: what bars are measured by."""
+    """The maximum of the topic's size today and in its layouts: the scale of the bars."""
     return max(topic["stored"], *(one["size"] for one in topic["layouts"]))
 
 
@@ -92,7 +92,7 @@ def columns_of(topic: TopicAdvice) -> list[str]:
 
 
 def figures_of(cost: LayoutCost) -> list[Figure]:
-    """A layout and what it costs."""
+    """A layout and its costs."""
     price = cost["price_per_month"]
     return [
         cost["compression"],
@@ -123,13 +123,13 @@ def layout_name(cost: LayoutCost) -> str:
 
 
 def change_text(cost: LayoutCost) -> str:
-    """What changes in size."""
+    """The change in size, in words."""
     change = "saves" if cost["savings"] >= 0 else "adds"
     return f"{change} {100 * abs(cost['savings']):.1f}%"
 
 
 def remarks_of(topic: TopicAdvice) -> list[str]:
-    """What else is worth knowing before something is changed."""
+    """Remarks that are worth knowing before a change."""
     remarks = []
     if topic["legacy"]:
         messages, batches = topic["legacy_messages"], topic["legacy_as_batches"]
@@ -165,7 +165,7 @@ def remarks_of(topic: TopicAdvice) -> list[str]:
 
 
 def _on_compaction(topic: TopicAdvice) -> list[str]:
-    """What the cleaner makes of a layout (`MemoryRecords.buildRetainedRecordsInto`; KIP-390)."""
+    """The effect of the cleaner on a layout (`MemoryRecords.buildRetainedRecordsInto`; KIP-390)."""
     policy = topic["cleanup_policy"]
     if policy is None or "compact" not in policy:
         return []
@@ -187,7 +187,7 @@ def _on_compaction(topic: TopicAdvice) -> list[str]:
 
 
 def _on_recompression(topic: TopicAdvice) -> list[str]:
-    """What a leader makes of a producer's batches (`LogValidator`)."""
+    """The effect of a leader on a producer's batches (`LogValidator`)."""
     codec = topic["compression_type"]
     if codec in (None, "producer"):
         return []

@@ -22,16 +22,16 @@ __all__ = ["advise"]
     type=options.Number(1, 10_000),
     default=32,
     show_default=True,
-    help="How many places of the logs to sample, together.",
+    help="The total number of places in the logs to sample.",
 )
 @click.option(
     "--window-bytes",
     type=options.BYTES,
     default="4m",
     show_default=True,
-    help="How much to read at each place, after decompression.",
+    help="The size of the sample at each place, after decompression.",
 )
-@click.option("--seed", type=options.COUNT, default=0, show_default=True, help="Of the sample.")
+@click.option("--seed", type=options.COUNT, default=0, show_default=True, help="The seed of the sample.")
 @click.option("--thorough", is_flag=True, help="Try slow levels, too: lz4 12, gzip 9, zstd 12 and 19.")
 @click.option(
     "--price-per-tb-month",
@@ -66,14 +66,14 @@ def advise(
     """Recommend a codec, a level and a batch size for the topics at and below SRC.
 
     Takes a sample from all over each topic's log, writes it with each codec, level and batch size, reads it
-    again, and estimates what all of the topic would be: its size, with an interval that has the true size in
-    19 of 20 samples, and the speed on one core of this machine, before compression.
+    again, and estimates the result for the whole topic: its size, with an interval that contains the true
+    size in 19 of 20 samples, and the speed on one core of this machine, before compression.
 
-    The table has the layouts that no other one beats in size and in both speeds (--every-layout: all of
-    them), and what to choose for the least storage, for the least CPU, and for quick fetches. "as is" keeps
-    the batches of the log: that is what a broker or `magicbyte convert --compression` can do. Other sizes are
-    those of batches before compression: a producer's batch.size, or `convert --rebatch`, which leaves alone
-    the batches of idempotent producers.
+    The table has the layouts that no other layout beats in size and in both speeds (--every-layout: all of
+    them), and recommendations for the least storage, for the least CPU, and for quick fetches. "as is" keeps
+    the batches of the log, as a broker or `magicbyte convert --compression` would. Other sizes are those of
+    batches before compression: a producer's batch.size, or `convert --rebatch`, which does not change the
+    batches of idempotent producers.
 
     \b
     magicbyte advise /backup/kafka-logs

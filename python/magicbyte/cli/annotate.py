@@ -45,7 +45,7 @@ _BYTES_SHOWN = 64
 @click.option(
     "--experimental-v3",
     is_flag=True,
-    help="The batches are of the experimental magic 3, which magicbyte.magic3 writes.",
+    help="Expect batches of the experimental magic 3, which magicbyte.magic3 writes.",
 )
 @options.max_decompressed_bytes
 def annotate(
@@ -58,9 +58,9 @@ def annotate(
 ) -> int:
     """Print the bytes of batches field by field: position, bytes, the name of the field, and its meaning.
 
-    SRC is a segment file (.log or .checkpoint) or a directory. Batches of any magic are annotated; of a
-    compressed batch the decompressed records follow. A damaged batch is printed as far as its bytes make
-    sense, and then the error.
+    SRC is a segment file (.log or .checkpoint) or a directory. Batches of any magic are annotated; the
+    decompressed records of a compressed batch follow it. A damaged batch is printed as far as its bytes make
+    sense, followed by the error.
 
     \b
     magicbyte annotate orders-0/ | head -60
@@ -106,7 +106,7 @@ def _batches(path: str, offset: int | None, max_bytes: int) -> Iterator[tuple[in
 
 
 def _bounds(file: BinaryIO, position: int) -> tuple[int | None, int | None]:
-    """Where the batch ends and its last offset; None for what the header does not hold."""
+    """The end of the batch and its last offset; None for a value that the header lacks."""
     file.seek(position)
     header = file.read(_HEADER.size)
     if len(header) <= _MAGIC_AT:

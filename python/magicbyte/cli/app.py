@@ -60,9 +60,9 @@ def app() -> None:
     magicbyte cost    /backup/kafka-logs                  what are the bytes for?
     magicbyte advise  /backup/kafka-logs                  which codec and batch size would be better?
     magicbyte records /backup/kafka-logs/orders-0 | jq    the records as JSON lines
-    magicbyte topics  /backup/kafka-logs                  which topics, partitions, configs?
-    magicbyte schemas list /backup/kafka-logs             which schemas had the registry?
-    magicbyte offsets /backup/kafka-logs                  who committed what, and how far behind?
+    magicbyte topics  /backup/kafka-logs                  which topics, partitions and configs are there?
+    magicbyte schemas list /backup/kafka-logs             which schemas did the registry have?
+    magicbyte offsets /backup/kafka-logs                  who committed what, and how far behind are they?
     magicbyte serve   /backup/kafka-logs                  let every Kafka client read it
     magicbyte dump    orders-0 | less                     the segments, as kafka-dump-log prints them
     magicbyte rescue  /backup/kafka-logs saved/           save what can be saved of the damage
@@ -76,7 +76,7 @@ def app() -> None:
     Commands that run a job do so in threads of this process; --engine spark, or --master, runs it on Spark
     instead, with the same result.
 
-    Exit codes: 0 clean; 1 done, and problems were found; 2 usage; 3 could not finish, or the sum of
+    Exit codes: 0 clean; 1 done, but problems were found; 2 usage; 3 could not finish, or the sum of
     bytes and records does not add up; 130 interrupted.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
 
@@ -157,7 +157,7 @@ def _run(arguments: list[str]) -> int:
     except BaseException as error:
         if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
             return _failed(f"{error}: the system allows this user no more threads")
-        # A panic of the compiled core is not an Exception, and must not become exit code 1 either.
+        # A panic of the compiled core is not an Exception, but must not become exit code 1 either.
         return _interrupted() if _is_of_an_interrupt(error) else _bug()
 
 
@@ -165,7 +165,7 @@ _NO_THREAD = "can't start new thread"
 
 
 def _is_of_an_interrupt(error: BaseException) -> bool:
-    """Whether an error occurred on the way out after an interrupt, as when Spark's connection is closed."""
+    """True if an error occurred while leaving after an interrupt, as when Spark's connection is closed."""
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, KeyboardInterrupt):
         seen = seen.__context__

@@ -1,4 +1,4 @@
-"""The layout of a batch for `magicbyte annotate`: the core finds the fields, this says what they mean."""
+"""The layout of a batch for `magicbyte annotate`: the core finds the fields, this module explains them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from magicbyte.magic3 import Idea
 __all__ = ["Field", "Layout", "Section", "batch_layout", "wrapped_checksums"]
 
 _QUOTED = 40
-"""How many bytes of a key or value are shown as text."""
+"""The number of bytes of a key or value that are shown as text."""
 _IDEAS = {one.value: str(one.name).lower().replace("_", " ") for one in Idea}
 _CODEC, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL, _HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
 
@@ -42,7 +42,7 @@ Layout: TypeAlias = Iterator[Field | Section]
 
 
 def batch_layout(data: bytes, max_decompressed_bytes: int, *, experimental_v3: bool = False) -> Layout:
-    """Yields the fields of one batch of any magic; with `experimental_v3`, of one of `magicbyte.magic3`.
+    """Yields the fields of one batch of any magic; with `experimental_v3`, of a batch of `magicbyte.magic3`.
 
     Raises:
         Error: the bytes make no sense; all fields before have been yielded.
@@ -67,7 +67,7 @@ def batch_layout(data: bytes, max_decompressed_bytes: int, *, experimental_v3: b
 
 
 def wrapped_checksums(wrapper: bytes, max_decompressed_bytes: int) -> Iterator[tuple[int, bool]]:
-    """Yields the CRC of each message inside a compressed one of magic 0 or 1, and whether it is correct."""
+    """Yields the CRC of each message in a compressed wrapper of magic 0 or 1, with True if it is correct."""
     layout = _core.BatchLayoutCore(wrapper, max_decompressed_bytes=max_decompressed_bytes)
     for in_payload, _, _, name, _, _, number, computed in layout:
         if in_payload and name == "crc" and number is not None:
@@ -97,7 +97,7 @@ class _Words:
 
     @property
     def has_records(self) -> bool:
-        """Whether it is a batch of records and not a message."""
+        """True for a batch of records, and not a message."""
         return self.magic in (2, 3)
 
     @property
@@ -115,7 +115,7 @@ class _Words:
         *,
         is_inside: bool,
     ) -> str:
-        """What a field says; `is_inside` if it belongs to a record or to a message inside a wrapper."""
+        """The meaning of a field; `is_inside` if it belongs to a record or to a message inside a wrapper."""
         if number is None:
             return self._bytes_meaning(name, data, is_inside=is_inside)
         if name == "attributes":

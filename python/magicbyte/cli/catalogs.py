@@ -1,4 +1,4 @@
-"""Which Iceberg catalog: the options of the commands that know tables."""
+"""The choice of an Iceberg catalog: options of the commands that know tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a transactional table got, on the terminal: one commit, or those of a stream as they come."""
+"""Commits to a transactional table, on the terminal: one commit, or the commits of a stream as they come."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["print_above", "print_commit", "print_invalid", "print_stream"]
 
 
 def print_commit(commit: CommitReport, sums: TableSum) -> None:
-    """Prints what a table got."""
+    """Prints the rows that a table received."""
     from magicbyte.cli.reports import print_problems
     from magicbyte.jobs.plan import count_of
     from magicbyte.jobs.progress import format_bytes
@@ -41,7 +41,7 @@ def print_commit(commit: CommitReport, sums: TableSum) -> None:
 
 
 def print_invalid(report: IngestReport) -> None:
-    """Prints how many keys and values are not what they were read as."""
+    """Prints the number of keys and values that are not valid in their format."""
     total = report["total"]
     for count, payload, names, column in (
         (total["invalid_keys"], report["key_format"] or report["key_as"], "keys", "invalidKey"),
@@ -56,7 +56,7 @@ def print_invalid(report: IngestReport) -> None:
 
 
 def print_above(report: IngestReport) -> None:
-    """Prints how many rows may not be replicated."""
+    """Prints the number of rows that may not be replicated."""
     if rows := sum(one["rows"] for one in report["above_high_watermark"]):
         print_line(
             f"{rows:,} rows are above the high watermark (replication-offset-checkpoint): consumers may never"

@@ -46,13 +46,13 @@ __all__ = ["compact"]
     type=options.MILLIS,
     show_default="the topic's, or a day",
     metavar="MS",
-    help="How long to keep tombstones, and the markers of empty transactions.",
+    help="The retention time of tombstones, and of the markers of empty transactions.",
 )
 @click.option(
     "--now",
     type=options.TIME,
     show_default="the clock",
-    help="The current time, which ages are measured against.",
+    help="The current time, for computing ages.",
 )
 @click.option(
     "--producer-id-expiration-ms",
@@ -60,7 +60,7 @@ __all__ = ["compact"]
     default=86_400_000,
     show_default=True,
     metavar="MS",
-    help="Forget producers that were silent for longer: their last batch need not be kept.",
+    help="Forget producers that were silent for longer, so that their last batch need not be kept.",
 )
 @click.option(
     "--checkpoint",
@@ -112,10 +112,10 @@ def compact(
     """Compact the partitions at and below SRC into OUT: only the last record of each key is kept.
 
     A topic is compacted if its cleanup.policy includes compact, by __cluster_metadata in SRC or by
-    --topic-config. Partitions of other topics are left out of OUT, and named, and so are those with the
+    --topic-config. Partitions of other topics are left out of OUT, and listed, and so are those with the
     brokers' default, which only server.properties has. If nothing is known about a topic, a record without a
-    key shows that it is not a compacted one, since Kafka refuses such records there: the command then refuses
-    to start. --all-topics compacts everything but __cluster_metadata.
+    key shows that it is not compacted, since Kafka refuses such records there: the command then refuses to
+    start. --all-topics compacts everything but __cluster_metadata.
 
     The rules are those of Kafka's cleaner. Tombstones and transaction markers are removed after their
     retention time, aborted records and records without a key at once. Offsets, sequences, leader epochs and
@@ -123,7 +123,7 @@ def compact(
     for the last segment.
 
     OUT gets every file that a broker writes, including cleaner-offset-checkpoint, and reconciliation.json,
-    which accounts for each record. SRC is only read. OUT appears under its name when all is done; if the job
+    which accounts for each record. SRC is only read. OUT appears under its name at the end; if the job
     is killed, start it again. OUT may be a URL.
 
     \b

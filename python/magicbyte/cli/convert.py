@@ -77,9 +77,9 @@ def convert(
     """Rewrite every partition at and below SRC into OUT, for a current broker to open.
 
     Every record is kept, with its offset and timestamp. Magic 0 and 1 become magic 2, a compressed message
-    set one batch. OUT gets a directory per partition with every file that a broker writes (segments, indexes,
+    set becomes one batch. OUT gets a directory per partition with every file of a broker (segments, indexes,
     snapshots, leader epochs), and reconciliation.json: records and bytes in, out and quarantined. SRC is only
-    read. OUT appears under its name when all is done; if the job is killed, start it again. OUT may be a URL.
+    read. OUT appears under its name at the end; if the job is killed, start it again. OUT may be a URL.
 
     \b
     magicbyte convert /backup/kafka-0.10 new-logs/                          move old logs to Kafka 4

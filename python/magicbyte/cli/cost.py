@@ -34,11 +34,11 @@ def cost(
 
     The first table has the bytes of each field, with records decompressed, as they are in the log and as the
     same batches would have them in each format: magic 0 and 1 (messages; headers are lost there), magic 2,
-    and KIP-931, a draft of magic 3 that was discarded (records without attributes, varints in batch headers).
-    The second has each topic's share that is not keys, values and headers.
+    and KIP-931, a discarded draft of magic 3 (records without attributes, varints in batch headers). The
+    second table has each topic's share of bytes other than keys, values and headers.
 
-    The bytes are exact; only how well a format would compress is not in them. A message of magic 0 or 1 that
-    is not compressed counts as a batch of its own in magic 2, as `convert` writes it without --rebatch.
+    The bytes are exact, but do not show how well a format would compress. A message of magic 0 or 1 that is
+    not compressed counts as its own batch in magic 2, as `convert` writes it without --rebatch.
 
     \b
     magicbyte cost /backup/kafka-logs

@@ -45,9 +45,9 @@ def dump(
 
     Everything in the file is shown, including control records and aborted records. The records of Kafka's
     internal topics, such as __consumer_offsets, are decoded; passwords and keys in them are hidden, unless
-    --show-secrets is given. With --value-format, so is each value, by the
-    schema that it names; one that cannot be decoded is reported, and printed as it is. With --validate so is
-    JSON that its schema does not allow.
+    --show-secrets is given. With --value-format, each value is decoded by the schema that it names; a value
+    that cannot be decoded is reported, and printed as it is. With --validate, so is JSON that its schema does
+    not allow.
 
     \b
     magicbyte dump orders-0/ | head

@@ -1,4 +1,4 @@
-"""Where a job's tasks run: the options of every command that runs a job, and the engine they choose."""
+"""The place where a job's tasks run: the options of commands that run a job, and the chosen engine."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ def options(command: F) -> F:
             type=click.IntRange(min=1),
             show_default="one per core",
             metavar="N",
-            help="How many threads, with --engine local.",
+            help="The number of threads, with --engine local.",
         ),
         click.option(
             "--engine",
             type=click.Choice(["auto", "local", "spark"]),
             default="auto",
             show_default=True,
-            help="Where the tasks run: in threads of this process, or on Spark, embedded or a cluster's. auto"
+            help="The place of the tasks: threads of this process, or Spark, embedded or on a cluster. auto"
             " is Spark with --master, --conf or spark-submit, else threads.",
         ),
     ):

@@ -30,7 +30,7 @@ __all__ = ["explain"]
     "--now",
     type=options.TIME,
     show_default="the clock",
-    help="The current time, which the age of open transactions is measured against.",
+    help="The current time, for computing the age of open transactions.",
 )
 @click.option(
     "--transaction-max-timeout-ms",
@@ -46,7 +46,7 @@ __all__ = ["explain"]
     default=_core.LISTED,
     show_default=True,
     metavar="N",
-    help="How many of each kind to list per partition; memory grows with it.",
+    help="The maximum number of each kind to list per partition; memory grows with it.",
 )
 @click.option("--verify", is_flag=True, help="Also check all CRCs and records, as `magicbyte verify` does.")
 @engines.options
@@ -67,14 +67,15 @@ def explain(
     Producers with their epochs, and sequences that are missing, repeated or go back, by the rules of a
     broker's ProducerStateManager; transactions: committed, aborted, open and hanging; offsets that
     compaction removed, timestamps that go back, leader epochs, codecs, batch sizes, control records, and
-    bytes in no batch. Only batches of magic 0 and 1 are decompressed, whose headers do not count their
+    bytes in no batch. Only batches of magic 0 and 1 are decompressed, since their headers do not count their
     records. CRCs are not checked without --verify.
 
-    Several partitions begin with what is notable about them. Of more than 20, the notable ones are printed.
+    The output for several partitions begins with a list of notable facts. With more than 20 partitions, only
+    the notable partitions follow.
 
-    Everything is counted. Of producers, transactions, gaps, anomalies and so on, --json lists up to
-    --max-listed of each partition: open transactions first, then the largest. Gaps and steps back in time
-    are limited to 1000 per segment.
+    Everything is counted. --json lists up to --max-listed producers, transactions, gaps, anomalies and so on
+    of each partition: open transactions first, then the largest. Gaps and steps back in time are limited to
+    1000 per segment.
 
     \b
     magicbyte explain /backup/kafka-logs/orders-0

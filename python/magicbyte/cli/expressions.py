@@ -28,11 +28,12 @@ TRY(value ->> '$.user.id') = '4711'
 timestamp < TIMESTAMP '2024-05-01' AND header(headers, 'tenant') = 'x'
 keyBytes = x'0aff'
 
-LIKE observes case, ILIKE does not. What fails for a record, such as ->> on a value that is not JSON, ends the
-command with an error; TRY makes it NULL, which selects nothing. AND and OR evaluate both sides. There are no
-subqueries, files or clocks, and no functions that could make far more than they are given.
+LIKE is case-sensitive, ILIKE is not. An operation that fails for a record, such as ->> on a value that is
+not JSON, ends the command with an error; TRY makes it NULL, which selects nothing. AND and OR evaluate both
+sides. There are no subqueries, files or clocks, and no functions whose result could be far larger than its
+arguments.
 """
-"""For `epilog` of a command."""
+"""The `epilog` of commands with `--where`."""
 
 
 def where(help: str) -> Callable[[F], F]:

@@ -1,4 +1,4 @@
-"""What is notable about partitions' histories, and how their data is spread over time."""
+"""Notable facts of partitions' histories, and the distribution of their data over time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def name_of(history: PartitionHistory) -> str:
 
 
 def notes_of(history: PartitionHistory) -> list[str]:
-    """What is notable about a partition, in a few words each; what compaction explains is not."""
+    """Notable facts of a partition, in a few words each, except facts that compaction explains."""
     outcomes = history["transaction_counts"]
     counted = [
         (outcomes["hanging"], "hanging transaction"),
@@ -39,7 +39,7 @@ def notes_of(history: PartitionHistory) -> list[str]:
 
 
 def by_notability(histories: Sequence[PartitionHistory]) -> list[PartitionHistory]:
-    """Those with most irregularities first, then those with other notes; otherwise as they were."""
+    """Partitions with the most irregularities first, then those with other notes; otherwise in order."""
     return sorted(histories, key=lambda one: (-irregularities(one), not notes_of(one)))
 
 
@@ -49,13 +49,13 @@ class TimeSteps(NamedTuple):
     start: int
     """Milliseconds since 1970 (inclusive)."""
     end: int
-    """The largest timestamp (inclusive)."""
+    """The maximum timestamp (inclusive)."""
     bytes: list[float]
     records: list[float]
 
 
 def time_steps(bins: Sequence[Bin], count: int) -> TimeSteps | None:
-    """Spreads each bin evenly from the largest timestamp before it to its own; None without timestamps."""
+    """Spreads each bin evenly from the maximum timestamp before it to its own; None without timestamps."""
     timed = [one for one in bins if one["max_timestamp"] >= 0]
     if not timed:
         return None

@@ -50,7 +50,7 @@ def figures_of(history: PartitionHistory) -> list[tuple[str, str, str]]:
 
 
 def by_interest(transactions: Sequence[TransactionHistory]) -> list[TransactionHistory]:
-    """Hanging ones first, then open, aborted and committed ones; of each the largest first."""
+    """Hanging transactions first, then open, aborted and committed transactions; in each group by size."""
     order = {"open": 1, "aborted": 2, "committed": 3}
     return sorted(
         transactions, key=lambda one: (0 if one["hanging"] else order[one["outcome"]], -one["bytes"])
@@ -58,7 +58,7 @@ def by_interest(transactions: Sequence[TransactionHistory]) -> list[TransactionH
 
 
 def transaction_count(history: PartitionHistory) -> int:
-    """How many transactions there are, including those that are not listed."""
+    """The number of transactions, including transactions that are not listed."""
     counts = history["transaction_counts"]
     return counts["committed"] + counts["aborted"] + counts["open"]
 
@@ -72,7 +72,7 @@ def _outcome(transaction: TransactionHistory) -> str:
 
 
 def print_histories(histories: Sequence[PartitionHistory]) -> None:
-    """Prints what is notable about all partitions, then the histories of all, or of the notable ones."""
+    """Prints the notes on all partitions, then the histories of all, or of the notable partitions."""
     shown = list(histories)
     if len(histories) > 1:
         notable = [one for one in by_notability(histories) if notes_of(one)]

@@ -77,16 +77,16 @@ class Cell(NamedTuple):
 
     text: str
     kind: str = ""
-    """Its class: `n` for a figure, or the name of a colour."""
+    """The class of the cell: `n` for a figure, or the name of a colour."""
     link: str = ""
 
 
 Value = Cell | str | int | None
-"""What a cell of a table may hold. Numbers are grouped by thousands; None is shown as `-`."""
+"""The content of a table cell. Numbers are grouped by thousands; None is shown as `-`."""
 
 
 def _head(command: str) -> str:
-    """What a page of a command begins with, and no other file."""
+    """The start of each page of a command, and of no other file."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="generator" content="magicbyte {command}">\n'
@@ -144,7 +144,7 @@ def text_of(text: str) -> str:
 
 
 def facts(figures: Sequence[tuple[str, str, str, bool]]) -> str:
-    """Figures as tiles, each with its key, its title, its text, and whether it is bad news."""
+    """Figures as tiles, each with its key, its title, its text, and True if it is bad news."""
     tiles = "".join(
         f"<div{' class=bad' if bad else ''}><dt>{title}</dt>"
         f'<dd data-figure="{key}">{text_of(figure)}</dd></div>\n'
@@ -172,7 +172,7 @@ def card(
     *,
     most: int = _ROWS_SHOWN,
 ) -> str:
-    """A table of the first `most` rows, and how many there are in `total`; nothing if there are none."""
+    """A table of the first `most` rows, with the number of rows in `total`; nothing if there are none."""
     if not rows:
         return ""
     total = len(rows) if total is None else total

@@ -43,10 +43,10 @@ def indexes_of(files: Sequence[str]) -> list[str]:
 
 
 def mismatches_of(index: str, max_decompressed_bytes: int) -> Iterator[Mismatch]:
-    """Yields what is wrong with an index: first its format, then its entries.
+    """Yields the errors of an index: first in its format, then in its entries.
 
-    An index and its log are compared again, a few times, if a broker has changed one of them meanwhile. One
-    that the broker has deleted has no mismatches.
+    An index and its log are compared again, a few times, if a broker has changed one of them meanwhile. An
+    index that the broker has deleted has no mismatches.
     """
     for attempts_left in reversed(range(ATTEMPTS)):
         before = _state(index)
@@ -65,7 +65,7 @@ def mismatches_of(index: str, max_decompressed_bytes: int) -> Iterator[Mismatch]
 
 
 def _state(index: str) -> tuple[tuple[int, int, int] | None, ...]:
-    """What changes with an index and the files that it is compared with."""
+    """A state that changes with an index and the files that it is compared with."""
     stem, suffix = os.path.splitext(index)
     logs = _logs(os.path.dirname(index)) if suffix == ".txnindex" else [stem + ".log"]
     return tuple(map(_state_of_file, (index, *logs)))
@@ -104,7 +104,7 @@ def _mismatches_now(index: str, max_decompressed_bytes: int) -> Iterator[Mismatc
 
 
 def _offset_mismatches(log: str, entries: list[Entry], max_decompressed_bytes: int) -> Iterator[Mismatch]:
-    """Checks that at each entry's position begins a batch whose last offset is the entry's."""
+    """Checks that a batch with the entry's last offset begins at each entry's position."""
     wanted = {entry["position"] for entry in entries}
     last_offsets: dict[int, int] = {}
     try:
@@ -127,7 +127,7 @@ def _offset_mismatches(log: str, entries: list[Entry], max_decompressed_bytes: i
 
 
 def _time_mismatches(log: str, entries: list[Entry], max_decompressed_bytes: int) -> Iterator[Mismatch]:
-    """Checks that each entry has the last offset and the largest time of a batch, and that times grow."""
+    """Checks that each entry has the last offset and maximum timestamp of a batch, and that times grow."""
     offsets = sorted({entry["offset"] for entry in entries})
     # For each offset, the first batch that does not end before it: its last offset and its largest time.
     found: dict[int, tuple[int, int | str]] = {}

@@ -62,7 +62,7 @@ def _payload(name: str) -> Callable[[F], F]:
 @click.option(
     "--overwrite",
     is_flag=True,
-    help="Replace an earlier output of ingest in OUT, once the new one is complete.",
+    help="Replace an earlier output of ingest in OUT, once the new output is complete.",
 )
 @click.option(
     "--parquet-compression",
@@ -74,7 +74,7 @@ def _payload(name: str) -> Callable[[F], F]:
 @click.option(
     "--bloom-filter",
     is_flag=True,
-    help="Write bloom filters of the keys: readers that look for a key skip most other row groups.",
+    help="Write bloom filters of the keys, so that readers that look for a key skip most other row groups.",
 )
 @click.option(
     "--digest",
@@ -88,27 +88,27 @@ def _payload(name: str) -> Callable[[F], F]:
     type=click.Choice(["parquet", "delta", "iceberg"]),
     default="parquet",
     show_default=True,
-    help="What to write: a directory of Parquet tables, or what is new as one commit of a table.",
+    help="The output: a directory of Parquet tables, or the new records as one commit of a table.",
 )
 @click.option(
     "--partition-by",
     type=click.Choice(["topic", "day"]),
     default="topic",
     show_default=True,
-    help="With delta and iceberg: how files are partitioned; day is by topic and day of the timestamp.",
+    help="With delta and iceberg: the partitioning of files; day is by topic and day of the timestamp.",
 )
 @click.option(
     "--target-file-size",
     type=options.BYTES,
     show_default="256MiB",
     metavar="SIZE",
-    help="With delta and iceberg: how large files become if a task has enough to write.",
+    help="With delta and iceberg: the target size of files, if a task has enough to write.",
 )
 @click.option(
     "--repair",
     is_flag=True,
     help="With delta and iceberg: replace the rows from the offset on where the log diverges from the table,"
-    " and add what earlier runs could not read, in one commit with what is new.",
+    " and add records that earlier runs could not read, in one commit with the new records.",
 )
 @click.option(
     "--fail-on-missing",
@@ -170,28 +170,29 @@ def ingest(
     and magicbyte must be installed on each.
 
     Records outside a range of offsets or timestamps, or for which EXPR is not true, are read and counted as
-    outside, but not written. A record is in a range of timestamps if its own is, wherever in the log it is.
+    outside, but not written. A record is in a range of timestamps if its own timestamp is, regardless of its
+    place in the log.
 
     With --format delta, OUT is the directory or URL of a Delta table; with --format iceberg it is an Iceberg
     table, NAMESPACE.TABLE in a catalog. The table is created, or gets the records that it does not have yet,
     in one commit that also holds the offsets to continue at. verify --table proves that it equals the log.
-    With --follow this goes on, a line for each commit, until Ctrl-C or SIGTERM ends it after a commit; it
-    fails when records are deleted before they were read. In a broker's directory, records wait until they
-    are below the high watermark (replication-offset-checkpoint); without --follow, those above it are
+    With --follow this goes on, with a line for each commit, until Ctrl-C or SIGTERM ends it after a commit;
+    it fails if records are deleted before they were read. In a broker's directory, records wait until they
+    are below the high watermark (replication-offset-checkpoint); without --follow, records above it are
     written, and counted.
 
     A table that continues another log is refused, with the offset where they diverge: after a failover that
-    rewrote the end of a partition, or once a topic was created again. What a run could not read is reported
-    by all later ones. --repair replaces and adds exactly these rows.
+    rewrote the end of a partition, or once a topic was created again. If a run could not read some data, all
+    later runs report it. --repair replaces and adds exactly these rows.
 
-    With --key-as and --value-as, what is not such text is NULL in key or value, and its bytes are in the
-    column invalidKey or invalidValue. It is counted, and makes the exit code 1.
+    With --key-as and --value-as, a key or value that is not valid in that format is NULL, and its bytes are
+    in the column invalidKey or invalidValue. It is counted, and makes the exit code 1.
 
     With --key-format and --value-format, key or value gets the types of its topic's latest schema (subject
-    TOPIC-key, TOPIC-value), whatever schema each record was written with. What cannot be decoded is NULL in
-    it too; the column _key_error or _error says why. _key_schema_id and _schema_id are the ids. With
-    --validate so is JSON that its own schema does not allow. A Delta or Iceberg table gets the fields that
-    the schema has got since the last run, and keeps those it has lost.
+    TOPIC-key, TOPIC-value), whatever schema each record was written with. A key or value that cannot be
+    decoded is also NULL; the column _key_error or _error has the reason. _key_schema_id and _schema_id are
+    the ids. With --validate, so is JSON that its own schema does not allow. A Delta or Iceberg table gets the
+    fields that the schema has gained since the last run, and keeps the fields that it has lost.
 
     \b
     magicbyte ingest /backup/kafka-logs tables/

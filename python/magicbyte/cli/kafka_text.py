@@ -1,6 +1,6 @@
 """The text of `magicbyte dump`: the lines of Kafka's DumpLogSegments with --print-data-log.
 
-Scripts parse these lines, so they match to the letter, including U+FFFD for bytes that are not UTF-8.
+Scripts parse these lines, so they match exactly, including U+FFFD for bytes that are not UTF-8.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def _text(value: bytes) -> str:
 
 
 def _legacy_checksums(batch: Batch, max_decompressed_bytes: int) -> Iterator[str]:
-    """What Kafka prints of the CRC-32 of each message of magic 0 or 1; nothing for magic 2."""
+    """Kafka's output for the CRC-32 of each message of magic 0 or 1; nothing for magic 2."""
     if isinstance(batch, _core.RecordBatch):
         return
     if batch.compression is Compression.NONE:

@@ -41,21 +41,21 @@ def offsets(
 ) -> int:
     """Show the committed offsets of each consumer group, from __consumer_offsets-N at and below SRC.
 
-    They are read as a broker reads them when it starts: offsets committed in a transaction count only if it
-    was committed, and what the broker deleted or let expire is not there. --topic and the like choose among
-    the partitions that the groups have offsets in.
+    They are read as a broker reads them when it starts: offsets in a transaction count only if the
+    transaction was committed, and offsets that the broker deleted or let expire are missing. --topic and the
+    like choose among the partitions that the groups have offsets in.
 
-    The lag is the distance to the end of the log in SRC, and the committed lag that to the last stable
-    offset, where consumers with read_committed end. Both are - if the partition is not in SRC, and negative
-    if its copy ends before the commit.
+    The lag is the distance to the end of the log in SRC, and the committed lag is the distance to the last
+    stable offset, where consumers with read_committed end. Both are - if the partition is not in SRC, and
+    negative if its copy ends before the commit.
 
     An offset is out of range if it is before the start or after the end of the log in SRC: the group would
-    start again where its consumers' auto.offset.reset says. "lost ahead" counts offsets that the group has
-    not read and that are in no file. Either makes the exit code 1. Of several copies of a partition, the
+    start again according to its consumers' auto.offset.reset. "lost ahead" counts offsets that the group has
+    not read and that are in no file. Either makes the exit code 1. If a partition has several copies, the
     newest is read, by leader epoch and offset.
 
-    Then the groups. Their state is Empty or Stable, by the members in the log: a broker keeps the state of a
-    rebalance in memory. --json also has the metadata of commits, and the members.
+    The groups follow. Their state is Empty or Stable, by the members in the log: a broker keeps the state of
+    a rebalance in memory. --json also has the metadata of commits, and the members.
 
     \b
     magicbyte offsets /backup/kafka-logs

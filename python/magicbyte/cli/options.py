@@ -155,7 +155,7 @@ def follow(command: F) -> F:
     return click.option(
         "--follow",
         is_flag=True,
-        help="The logs grow: look for new segments and records until interrupted.",
+        help="Follow growing logs: look for new segments and records until interrupted.",
     )(command)
 
 
@@ -200,7 +200,7 @@ def max_connections(command: F) -> F:
         default=256,
         show_default=True,
         metavar="N",
-        help="More connections are closed at once.",
+        help="The maximum number of connections; further connections are closed at once.",
     )(command)
 
 
@@ -244,7 +244,7 @@ def show_secrets(command: F) -> F:
     return click.option(
         "--show-secrets",
         is_flag=True,
-        help="Show passwords, keys and tokens in decoded messages, which are else [hidden] or null.",
+        help="Show passwords, keys and tokens in decoded messages, which are otherwise [hidden] or null.",
     )(command)
 
 
@@ -287,8 +287,8 @@ def leader_epoch(command: F) -> F:
 
 
 _WRITES_METADATA = (
-    "The topic's id in the cluster that OUT is for, for partition.metadata; may be repeated. ID alone is that"
-    " of the only topic."
+    "The topic's id in the cluster that OUT is for, for partition.metadata; may be repeated. A bare ID is"
+    " that of the only topic."
 )
 
 
@@ -327,5 +327,5 @@ def topic_config(command: F) -> F:
         type=click.Path(exists=True, dir_okay=False),
         metavar="FILE",
         help="Configs of topics as JSON, for clusters with ZooKeeper: "
-        '{"orders": {"cleanup.policy": "compact"}}. They come before those in __cluster_metadata.',
+        '{"orders": {"cleanup.policy": "compact"}}. They take precedence over __cluster_metadata.',
     )(command)

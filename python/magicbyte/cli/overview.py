@@ -1,4 +1,4 @@
-"""The table of what a job has read: a row for each topic or partition, those with problems first."""
+"""The table of a job's input: a row for each topic or partition, those with problems first."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _COLUMNS = {
     "deleted_bytes": "bytes deleted",
     "missing_offsets": "missing offsets",
 }
-"""By importance: a narrow terminal shows the first ones."""
+"""The columns by importance: a narrow terminal shows the first columns."""
 _ALWAYS = ("rows", "size", "good_batches", "segments")
 """Columns that are shown even if they are 0 in all rows."""
 _BYTES = {"size", "quarantined_bytes", "tail_bytes", "outside_bytes", "deleted_bytes"}
@@ -68,13 +68,13 @@ _SORTS: dict[str, Callable[[_Sums], Any]] = {
 
 @dataclass(frozen=True)
 class View:
-    """Which rows of the table are printed, and in which order."""
+    """The rows of the table that are printed, and their order."""
 
     by: Literal["topic", "partition"] | None = None
-    """None: partitions if there are at most 20, else topics."""
+    """The kind of rows. None means partitions if there are at most 20, otherwise topics."""
     sort: str = "problems"
     top: int = _ROWS
-    """How many rows; 0 for all."""
+    """The number of rows; 0 for all."""
 
 
 def options(command: F) -> F:
@@ -92,7 +92,7 @@ def options(command: F) -> F:
             default=_ROWS,
             show_default=True,
             metavar="N",
-            help="How many rows of the table to print; 0 for all.",
+            help="The number of rows of the table to print; 0 for all.",
         ),
         click.option(
             "--sort",
@@ -104,7 +104,7 @@ def options(command: F) -> F:
         click.option(
             "--by",
             type=click.Choice(["topic", "partition"]),
-            help="What has a row in the table.  [default: partition; topic if there are more than 20]",
+            help="The kind of rows in the table.  [default: partition; topic if there are more than 20]",
         ),
     ):
         decorated = option(decorated)
@@ -147,7 +147,7 @@ def print_overview(
 
 
 def rows_by(view: View, partitions: int) -> Literal["topic", "partition"]:
-    """What has a row, given the number of partitions."""
+    """The kind of rows, given the number of partitions."""
     return view.by or ("partition" if partitions <= _ROWS else "topic")
 
 
@@ -157,7 +157,7 @@ def first_rows(rows: Sequence[Row], view: View) -> Sequence[Row]:
 
 
 def print_left_out(by: str, count: int) -> None:
-    """Says how many rows were not printed, if any."""
+    """Prints the number of rows that were left out, if any."""
     if count:
         print_line(f"... and {count:,} more {by}s (--top 0 prints all)")
 
@@ -221,7 +221,7 @@ _PIPE_ORDER = (
     "lost_offsets",
     "problems",
 )
-"""Without a terminal all columns are printed: what adds up is together."""
+"""The columns without a terminal: all of them, with addends next to each other."""
 
 
 def _print_colours(by: str, rows: Sequence[_Sums], columns: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""What a command reads: the arguments SRC..., and the options that choose among the partitions in them."""
+"""The input of a command: the arguments SRC..., and the options that choose partitions in them."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class _LocalPath(click.Path):
 
 
 class _Source(click.Path):
-    """A path, or a URL. Of a path inside an archive, the archive has to exist."""
+    """A path or a URL. For a path inside an archive, the archive has to exist."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """See `click.ParamType.convert`."""
@@ -218,12 +218,12 @@ preferred_copy = click.option(
     multiple=True,
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False),
-    help="Of a partition that is there several times, read the copy in DIR; may be repeated.",
+    help="Read the copy in DIR of a partition that exists several times; may be repeated.",
 )
 _one_disk = click.option(
     "--one-disk",
     is_flag=True,
-    help="Other directories of a broker are left out on purpose: their absence is no problem.",
+    help="Other directories of a broker are left out on purpose, so their absence is not a problem.",
 )
 # In the reverse order of --help.
 _CHOICE = [

@@ -16,21 +16,21 @@ from magicbyte import _core
 __all__ = ["saved"]
 
 _MOST_BYTES = 2 << 30
-"""Positions in a segment have 31 bits."""
+"""The maximum size of a segment: positions in it have 31 bits."""
 _BLOCK_BYTES = 1 << 20
 _ENDINGS = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
-"""By the first bytes: what compresses a segment that is read."""
+"""The suffix of a compressed segment, by its first bytes."""
 
 
 def saved(path: str) -> str:
-    """The path of a temporary file with what comes through a pipe; the path itself, if it is none.
+    """The path of a temporary file with the content of a pipe; the same path if it is not a pipe.
 
     The file is removed when the command ends. A FIFO with the name of a broker's file is not read: opening it
     could wait for ever, and nobody puts one into a partition's directory on purpose.
 
     Raises:
-        UsageError: more than 2 GiB come, or there is no standard input.
-        OSError: the pipe cannot be read, or what comes cannot be written.
+        UsageError: the pipe has more than 2 GiB, or there is no standard input.
+        OSError: the pipe cannot be read, or its content cannot be written.
 
     """
     if path == "-":
@@ -44,7 +44,7 @@ def saved(path: str) -> str:
 
 
 def _is_brokers(name: str) -> bool:
-    """Whether a broker gives this name to a file: a segment, or a file beside one."""
+    """True if a broker gives this name to a file: a segment, or a file beside a segment."""
     return _core.is_partition("t-0", [name])
 
 
@@ -78,7 +78,7 @@ def _save(pipe: BinaryIO) -> str:
 
 
 def _read(pipe: BinaryIO) -> bytes:
-    """A block that is full, unless the pipe ends."""
+    """A full block, unless the pipe ends."""
     block = b""
     while len(block) < _BLOCK_BYTES and (more := pipe.read(_BLOCK_BYTES - len(block))):
         block += more

@@ -36,7 +36,7 @@ _COLUMNS = tuple(name for name in RECORDS_WITH_METADATA if name != "timestamp")
 
 @dataclass(frozen=True)
 class Lines:
-    """How records are written: see `LineWriter`."""
+    """The format of records as lines: see `LineWriter`."""
 
     format: str
     template: str | None
@@ -46,7 +46,7 @@ class Lines:
     decode: str
     """The decoder of internal topics, for JSON lines only."""
     show_secrets: bool
-    """Whether decoded records have passwords and keys."""
+    """True if decoded records include passwords and keys."""
 
     def writer(self) -> _core.LineWriter:
         """Writes lines for standard output.
@@ -65,7 +65,7 @@ class Lines:
         )
 
     def decoder(self, topic: str) -> Decoder | None:
-        """What decodes the records of a topic."""
+        """The decoder for the records of a topic."""
         is_json = self.format == "jsonl" and self.template is None
         return decoder_for(self.decode, topic, secrets=self.show_secrets) if is_json else None
 

@@ -44,11 +44,11 @@ __all__ = ["records"]
     show_default=True,
     help="csv has the columns of the JSON lines; an empty field is null.",
 )
-@click.option("-f", "template", metavar="FORMAT", help="Print by a format string of kcat; see above.")
+@click.option("-f", "template", metavar="FORMAT", help="Print with a format string of kcat; see above.")
 @click.option("-Z", "nulls", is_flag=True, help="With -f, print NULL for a key or value that is null.")
-@options.key_format("How keys are written, and that of --key.", documents=True)
+@options.key_format("The format of keys, including --key.", documents=True)
 @options.value_format(
-    "How values and header values are written; utf-8 shows invalid bytes as U+FFFD, json embeds documents.",
+    "The format of values and header values; utf-8 shows invalid bytes as U+FFFD, json embeds documents.",
     documents=True,
 )
 @schema_registry
@@ -87,8 +87,8 @@ def records(
 
     With the format json, a key or value that is not JSON is null, and shown as text in the additional field
     invalidKey or invalidValue. With avro and protobuf, and with json if there is a --schema-registry, it
-    becomes JSON by the schema that it names; one that cannot be decoded is also reported. With --validate so
-    is JSON that its schema does not allow.
+    becomes JSON by the schema that it names; if it cannot be decoded, it is also reported. With --validate,
+    so is JSON that its schema does not allow.
 
     FORMAT has %t topic, %p partition, %o offset, %T timestamp (ms), %k key, %K its length, %s value, %S its
     length, %R that as four bytes, %h headers, %%, and the escapes \\n \\r \\t \\xNN. Keys and values are

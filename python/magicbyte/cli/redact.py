@@ -33,7 +33,7 @@ _KEYS_SHOWN = 5
     metavar="FILE",
     help="Redact records with a key in this file: UTF-8, one key per line. Empty lines are ignored.",
 )
-@options.key_format("How the keys of --key and --key-file are written.")
+@options.key_format("The format of the keys in --key and --key-file.")
 @expressions.where("Redact records for which this SQL expression is true.")
 @click.option(
     "--tombstones",
@@ -44,7 +44,7 @@ _KEYS_SHOWN = 5
     "--check/--no-check",
     default=True,
     show_default=True,
-    help="Read the output again before it is published: none of the keys may be left.",
+    help="Read the output again before it is published, to check that none of the keys is left.",
 )
 @options.mode
 @options.topic_ids()
@@ -71,8 +71,8 @@ def redact(
 ) -> int:
     """Write every partition at and below SRC into OUT without the records that must be forgotten.
 
-    Their bytes are nowhere in OUT. Everything else is kept: offsets, sequences, transactions, and, byte for
-    byte, every batch without such a record. reconciliation.json lists the redacted offsets by segment, but
+    Their bytes are nowhere in OUT. Everything else is kept: offsets, sequences, transactions, and every batch
+    without such a record byte for byte. reconciliation.json lists the redacted offsets by segment, but
     neither the keys nor EXPR. SRC is only read, and must not change meanwhile. OUT may be a URL.
 
     With only one argument, or with --dry-run, it counts what would be redacted in each partition, shows the

@@ -25,7 +25,7 @@ def rescue(
 ) -> int:
     """Show what is damaged at and below SRC, and save what can be saved into the new directory OUT.
 
-    For each quarantined range there is: its bytes; a repair, if a flipped bit, a wrong length or a wrong
+    Each quarantined range yields its bytes; a repair, if a flipped bit, a wrong length or a wrong
     magic explains the damage and the CRC is then correct (above 64 KiB that is a guess, and saved
     separately); and the records before the damage in an uncompressed batch, which are suspects, as they may
     be damaged too. With only one argument, or with --dry-run, nothing is written. SRC is only read. OUT may

@@ -33,7 +33,7 @@ __all__ = ["check", "lint"]
     "references",
     multiple=True,
     metavar="NAME=SUBJECT:VERSION",
-    help="What FILE calls a version of another subject. Can be repeated.",
+    help="The name in FILE of a version of another subject. Can be repeated.",
 )
 @click.option(
     "--lenient",
@@ -53,8 +53,8 @@ def check(
     """Say whether the schema in FILE may become the next version of SUBJECT, as the registry would decide it.
 
     FILE ends with .avsc (Avro), .json (JSON Schema) or .proto (Protobuf). Each version that the level demands
-    is compared, and each incompatibility has its field, its rule and a remedy. The exit code is 1 if there is
-    any.
+    is compared, and each incompatibility is listed with its field, its rule and a remedy. The exit code is 1
+    if there is any.
 
     \b
     magicbyte schemas check orders-value orders.avsc /backup/kafka-logs
@@ -76,14 +76,14 @@ def check(
     return _ended(report["problems"], found=not report["compatible"])
 
 
-@click.command(short_help="Look for what is likely to go wrong with the subjects.")
+@click.command(short_help="Look for likely problems with the subjects.")
 @schema_source
 @options.as_json
 def lint(source: SchemaSource, as_json: bool) -> int:
-    """Look for what is likely to go wrong with the subjects of a registry.
+    """Look for likely problems with the subjects of a registry.
 
-    Subjects without a compatibility level, versions that break their level, unrelated types in one subject,
-    and references to deleted versions. The exit code is 1 if there is any.
+    Finds subjects without a compatibility level, versions that break their level, unrelated types in one
+    subject, and references to deleted versions. The exit code is 1 if there is any.
 
     \b
     magicbyte schemas lint /backup/kafka-logs

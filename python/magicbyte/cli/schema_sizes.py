@@ -29,7 +29,7 @@ __all__ = ["sizes"]
     default=50_000,
     show_default=True,
     metavar="N",
-    help="How many values of each topic to read.",
+    help="The number of values of each topic to read.",
 )
 @options.max_decompressed_bytes
 @options.as_json
@@ -49,8 +49,8 @@ def sizes(
     as the topic's own batches hold. The topic's own format is measured as it is stored.
 
     The schemas of the other formats are derived, so their sizes are close, not exact: enums are strings,
-    decimals are strings in Protobuf and JSON, times are text and bytes are base64 in JSON, and what is never
-    null among the values is not nullable. Nulls, and values that cannot be decoded, are not in them.
+    decimals are strings in Protobuf and JSON, times are text and bytes are base64 in JSON, and a field that
+    is never null is not nullable. The sizes exclude nulls, and values that cannot be decoded.
 
     \b
     magicbyte schemas sizes --schema-registry /backup/kafka-logs /backup/kafka-logs

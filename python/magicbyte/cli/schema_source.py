@@ -25,20 +25,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class SchemaSource:
-    """Where the schemas of a command are."""
+    """The source of a command's schemas."""
 
     sources: tuple[str, ...]
     how: dict[str, Any]
     """The keywords of `open_registry`."""
 
     def open(self) -> Registry:
-        """The registry, whatever it is."""
+        """Opens the registry, of any kind."""
         from magicbyte.jobs.schemas import open_registry
 
         return open_registry(self.sources, **self.how)[1]
 
     def report(self, out: str | None = None) -> SchemasReport:
-        """What it knows; with `out`, also written there as files."""
+        """A report on the schemas; with `out`, they are also written there as files."""
         from magicbyte.jobs.schemas import schemas
 
         return schemas(self.sources, out, **self.how)
@@ -56,7 +56,7 @@ def registry_config(command: F) -> F:
 
 
 def http_settings(registry_config: str | None) -> HttpSettings:
-    """What `--registry-config` says about a live registry."""
+    """The settings for a live registry from `--registry-config`."""
     from magicbyte.schemas.http_client import DEFAULT_SETTINGS, read_settings
 
     return DEFAULT_SETTINGS if registry_config is None else read_settings(registry_config)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["schemas"]
 
 
-@click.group(short_help="Schemas of a registry, from its topic _schemas, files or itself.")
+@click.group(short_help="List, print, save and check the schemas of a registry.")
 def schemas() -> None:
     """List, print, save and check the schemas of a registry, with or without the registry.
 
@@ -49,9 +49,9 @@ def schemas() -> None:
 def list_(source: SchemaSource, as_json: bool) -> int:
     """List the schemas of a registry: each version of a subject is a row.
 
-    Deleted ones are among them: data written with them is still in the log. Schemas that were deleted for
-    good are found by their id as long as the topic has their records. What is not a registry's record is
-    reported, and the rest is read.
+    Deleted versions are included: data written with them may still be in the log. Schemas that were deleted
+    permanently are found by their id as long as the topic has their records. A record that is not a
+    registry's is reported, and the rest is read.
 
     --json also has the texts, references, GUIDs, metadata and rules.
 
@@ -76,9 +76,7 @@ def list_(source: SchemaSource, as_json: bool) -> int:
 @click.option("--guid", metavar="GUID", help="The schema with this GUID.")
 @click.option("--subject", metavar="NAME", help="The latest version of this subject, or --version.")
 @click.option("--version", type=click.IntRange(1), metavar="N", help="This version of --subject.")
-@click.option(
-    "--context", default=".", metavar="NAME", help="The context that --id counts in, such as .test."
-)
+@click.option("--context", default=".", metavar="NAME", help="The context of --id, such as .test.")
 def show(
     source: SchemaSource,
     schema_id: int | None,
@@ -106,7 +104,7 @@ def show(
 @schema_source
 @click.argument("out", metavar="OUT", type=click.Path())
 def copy(source: SchemaSource, out: str) -> int:
-    """Write all schemas as files into the directory OUT, with schemas.json, which says what they are.
+    """Write all schemas as files into the directory OUT, with schemas.json, which describes them.
 
     OUT is read like the registry itself: a backup of it, or its schemas for a job without a network.
 

@@ -1,4 +1,4 @@
-"""Which records a command prints: ranges of offsets and times, and a limit."""
+"""The records that a command prints: ranges of offsets and times, and a limit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Selection(Ranges):
     max_records: int | None = None
 
     def includes(self, offset: int, timestamp: int) -> bool:
-        """Whether a record is in range."""
+        """True if a record is in range."""
         return (
             (self.start_offset is None or offset >= self.start_offset)
             and (self.end_offset is None or offset < self.end_offset)
@@ -33,7 +33,7 @@ class Selection(Ranges):
         )
 
     def may_include(self, base_offset: int, last_offset: int, max_timestamp: int) -> bool:
-        """Whether a batch with this header can hold a record in range."""
+        """True if a batch with this header can hold a record in range."""
         return (
             (self.start_offset is None or last_offset >= self.start_offset)
             and (self.end_offset is None or base_offset < self.end_offset)
@@ -42,7 +42,7 @@ class Selection(Ranges):
 
     @property
     def has_ranges(self) -> bool:
-        """Whether any range is given."""
+        """True if any range is given."""
         bounds = (self.start_offset, self.end_offset, self.start_timestamp, self.end_timestamp)
         return any(bound is not None for bound in bounds)
 
@@ -87,10 +87,13 @@ def ranges(command: F) -> F:
         click.option(
             "--start-timestamp",
             type=shared.TIME,
-            help="The first time: ISO 8601, or milliseconds or seconds since 1970.",
+            help="The start of the time range: ISO 8601, or milliseconds or seconds since 1970.",
         ),
         click.option(
-            "--end-offset", type=shared.OFFSET, metavar="OFFSET", help="The offset after the last one."
+            "--end-offset",
+            type=shared.OFFSET,
+            metavar="OFFSET",
+            help="The end of the offset range, exclusive.",
         ),
         click.option("--start-offset", type=shared.OFFSET, metavar="OFFSET", help="The first offset."),
     ):

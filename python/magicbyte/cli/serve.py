@@ -20,12 +20,12 @@ __all__ = ["serve"]
     default="127.0.0.1:9092",
     show_default=True,
     metavar="HOST:PORT",
-    help="Where to listen; port 0 is any free one.",
+    help="The address to listen on; port 0 is any free port.",
 )
 @click.option(
     "--advertised-listener",
     metavar="HOST:PORT",
-    help="Where clients are told to connect to, if not to where they have connected.",
+    help="The address that clients are told to use, if it differs from the address that they connected to.",
 )
 @click.option(
     "--magic",
@@ -36,18 +36,18 @@ __all__ = ["serve"]
     "--as-of",
     type=options.TIME,
     metavar="TIME",
-    help="The logs as they were: they end before the first batch with a later timestamp.",
+    help="Serve the logs as they were then: they end before the first batch with a later timestamp.",
 )
 @click.option(
     "--read-committed-only",
     is_flag=True,
-    help="Nobody sees records of transactions that were aborted or had not ended.",
+    help="Hide records of transactions that were aborted or had not ended from all clients.",
 )
 @options.follow
 @click.option(
     "--no-committed-offsets",
     is_flag=True,
-    help="Do not read __consumer_offsets: groups have committed nothing yet.",
+    help="Do not read __consumer_offsets: groups start without committed offsets.",
 )
 @options.max_connections
 @click.option(
@@ -56,7 +56,7 @@ __all__ = ["serve"]
     default="2m",
     show_default=True,
     metavar="SIZE",
-    help="A connection with a larger request is closed.",
+    help="The maximum size of a request; a connection with a larger request is closed.",
 )
 @click.option(
     "--idle",
@@ -64,7 +64,7 @@ __all__ = ["serve"]
     default=600,
     show_default=True,
     metavar="SECONDS",
-    help="A connection without requests for this long is closed.",
+    help="The idle time after which a connection is closed.",
 )
 @options.max_decompressed_bytes
 @options.as_json
@@ -87,13 +87,13 @@ def serve(
     """Serve the partitions at and below SRC to Kafka clients, until interrupted. Nothing is ever written.
 
     Consumers read with assign or subscribe, at both isolation levels, and look up offsets by time; groups
-    continue where they had committed, if __consumer_offsets is at or below SRC. What groups commit now is
+    continue at their committed offsets, if __consumer_offsets is at or below SRC. New commits of groups are
     forgotten at the end. Producers are refused.
 
-    What is damaged is left out, as if it had been compacted away. The topic __magicbyte_problems lists what
-    was found so far, as JSON; `magicbyte verify` finds everything.
+    Damaged batches are left out, as if they had been compacted away. The topic __magicbyte_problems lists the
+    problems found so far, as JSON; `magicbyte verify` finds all of them.
 
-    There is no encryption and no authentication: whoever reaches HOST:PORT reads everything.
+    There is no encryption and no authentication: anyone who can reach HOST:PORT can read everything.
 
     --json prints a line with bootstrap_servers and the partitions as soon as clients can connect.
 

@@ -69,7 +69,7 @@ def spark_session(name: str, master: str | None, conf: Sequence[str]) -> Iterato
             session = builder.getOrCreate()
         interrupted = bool(interrupts)
     except Exception as error:
-        # Of PySpark, py4j or the system; the JVM has printed more on standard error.
+        # An error of PySpark, py4j or the system; the JVM has printed more on standard error.
         reason = " ".join(str(error).partition("\n\tat ")[0].split())
         raise JobError(f"Spark did not start: {reason}") from None
     try:
@@ -77,7 +77,7 @@ def spark_session(name: str, master: str | None, conf: Sequence[str]) -> Iterato
             raise KeyboardInterrupt
         yield session
     except KeyboardInterrupt:
-        # Tasks that are cut off now are no news.
+        # Spark would log an error for each task that is cut off now.
         session.sparkContext.setLogLevel("OFF")
         raise
     finally:
@@ -86,7 +86,7 @@ def spark_session(name: str, master: str | None, conf: Sequence[str]) -> Iterato
 
 @contextmanager
 def _interrupts() -> Iterator[list[int]]:
-    """Collects interrupts instead of raising them: one while the JVM starts would leave it running."""
+    """Collects interrupts instead of raising them, which would leave a starting JVM running."""
     found: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield found

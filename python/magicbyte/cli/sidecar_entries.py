@@ -27,7 +27,7 @@ _INDEX_ENTRY_BYTES = 8
 
 
 def is_sidecar(path: str) -> bool:
-    """Whether a file is, by its name, an index, a snapshot or a checkpoint of a partition, or a file that a
+    """True if the name is that of an index, a snapshot or a checkpoint of a partition, or of a file that a
     broker keeps beside its partitions.
     """
     return _kind(path) in _READERS
@@ -96,7 +96,7 @@ def _producer_snapshot(data: bytes, _: int) -> Iterator[Entry]:
             "lastTimestamp": time,
         }
         if offset >= 0:
-            # Sequences wrap around: 0 follows the largest.
+            # Sequences wrap around: 0 follows the maximum.
             sequence = last - delta if last >= delta else _INT_MAX - (delta - last) + 1
             entry |= {"firstSequence": sequence, "lastSequence": last}
             entry |= {"lastOffset": offset, "offsetDelta": delta, "timestamp": time}

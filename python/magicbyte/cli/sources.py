@@ -1,4 +1,4 @@
-"""What the sources of a command are: the partitions, segments and sidecars that the paths name."""
+"""The sources of a command: the partitions, segments and sidecars that the paths name."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def partitions_of(
 ) -> tuple[list[PartitionListing], int]:
     """The chosen partitions at and below the sources, and the exit code.
 
-    What cannot be read is reported on standard error and makes the exit code 1.
+    A source that cannot be read is reported on standard error and makes the exit code 1.
     """
     found, code = _found(sources, choice)
     for listing in found:
@@ -82,7 +82,7 @@ def _found(sources: Sequence[str], choice: PartitionChoice) -> tuple[list[Partit
             code = PROBLEMS
             print_problem(f"magicbyte: {error}")
     if len(directories) > 1 and any(one["state"] == "remote" for one in listings):
-        # A directory may have the local segments of a partition, and another one its remote segments.
+        # One directory may have the local segments of a partition, and another directory its remote segments.
         joined = {one["path"]: one for one in list_partitions(directories, choice)}
         others = [one for one in listings if one["state"] != "remote" or one["path"] in joined]
         listings = [joined.get(one["path"], one) for one in others]

@@ -1,4 +1,4 @@
-"""Aligned columns, and what the rows of partitions are called."""
+"""Aligned columns, and the names of the rows of partitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["fitting_table", "labels_of", "print_table"]
 
 
 def fitting_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """As `print_table`, but on a terminal only with the first columns that fit, and how many do not."""
+    """Prints a table; on a terminal, only the first columns that fit, and the number of the rest."""
     if not is_terminal():
         return print_table(names, rows)
     room, fitting = shutil.get_terminal_size().columns + 2, 0

@@ -1,7 +1,7 @@
 """Standard output and standard error: untrusted text never controls the terminal that shows it.
 
-Names of files and topics, keys, values and headers come from others. They may hold escape sequences, line
-ends that forge a line of ours, and characters that reverse the direction of writing.
+Names of files and topics, keys, values and headers are untrusted. They may hold escape sequences, line
+ends that forge a line of output, and characters that reverse the direction of writing.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _base64(value: object) -> str:
 
 
 def is_terminal() -> bool:
-    """Whether standard output is a terminal: what is printed there must be `plain`."""
+    """True if standard output is a terminal: text printed there must be `plain`."""
     return sys.stdout.isatty()
 
 
@@ -102,7 +102,7 @@ def print_bytes(data: bytes) -> None:
 
 
 def flush() -> None:
-    """Lets the reader have what was printed: before a command waits.
+    """Sends the output so far to the reader, before a command waits.
 
     Raises:
         ReaderGoneError: as for `print_data`.

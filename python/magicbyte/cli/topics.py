@@ -26,13 +26,13 @@ def topics(sources: tuple[str, ...], choice: PartitionChoice, topic_config: str 
     """List the topics of the cluster whose log directories are SRC.
 
     The source is __cluster_metadata-0 at or below SRC, its newest snapshot and the segments after it:
-    topics that were deleted are not listed. It is read even if the options choose other topics, and where
-    there are several copies, --prefer says which. Without it, as in clusters with ZooKeeper, the topics are
-    those that have directories, and nothing is known about their policy but what --topic-config says.
+    deleted topics are not listed. It is read even if the options choose other topics; if there are several
+    copies, --prefer chooses one. Without it, as in clusters with ZooKeeper, the topics are those that have
+    directories, and their policy is known only from --topic-config.
 
     The policy is followed by its source: file (--topic-config), topic (its own config), broker (the brokers'
     dynamic config), kafka (internal topics), or default. The last means that only the brokers'
-    server.properties has the policy, which no log directory tells: it is unknown. An empty policy keeps
+    server.properties has the policy; since it is in no log directory, it is unknown. An empty policy keeps
     everything.
 
     --json also has the leader, replicas and in-sync replicas of each partition, and whether it is in SRC.

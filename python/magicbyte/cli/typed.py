@@ -73,7 +73,7 @@ def typed_columns(command: F) -> F:
             "--reader-schema",
             metavar="FILE",
             type=click.File("rb"),
-            help="The schema whose types values get, instead of the latest one of the topic.",
+            help="The schema whose types values get, instead of the latest schema of the topic.",
         ),
         validate_option,
         schema_registry,
@@ -122,7 +122,7 @@ def schema_registry(command: F) -> F:
     return click.option(
         "--schema-registry",
         metavar="SRC",
-        help="Where the schemas are: the directory of the topic _schemas or one above it, a directory of"
+        help="The source of the schemas: the directory of the topic _schemas or one above it, a directory of"
         " files, or the address of a live registry.",
     )(registry_config(command))
 
@@ -132,7 +132,7 @@ def validate_option(command: F) -> F:
     return click.option(
         "--validate",
         is_flag=True,
-        help="A JSON key or value that its own JSON Schema does not allow is invalid.",
+        help="Treat a JSON key or value that its own JSON Schema does not allow as invalid.",
     )(command)
 
 

@@ -47,10 +47,10 @@ def verify(
     be found.
 
     With --table, the table has to hold the same records: their number, their offsets, and a digest of all
-    their fields are compared for each partition, as far as the table goes. Isolation level, ranges and
+    their fields are compared for each partition, up to the end of the table. Isolation level, ranges and
     expression are those that the table was made with. The exit code is 1 if the log goes on after the table,
-    and 3 if they differ; then the first offset that differs is named. Rows that compaction has removed from
-    the log are no difference.
+    and 3 if they differ; the first different offset is then reported. Rows that compaction has removed from
+    the log do not count as a difference.
 
     \b
     magicbyte verify /backup/kafka-logs

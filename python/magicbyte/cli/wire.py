@@ -38,7 +38,7 @@ class _Wire(click.Command):
     "--requests",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False),
-    help="Instead of captures: all bytes that a client sent on one connection.",
+    help="Read, instead of captures, all bytes that a client sent on one connection.",
 )
 @click.option(
     "--responses",
@@ -55,7 +55,7 @@ class _Wire(click.Command):
 )
 @options.topic_ids("The id of a topic that the capture does not name; may be repeated.", default=None)
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print every exchange in full, one JSON document a line."
+    "--json", "as_json", is_flag=True, help="Print every exchange in full, one JSON document per line."
 )
 @options.show_secrets
 @click.option(
@@ -69,7 +69,7 @@ class _Wire(click.Command):
     "out",
     metavar="DIR",
     type=click.Path(),
-    help="Write the batches that were fetched and produced as partition directories.",
+    help="Write the fetched and produced batches as partition directories.",
 )
 def wire(
     captures: tuple[str, ...],
@@ -85,21 +85,21 @@ def wire(
     """Decode Kafka's protocol in captured network traffic: pcap and pcapng files, one after the other, also
     compressed with gzip, and in tunnels such as VXLAN.
 
-    Each request with its response is a line: when the request came, who asked (address and client id), the
-    API and its version, the sizes of both, the time until the response was there, topics, and errors. A
-    capture may begin in the middle of a connection, and packets may be missing in it: what is lost is
-    counted. Requests without a response have - in its columns.
+    Each request with its response is a line: the time of the request, the client (address and client id), the
+    API and its version, the sizes of both, the time until the response was complete, topics, and errors. A
+    capture may begin in the middle of a connection, and packets may be missing from it: lost data is counted.
+    Requests without a response have - in its columns.
 
     Encrypted connections are counted and not read. Wireshark decrypts a capture with a log of TLS keys, and
     "Export PDUs" or "Follow TCP stream" saves the bytes of each direction for --requests and --responses.
 
-    --extract writes what was fetched as directories that every other command reads, each batch once, and
-    wire.json, which has the gaps. Produced batches that nobody fetched are there, too, with the offsets that
-    the broker answered.
+    --extract writes the fetched batches, each once, as directories that every other command reads, and
+    wire.json, which has the gaps. Produced batches that nobody fetched are also there, with the offsets from
+    the broker's response.
 
-    --parquet writes what is otherwise printed as columns: connection, client, server, clientId, api, apiKey,
-    apiVersion, correlationId, isSaslToken, requestTime, responseTime, latency, requestBytes, responseBytes,
-    topics, errors, and problem where a message cannot be decoded.
+    --parquet writes a row for each exchange, with the columns connection, client, server, clientId, api,
+    apiKey, apiVersion, correlationId, isSaslToken, requestTime, responseTime, latency, requestBytes,
+    responseBytes, topics, errors, and problem where a message cannot be decoded.
 
     `magicbyte wire record` is a proxy that makes a capture where none can be taken; see its --help.
 

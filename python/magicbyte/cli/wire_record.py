@@ -16,23 +16,28 @@ __all__ = ["wire_record"]
 
 @click.command("record")
 @click.argument("out", metavar="OUT", type=click.Path(dir_okay=False))
-@click.option("--listen", required=True, metavar="HOST:PORT", help="Where clients connect to; port 0 is any.")
-@click.option("--upstream", required=True, metavar="HOST:PORT", help="The broker that they are led to.")
+@click.option(
+    "--listen",
+    required=True,
+    metavar="HOST:PORT",
+    help="The address that clients connect to; port 0 is any free port.",
+)
+@click.option("--upstream", required=True, metavar="HOST:PORT", help="The broker behind the proxy.")
 @click.option(
     "--max-bytes",
     type=options.BYTES,
     default="16g",
     show_default=True,
     metavar="SIZE",
-    help="What comes after this size of OUT is passed on and not recorded.",
+    help="The maximum size of OUT; later bytes are passed on and not recorded.",
 )
 @options.max_connections
 def wire_record(out: str, listen: str, upstream: str, max_bytes: int, max_connections: int) -> int:
     """Pass on what clients and brokers send, and record it, until interrupted.
 
-    OUT is a new pcap file, complete at any time, which `magicbyte wire` reads. It has what the brokers sent.
-    Clients get other addresses of brokers, which lead through the proxy: it listens on HOST, on a free port
-    for each broker that is not the first.
+    OUT is a new pcap file, complete at any time, which `magicbyte wire` reads. It has the brokers' original
+    responses. Clients get other addresses of brokers, which lead through the proxy: it listens on HOST, on a
+    free port for each broker other than the first.
 
     Encrypted connections are passed on as they are, and their clients then connect to the brokers themselves.
 

@@ -64,7 +64,7 @@ def lz4_encode(payload: Buffer, level: int = 9) -> bytes:
 
 
 def lz4_encode_frame(payload: Buffer, compression_level: int = 0) -> bytes:
-    """As `lz4_encode`, with the argument of `lz4.frame.compress`: 0 is the fast compressor."""
+    """Same as `lz4_encode`, but with the argument of `lz4.frame.compress`: 0 is the fast compressor."""
     return _core.compress("lz4", 2, payload, compression_level or None)
 
 

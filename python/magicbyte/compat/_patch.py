@@ -10,7 +10,7 @@ __all__ = ["Counts", "Patch"]
 
 
 class Counts(dict[str, int]):
-    """How much a client's drop-in has read and built in this process.
+    """Counts of the data that a client's drop-in has read and built in this process.
 
     The keys are `batches_read`, `records_read`, `batches_built` and `records_built`.
     """
@@ -29,7 +29,7 @@ class Patch:
 
     @property
     def installed(self) -> bool:
-        """Whether the replacements are in place."""
+        """True if the replacements are in place."""
         return bool(self._replaced)
 
     def install(
@@ -42,7 +42,7 @@ class Patch:
 
         Args:
             replacements: originals, each with its replacement, under whatever name a module has them.
-            by_name: replacements of what has this name in any module, where the original may be None.
+            by_name: replacements of objects with this name in any module, where the original may be None.
             attributes: an owner, the name of its attribute, and the new value.
 
         """

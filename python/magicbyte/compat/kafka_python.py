@@ -237,7 +237,7 @@ class MemoryRecordsBuilder:
         return rate if rate * self._bytes_written >= size else math.nextafter(rate, math.inf)
 
     def is_full(self) -> bool:
-        """Whether no more records are accepted."""
+        """True if no more records are accepted."""
         return self._buffer is not None or self._builder.size() >= self._batch_size
 
     def next_offset(self) -> int:

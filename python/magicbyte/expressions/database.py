@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 __all__ = ["MEMORY", "connect"]
 
 MEMORY = "512MB"
-"""What DuckDB may allocate for itself. Records are not copied into it, and functions whose results could be
-much larger than a record are refused."""
+"""The limit for DuckDB's own allocations. Records are not copied into it, and functions whose results could
+be much larger than a record are refused."""
 
 _HEADER = """
 CREATE MACRO header(headers, name) AS

@@ -1,4 +1,4 @@
-"""What can be wrong with an expression."""
+"""The errors of expressions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["EvaluationError", "ExpressionError"]
 
 
 class ExpressionError(ValueError):
-    """The expression is not valid, or uses what expressions may not use. Nothing was evaluated."""
+    """The expression is not valid, or uses a forbidden construct. Nothing was evaluated."""
 
 
 class EvaluationError(ValueError):

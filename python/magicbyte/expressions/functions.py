@@ -1,9 +1,9 @@
 """The functions, operators and types that an expression may use.
 
 Each gives the same result wherever and whenever it is evaluated, in time that grows with its arguments. A
-result is at most a few times as large as its arguments, however often functions are nested, or has a bound of
-its own: `strftime` by its format, which is a short constant. That leaves out `repeat`, `lpad`, `replace`,
-`format`, `hex` and all that makes lists; `now`; and TIMESTAMP WITH TIME ZONE, which depends on the machine's
+result is at most a few times as large as its arguments, however often functions are nested, or has its own
+bound: `strftime` by its format, which is a short constant. This rules out `repeat`, `lpad`, `replace`,
+`format`, `hex` and all list functions; `now`; and TIMESTAMP WITH TIME ZONE, which depends on the machine's
 time zone.
 """
 
@@ -17,7 +17,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 JOINS = _words("|| concat")
-"""Their result holds all of their arguments."""
+"""Functions whose result holds all of their arguments."""
 
 TEXTS = JOINS | _words(
     """
@@ -26,10 +26,10 @@ TEXTS = JOINS | _words(
     unhex from_hex from_base64 encode decode strftime
     """
 )
-"""They make text or bytes."""
+"""Functions that produce text or bytes."""
 
 TAKE_PATHS = _words("->> json_extract json_extract_string json_exists json_type json_array_length")
-"""Their second argument is the path of a value in a JSON document."""
+"""Functions whose second argument is the path of a value in a JSON document."""
 
 FUNCTIONS = (
     TEXTS
@@ -56,10 +56,10 @@ OPERATORS = _words(
     OPERATOR_TRY STRUCT_EXTRACT
     """
 )
-"""What DuckDB does not parse as functions, in the names of its syntax tree."""
+"""Operators that DuckDB does not parse as functions, in the names of its syntax tree."""
 
 BLOB_TYPES = _words("blob bytea")
-"""As text, each of their bytes may be four characters."""
+"""Binary types: as text, each byte may become four characters."""
 
 TEXT_TYPES = BLOB_TYPES | _words("json varchar text string char")
 

@@ -1,8 +1,9 @@
-"""Which expressions are accepted: DuckDB parses them, and every node of the syntax tree must be allowed here.
+"""The accepted expressions: DuckDB parses them, and every node of the syntax tree must be allowed here.
 
 An expression sees one record and nothing else: no other table, file, setting, clock or chance, so that it
-gives the same result wherever it is evaluated. `functions.py` has what it may use; what makes text may be
-used only so many times. What is checked is the tree of the whole query that is executed later.
+gives the same result wherever it is evaluated. `functions.py` lists the allowed functions; a function that
+makes text may be used only a limited number of times. The check covers the tree of the whole query that is
+executed later.
 """
 
 from __future__ import annotations
@@ -33,18 +34,18 @@ _MOST_BYTES = 1 << 18
 _MOST_LEVELS = 100
 _TOO_DEEP = f"it is nested more than {_MOST_LEVELS} levels deep"
 _MOST_TEXTS = 64
-"""Calls of functions that make text; each can hold a copy of the value for some thousand records."""
+"""The maximum number of calls that make text; each can hold a copy of the value for some thousand records."""
 _MOST_JOINS = 8
-"""Texts that are joined, or become bytes: each result holds all that was joined before."""
+"""The maximum number of texts that are joined or become bytes: each result holds all texts joined before."""
 _MOST_CONSTANT_BYTES = 1 << 17
-"""Of a constant in text that is made, as often as it may be copied. DuckDB makes text for 2,048 records at a
-time, so that these are 256 MiB."""
+"""The maximum bytes of a constant that becomes part of a text, multiplied by its possible copies. DuckDB
+makes text for 2,048 records at a time, which amounts to 256 MiB."""
 _MOST_FORMAT_BYTES = 100
-"""Of a format of `strftime`: two bytes may become 24."""
+"""The maximum bytes of a format of `strftime`: two bytes may become 24."""
 
 _QUERY = "SELECT coalesce(CAST(({}\n) AS BOOLEAN), false) AS selected FROM records"
 _RESERVED = b"offset"
-"""The only column whose name is also a keyword that cannot be a name."""
+"""The only column whose name is also a reserved keyword."""
 
 # DuckDB's parser takes gigabytes to report an error after thousands of parentheses, or of signs.
 _LEVELS = {b"(": 1, b"[": 1, b"{": 1, b")": -1, b"]": -1, b"}": -1}
@@ -65,13 +66,13 @@ class Accepted(NamedTuple):
     """A valid expression."""
 
     query: str
-    """Selects, for each row of the table `records`, whether the expression is true."""
+    """A query for the value of the expression in each row of the table `records`."""
     columns: tuple[str, ...]
     """The columns that it uses, in the order of `names`."""
 
 
 def accept(expression: str, names: tuple[str, ...], database: duckdb.DuckDBPyConnection) -> Accepted:
-    """Checks that the text is one expression over columns of these names that uses only what is allowed.
+    """Checks that the text is one expression over columns of these names, with allowed constructs only.
 
     Functions that do not exist with these types of arguments are only found when the query is bound.
 
@@ -174,7 +175,7 @@ def _split(tree: dict[str, Any]) -> tuple[str, Any]:
 
 
 def _nodes(expression: Any) -> Iterator[tuple[dict[str, Any], int, bool]]:
-    """Every node with its level, from 1, and whether text is made of it."""
+    """Every node with its level, from 1, and True if text is made from it."""
     pending = [(expression, 1, False)]
     while pending:
         part, level, is_copied = pending.pop()
@@ -208,7 +209,7 @@ def _makes_text(node: dict[str, Any]) -> bool:
 
 
 def _joins(node: dict[str, Any]) -> int:
-    """How often the result of a node may hold what it is made of, besides once."""
+    """The number of extra copies of its input that the result of a node may hold."""
     if _function(node) in JOINS:
         return max(len(node["arguments"]) - 1, 0)
     return int(_function(node) == "encode" or _type(node) in BLOB_TYPES)
@@ -220,7 +221,7 @@ def _check(node: dict[str, Any]) -> None:
     if kind == "FUNCTION":
         _check_function(node)
     elif kind == "TYPE":
-        # Qualified names are those of types that someone created.
+        # Only user-defined types have qualified names.
         if _type(node) not in TYPES or node["qualified_name"]["path"] != [node["type_name"]]:
             raise ExpressionError(f"the type {node['type_name']} is not allowed")
     elif kind == "OPERATOR":
@@ -240,7 +241,7 @@ def _check_function(node: dict[str, Any]) -> None:
     if name == "strftime" and not any(map(_is_short_text, node["arguments"])):
         raise ExpressionError(f"strftime takes a constant format of at most {_MOST_FORMAT_BYTES} bytes")
     if name in TAKE_PATHS and len(node["arguments"]) > 1:
-        # Wildcards can match each level of a document, and so make far more than the document.
+        # Wildcards can match each level of a document, so the result can be far larger than the document.
         path = node["arguments"][1]["expression"].get("literal", {}).get("text")
         if path is None or "*" in path or ".." in path:
             raise ExpressionError(f"{name} takes a constant path without wildcards")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["SECONDS", "RecordFilter"]
 
 SECONDS = 60.0
-"""How long the records of one Arrow batch may take."""
+"""The time limit for the records of one Arrow batch."""
 _AGAIN = 0.05
 _MOST_SHOWN = 300
 
@@ -27,7 +27,7 @@ _MOST_SHOWN = 300
 class RecordFilter:
     """The records for which an expression is true.
 
-    It can be pickled, and used by several threads: each has a database of its own.
+    It can be pickled, and used by several threads: each thread has its own database.
 
     Args:
         expression: SQL over the columns that `magicbyte.expressions.columns` describes.
@@ -61,7 +61,7 @@ class RecordFilter:
         return f"<RecordFilter over {', '.join(self.columns)}>"
 
     def mask(self, batch: pa.RecordBatch, place: str) -> pa.BooleanArray:
-        """Whether the expression is true for each record; NULL counts as false.
+        """Booleans that say for which records the expression is true; NULL counts as false.
 
         Args:
             batch: rows of the table `records`, with at least `columns`.
@@ -86,7 +86,7 @@ class RecordFilter:
             raise EvaluationError(f"{at}: {_without_content(error)}") from None
 
     def _first_failure(self, rows: pa.RecordBatch, error: duckdb.Error) -> tuple[int, duckdb.Error]:
-        """The first of the rows that fails, given that one does, and its error."""
+        """The first row that fails, given that there is one, and its error."""
         import duckdb
 
         start = 0
@@ -123,7 +123,7 @@ class RecordFilter:
 
 
 def _interrupt(database: duckdb.DuckDBPyConnection, done: threading.Event) -> None:
-    """Interrupts what takes too long, repeatedly: DuckDB forgets an interrupt before a query."""
+    """Interrupts a slow query repeatedly, because DuckDB forgets an interrupt that comes before a query."""
     if not done.wait(SECONDS):
         database.interrupt()
         while not done.wait(_AGAIN):

@@ -26,7 +26,7 @@ _MEMBER_DATA = (
 )
 
 _MAX_MEMBER_DATA = 8 << 20
-"""Data of a group's members that is decoded, in digits of base64: it can take 50 times its memory then."""
+"""The limit for decoded data of a group's members, in base64 digits: decoded, it can take 50 times that."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Decoder:
 
     topic: str
     secrets: bool = False
-    """Whether passwords and keys are shown; else they are hidden: texts are `[hidden]`, bytes None."""
+    """True to show passwords and keys; otherwise they are hidden: texts are `[hidden]`, bytes None."""
 
     def __call__(self, key: bytes | None, value: bytes | None) -> Decoded:
         """Decodes a key and a value.
@@ -75,7 +75,7 @@ class Decoder:
         return Decoded(name, decoded_key, {"version": str(version), "data": data})
 
     def hides(self, value: bytes | None) -> bool:
-        """Whether a value that does not decode is not to be shown either."""
+        """True if a value that does not decode must be hidden as well."""
         return value is not None and not self.secrets and _core.is_secret_record(self.topic, value)
 
 

@@ -28,14 +28,14 @@ class Commit:
     partition: int
     offset: int
     leader_epoch: int | None
-    """The leader epoch of the last consumed record; None if the consumer did not say."""
+    """The leader epoch of the last consumed record; None if the consumer did not send it."""
     metadata: str
     commit_timestamp: int
-    """In ms."""
+    """The time of the commit, in ms."""
     expire_timestamp: int | None
-    """In ms, if the consumer chose one (before Kafka 2.1); None for the broker's retention."""
+    """The expiry time in ms, if the consumer chose it (before Kafka 2.1); None for the broker's retention."""
     record_offset: int
-    """Where the commit is in its partition of `__consumer_offsets`."""
+    """The offset of the commit in its partition of `__consumer_offsets`."""
 
 
 @dataclass
@@ -48,11 +48,11 @@ class GroupState:
     epoch: int | None = None
     """The group's epoch; a classic group's generation."""
     protocol_type: str | None = None
-    """Of a classic group, such as `consumer` or `connect`."""
+    """The protocol type of a classic group, such as `consumer` or `connect`."""
     protocol: str | None = None
     """The assignor that a classic group has chosen."""
     members: dict[str, dict[str, str | None]] = field(default_factory=dict)
-    """By member id: `instance_id`, `client_id`, `client_host`."""
+    """The members by id: `instance_id`, `client_id`, `client_host`."""
 
     @property
     def state(self) -> str:
@@ -65,13 +65,13 @@ class GroupsState:
 
     def __init__(self) -> None:
         self.groups: dict[str, GroupState] = {}
-        """By name."""
+        """The groups by name."""
         self._offsets = _core.CommittedOffsets()
 
     @property
     def commits(self) -> list[Commit]:
-        """The committed offsets, by group, topic and partition. What a broker has deleted, because it
-        expired or for another reason, is not there.
+        """The committed offsets, by group, topic and partition. Offsets that a broker has deleted, because
+        they expired or for another reason, are not included.
         """
         return [
             Commit(
@@ -100,7 +100,7 @@ class GroupsState:
 
     @property
     def pending(self) -> int:
-        """How many offsets belong to transactions that had not ended."""
+        """The number of offsets in transactions that had not ended."""
         return self._offsets.pending
 
     def replay(self, batch: RecordBatch | LegacyBatch) -> Iterator[tuple[int, Error]]:

@@ -28,19 +28,19 @@ Epochs = Mapping[int, int]
 
 
 class RemoteSpan(NamedTuple):
-    """What a broker knows of the offsets in a remote segment (`RemoteLogSegmentMetadata`)."""
+    """The offsets in a remote segment, as a broker records them (`RemoteLogSegmentMetadata`)."""
 
     end_offset: int
     """The last offset."""
     epochs: Epochs
-    """`segmentLeaderEpochs`: those of the segment's records; the first one begins where the segment does."""
+    """`segmentLeaderEpochs`: the epochs of the segment's records; the first begins where the segment does."""
 
 
 _STATES = frozenset(RemoteSegmentState)
 
 
 class RemoteSegmentsState:
-    """What a broker knows of the segments in tiered storage."""
+    """The segments in tiered storage, as a broker knows them."""
 
     def __init__(self) -> None:
         self._states: dict[str, RemoteSegmentState] = {}

@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 SchemaFormat = Literal["avro", "protobuf", "json"]
-"""What the payloads are."""
+"""The format of payloads."""
 SCHEMA_TYPES: dict[SchemaFormat, str] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json": "JSON"}
 """The registry's name of each format."""
 TYPED_COLUMNS = {
@@ -54,9 +54,9 @@ TYPED_COLUMNS = {
 
 
 MAX_DECODED_BYTES = 512 << 20
-"""Bytes of columns that `decode` makes of values by default."""
+"""The default limit, in bytes, for the columns that `decode` makes."""
 _MAX_ROWS = 1 << 16
-"""Rows that are looked at before the first of them are decoded."""
+"""The number of rows that are examined before the first of them are decoded."""
 
 
 class InvalidSchemaError(Error):
@@ -69,7 +69,7 @@ class InvalidSchemaError(Error):
 class ColumnDecoder:
     """Decodes the column `value` (or `key`) of Arrow batches, whatever schema each row was written with.
 
-    The registry is asked once for each new id. A row that cannot be decoded costs only itself: it is null,
+    The registry is queried once for each new id. A row that cannot be decoded costs only itself: it is null,
     says why in `_error`, and has its bytes in `invalidValue`. Pickles with its registry.
     """
 
@@ -90,19 +90,19 @@ class ColumnDecoder:
         Args:
             registry: where the rows' schemas are.
             reader: the schema whose types the column gets; None for JSON text by each row's own schema.
-            format: what the payloads are.
+            format: the format of the payloads.
             messages: of Protobuf, the full names of the messages that the column has: by default the first
                 one of the reader's schema; of several, each is a field of the struct.
-            is_key: whether to decode the column `key`.
+            is_key: decode the column `key`.
             id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
             context: the context of the registry that ids and the reader's references are looked up in.
-            validate: of JSON, whether a row that its own schema does not allow is a bad one; one that names
+            validate: for JSON, treat a row that its own schema does not allow as bad; a row that names
                 no schema is validated by the reader's. Formats are not checked.
 
         Raises:
             InvalidSchemaError: if the reader's schema cannot be used.
-            SchemaReferenceError: if a reference of it leads nowhere.
-            ValueError: if `validate` is set for another format than JSON.
+            SchemaReferenceError: if one of its references leads nowhere.
+            ValueError: if `validate` is set for a format other than JSON.
 
         """
         if validate and format != "json":
@@ -135,11 +135,11 @@ class ColumnDecoder:
 
     @property
     def registry(self) -> Registry:
-        """The registry that is asked for the schemas of rows."""
+        """The registry with the schemas of rows."""
         return self._registry
 
     def with_registry(self, registry: Registry) -> ColumnDecoder:
-        """A decoder to the same types that asks another registry."""
+        """A decoder to the same types that queries another registry."""
         return _again(registry, *self._arguments[1:])
 
     @property
@@ -157,7 +157,7 @@ class ColumnDecoder:
 
     @property
     def schema(self) -> pa.Schema:
-        """What `decode` returns: `value`, `_schema_id`, `_error`, `invalidValue`, all nullable.
+        """The columns that `decode` returns: `value`, `_schema_id`, `_error`, `invalidValue`, all nullable.
 
         For keys: `key`, `_key_schema_id`, `_key_error`, `invalidKey`.
         """
@@ -194,9 +194,9 @@ class ColumnDecoder:
         return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
 
     def _pieces(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """The rows of a batch, decoded: as many at a time as have room in memory.
+        """The decoded rows of a batch: as many at a time as fit into memory.
 
-        With each, how many of its rows name no schema.
+        Each piece comes with the number of its rows that name no schema.
         """
         import pyarrow as pa
 
@@ -226,7 +226,7 @@ class ColumnDecoder:
     def replace(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, int]]:
         """The batch with the typed column in place of the binary one, and the other columns at its end.
 
-        It comes in pieces: one is cut where its typed column has 64 MiB. With each comes the number of its
+        It comes in pieces, cut where the typed column has 64 MiB. Each piece comes with the number of its
         rows that name no schema. Raises RegistryError and Error as `decode`.
         """
         start = 0
@@ -293,7 +293,7 @@ def decode(
     Args:
         values: framed payloads: binary or text in any layout of Arrow, or a list of bytes.
         registry: where their schemas are: `magicbyte.jobs.schemas.open_registry` opens one; or texts by id.
-        format: what the payloads are.
+        format: the format of the payloads.
         reader_schema: the schema whose types the values get. By default that of the highest id among them,
             which is the newest.
         messages: of Protobuf, the full names of the messages that the values get; of several, each is a field
@@ -301,14 +301,14 @@ def decode(
             values with the highest id are.
         as_text: make each value JSON text, by its own schema.
         id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
-        validate: of JSON, whether a value that its own schema does not allow is an error; see
+        validate: for JSON, treat a value that its own schema does not allow as an error; see
             `ColumnDecoder`.
         max_bytes: the limit for the columns.
 
     Returns:
-        One struct a value, with the fields `value` (null if it cannot be decoded), `_schema_id` (null without
-        an id), `_error` and `invalidValue` (the bytes of what has an error). A JSON value need not name a
-        schema.
+        One struct per value, with the fields `value` (null if it cannot be decoded), `_schema_id` (null
+        without an id), `_error` and `invalidValue` (the bytes of a value with an error). A JSON value need
+        not name a schema.
 
     Raises:
         InvalidSchemaError: if the reader's schema cannot be used.
@@ -371,7 +371,7 @@ def _registry_of(texts: Mapping[int, str], format: SchemaFormat) -> Registry:
 
 
 def references_of(registry: Registry, schema: Schema, context: str) -> list[tuple[str, str]]:
-    """The schemas that a schema uses, as name and text. Of several with one name, a registry takes the first.
+    """The schemas that a schema uses, as name and text. A registry takes the first of several with one name.
 
     Raises SchemaReferenceError.
     """
@@ -384,7 +384,7 @@ def references_of(registry: Registry, schema: Schema, context: str) -> list[tupl
 def _newest(
     batch: pa.RecordBatch, registry: Registry, format: SchemaFormat, id_bytes: int
 ) -> tuple[int | bytes, Schema] | None:
-    """The schema of the highest id in a batch that the registry knows; of GUIDs, of the first one."""
+    """The schema of the highest id in a batch that the registry knows; for GUIDs, of the first GUID."""
     names = _core.SchemaDecoder(format, None, id_bytes=id_bytes).new_ids(batch)
     ids: list[int | bytes] = sorted((name for name in names if isinstance(name, int)), reverse=True)
     for name in ids + [name for name in names if isinstance(name, bytes)]:
@@ -400,7 +400,7 @@ def _newest(
 def _messages(
     batch: pa.RecordBatch, registry: Registry, name: int | bytes, schema: Schema, id_bytes: int
 ) -> list[str]:
-    """The messages that values with this id or GUID are."""
+    """The message types of values with this id or GUID."""
     decoder = _core.SchemaDecoder("protobuf", None, id_bytes=id_bytes)
     decoder.add_writer(name, schema.text, references_of(registry, schema, DEFAULT_CONTEXT))
     return decoder.messages(batch)

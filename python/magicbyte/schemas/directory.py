@@ -1,4 +1,4 @@
-"""Schemas in files: a directory of them, or a JSON file that says which is which.
+"""Schemas in files: a directory of schemas, or a JSON file that describes them.
 
 - A directory without `schemas.json`: `7.avsc` is the schema with the id 7, `orders-value.avsc` version 1 of a
   subject. `.avsc` is Avro, `.proto` Protobuf, `.json` JSON Schema; other files are ignored.
@@ -30,21 +30,21 @@ from magicbyte.schemas.schemas_topic import parsed_references
 __all__ = ["INDEX", "SchemaFileError", "files_of", "holds_schemas", "read_directory", "read_schema"]
 
 INDEX = "schemas.json"
-"""The file of a directory that says what the others are."""
+"""The file of a directory that describes the other files."""
 _TYPES = {".avsc": "AVRO", ".proto": "PROTOBUF", ".json": "JSON"}
 _EXTENSIONS = {schema_type: extension for extension, schema_type in _TYPES.items()}
 _SETTINGS = ("compatibility", "modes", "aliases")
 
 
 class SchemaFileError(Error):
-    """A file is not what it should be; the message has its path."""
+    """A file has invalid content; the message has its path."""
 
     def __init__(self, message: str, kind: str = "schema_file", *place: Any) -> None:
         super().__init__(message, kind, *place)
 
 
 def holds_schemas(path: str) -> bool:
-    """Whether a directory has files that `read_directory` takes as schemas."""
+    """True if a directory has files that `read_directory` takes as schemas."""
     names = os.listdir(path)
     return INDEX in names or any(os.path.splitext(name)[1] in _TYPES for name in names)
 
@@ -178,7 +178,7 @@ def _schema(folder: str, entry: Mapping[str, Any]) -> Schema:
 
 
 def files_of(registry: StoredRegistry) -> tuple[dict[str, Any], dict[str, str]]:
-    """A registry as a directory: what `schemas.json` says, and the text of each file by its name."""
+    """A registry as a directory: the content of `schemas.json`, and the text of each file by name."""
     schemas: dict[tuple[str, int | None, Schema], list[dict[str, Any]]] = {
         (*key, schema): [] for key, schema in registry.schemas.items()
     }
@@ -192,7 +192,7 @@ def files_of(registry: StoredRegistry) -> tuple[dict[str, Any], dict[str, str]]:
 
     def order(item: tuple[tuple[str, int | None, Schema], object]) -> tuple[str, int, bool]:
         place, number, schema = item[0]
-        # Of several with one id, which differ in more than the text, the last one is found by it.
+        # If several schemas share an id and differ in more than the text, the id finds the last of them.
         is_last = number is not None and registry.schemas[place, number] == schema
         return place, -1 if number is None else number, is_last
 

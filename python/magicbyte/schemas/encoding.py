@@ -50,14 +50,14 @@ class ColumnEncoder:
 
         Args:
             schema: the schema, or its text.
-            format: what the payloads will be.
+            format: the format of the payloads.
             message: of Protobuf, the full name of the message; by default the first one of the schema.
             registry: where the schemas are that it refers to.
             context: the context of the registry that they are looked up in.
 
         Raises:
             InvalidSchemaError: if the schema cannot be used: also if its values have no Arrow type.
-            SchemaReferenceError: if a reference of it leads nowhere.
+            SchemaReferenceError: if one of its references leads nowhere.
 
         """
         if isinstance(schema, str):
@@ -72,13 +72,13 @@ class ColumnEncoder:
 
     @property
     def type(self) -> pa.DataType:
-        """The type that columns have: the one that `decode` gives values of the schema."""
+        """The type of the columns: the type that `decode` gives values of the schema."""
         import pyarrow as pa
 
         return pa.schema(self._core.schema).field(0).type
 
     def header(self, schema_id: int | str, *, id_bytes: Literal[4, 8] = 4) -> bytes:
-        """What a schema header of records holds if their values are encoded without a schema id.
+        """The content of the schema header of records whose values are encoded without a schema id.
 
         Its name is `magicbyte.schemas.framing.VALUE_SCHEMA_ID` or `KEY_SCHEMA_ID`. Raises as `framing.write`.
         """
@@ -127,7 +127,7 @@ def encode(
     Args:
         column: the values, or a list of Python objects.
         schema: the schema, or its text.
-        format: what the payloads will be.
+        format: the format of the payloads.
         schema_id: the id of the schema in its registry, or its GUID as the text of a UUID, which is put
             before each payload, with Protobuf's message indexes. None makes payloads alone: for records
             whose headers name the schema (`ColumnEncoder.header`).
@@ -142,7 +142,7 @@ def encode(
         EncodingError: if the column has another type, or a value cannot be written; the message names row,
             field, what was found and what was expected.
         InvalidSchemaError: if the schema cannot be used.
-        SchemaReferenceError: if a reference of it leads nowhere.
+        SchemaReferenceError: if one of its references leads nowhere.
         Error: if the id does not fit, ValueError if the GUID is not a UUID.
 
     """

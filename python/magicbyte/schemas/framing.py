@@ -1,4 +1,4 @@
-r"""How a key or value names the schema that it was written with.
+r"""The reference from a key or value to the schema that it was written with.
 
 Confluent's serializers put 0x00 and an id of 4 bytes, or 0x01 and a GUID of 16 bytes, before the payload; or
 both into a header of the record, and then the payload is the whole value. With Protobuf, the indexes of the
@@ -40,9 +40,9 @@ class Framed:
     guid: str | None
     """A hash of the schema as the text of a UUID, the same in every registry."""
     payload: bytes
-    """What follows the id; with a Protobuf schema, the message indexes are still before it."""
+    """The bytes after the id; with a Protobuf schema, they begin with the message indexes."""
     header: bytes | None = None
-    """What follows the id in the header, if it was there."""
+    """The bytes after the id in the header, if the id was there."""
 
     def message_indexes(self) -> tuple[list[int], bytes]:
         """For a Protobuf schema: an index for each level of nesting, and the payload without them.
@@ -69,11 +69,11 @@ def parse(
     Args:
         value: the key or value.
         headers: the record's headers; of several schema headers, the last one counts, and it is decisive.
-        is_key: whether it is a key: its header has another name.
+        is_key: True for a key, whose header has another name.
         id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote, where there are no GUIDs.
 
     Raises:
-        InvalidRecordError: if there is a schema header with something else in it.
+        InvalidRecordError: if there is a schema header with other content.
 
     """
     if value is None:
@@ -99,7 +99,7 @@ def write(schema: int | str, message_indexes: Sequence[int] = (), *, id_bytes: L
     Args:
         schema: an id, or a GUID as the text of a UUID.
         message_indexes: of a Protobuf schema; empty for other schemas.
-        id_bytes: how many bytes an id takes.
+        id_bytes: the size of an id in bytes.
 
     Raises:
         ValueError: if the GUID is not the text of a UUID.

@@ -1,6 +1,6 @@
 """Requests to a schema registry over HTTP, bounded in time, size and number.
 
-The other side is not trusted: it may hang, answer with an error or with what is not a registry's JSON, or
+The other side is not trusted: it may hang, answer with an error or with something other than JSON, or
 never stop sending. Credentials are in no message and in no `repr`, and go to no other host.
 """
 
@@ -42,7 +42,7 @@ _SETTINGS = {
 
 
 class RegistryError(Error):
-    """A registry over HTTP cannot be reached, refuses a request, or answers with what no registry says.
+    """A registry over HTTP cannot be reached, refuses a request, or sends an invalid response.
 
     Attributes:
         status: the HTTP status, or None if there was no answer.
@@ -71,26 +71,26 @@ class RegistryError(Error):
 
 @dataclass(frozen=True, slots=True)
 class HttpSettings:
-    """How to reach a registry over HTTP."""
+    """The settings for a registry over HTTP."""
 
     user_info: str | None = field(default=None, repr=False)
     """`user:password`, for basic authentication."""
     token: str | None = field(default=None, repr=False)
-    """For bearer authentication."""
+    """The token for bearer authentication."""
     ca: str | None = None
     """A PEM file with the certificates to trust; by default, those that the HTTP client trusts."""
     timeout: float = 30
     """Seconds for one call, with all its retries and pauses."""
     retries: int = 3
-    """How often a call is tried again after an error that may pass: no connection, or status 429 or 5xx."""
+    """The number of retries of a call after a transient error: no connection, or status 429 or 5xx."""
     max_answer_bytes: int = 64 << 20
-    """The limit for one answer."""
+    """The limit for one response, in bytes."""
     max_requests: int = 1_000_000
-    """How many requests one registry object makes, with their retries; the next is an error."""
+    """The maximum number of requests, retries included, of one registry object; the next is an error."""
     max_absent: int = 1000
-    """How many ids that the registry does not have are asked for within `absent_seconds`."""
+    """The maximum number of unknown ids that are requested within `absent_seconds`."""
     absent_seconds: float = 300
-    """Seconds until such an id is asked for again."""
+    """The number of seconds until an unknown id is requested again."""
 
     def __post_init__(self) -> None:
         if self.user_info is not None and self.token is not None:
@@ -285,7 +285,7 @@ class HttpClient:
     def _read(self, answer: httpx.Response, method: str, deadline: float) -> bytes:
         limit = self._settings.max_answer_bytes
         data = bytearray()
-        # Not decompressed: a registry that compresses unasked is not one, and a bomb has no limit.
+        # Not decompressed: no registry compresses unasked, and a decompression bomb has no limit.
         for chunk in answer.iter_raw():
             data += chunk
             if len(data) > limit:
@@ -303,7 +303,7 @@ class HttpClient:
 def _bounded(call: Callable[[], T], deadline: float) -> T:
     """The result of a call, or TimeoutError at the deadline, whatever the call waits for.
 
-    A timeout of an HTTP library is one for each read, and none for looking up a name.
+    An HTTP library applies a timeout to each read, and none to a name lookup.
     """
     results: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
 
@@ -365,7 +365,7 @@ def _one_line(text: str) -> str:
 
 
 def _bare(url: str) -> str:
-    """An address without what may be secret in it: user, password, query."""
+    """An address without its possible secrets: user, password, query."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}".rstrip("/")

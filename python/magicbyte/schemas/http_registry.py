@@ -34,7 +34,7 @@ _SHOWN_REASONS = 1000
 
 
 def is_registry_url(source: str) -> bool:
-    """Whether a source is the address of a registry, and not a path.
+    """True if a source is the address of a registry, and not a path.
 
     >>> is_registry_url("https://registry:8081"), is_registry_url("backup/_schemas-0")
     (True, False)
@@ -45,12 +45,12 @@ def is_registry_url(source: str) -> bool:
 class HttpRegistry(Registry):
     """A registry at an address; needs httpx (`pip install 'magicbyte[registry]'`).
 
-    What an id, a GUID or a version means never changes, so it is asked for once. What is the latest, which
-    versions are deleted, and all settings are asked for at every call. An id or a GUID that the registry does
-    not have is asked for again after `settings.absent_seconds`, and only `settings.max_absent` of them are
-    asked for in that time.
+    The meaning of an id, a GUID or a version never changes, so it is requested once. The latest version, the
+    deleted versions, and all settings are requested at every call. An id or a GUID that the registry does not
+    have is requested again after `settings.absent_seconds`, and only `settings.max_absent` of them are
+    requested in that time.
 
-    Every method raises RegistryError if there is no answer in time, or none that a registry gives.
+    Every method raises RegistryError if there is no answer in time, or if the answer is not a registry's.
     """
 
     def __init__(self, url: str, settings: HttpSettings = DEFAULT_SETTINGS) -> None:
@@ -147,7 +147,7 @@ class HttpRegistry(Registry):
         return self._text(found, "mode", f"mode of {shown(subject)}")
 
     def find(self, subject: str, schema: Schema) -> SubjectVersion | None:
-        """The version of a subject that is this schema, or None."""
+        """The version of a subject that has this schema, or None."""
         try:
             document = self._found("", "subjects", subject, body=_body(schema))
         except SchemaNotFoundError:
@@ -155,7 +155,7 @@ class HttpRegistry(Registry):
         return self._kept(document, subject, None)
 
     def register(self, subject: str, schema: Schema) -> int:
-        """Makes a schema the next version of a subject, unless it is one already; returns its id.
+        """Makes a schema the next version of a subject, unless it already is a version; returns its id.
 
         Its compatibility is checked here, where the reasons are named, and then by the registry. A type that
         cannot be checked here is left to the registry.
@@ -192,7 +192,7 @@ class HttpRegistry(Registry):
         return self._number(answer, "id", f"registering in {shown(subject)}")
 
     def snapshot(self) -> StoredRegistry:
-        """Everything that the registry says, in memory: two requests for a version, and three for a subject.
+        """The whole content of the registry, in memory: two requests for a version, and three for a subject.
 
         A deleted version that is listed, but cannot be read, is named in `problems`.
         """
@@ -252,7 +252,7 @@ class HttpRegistry(Registry):
     def _kept(
         self, document: Document, subject: str, version: int | None, *, deleted: bool = False
     ) -> SubjectVersion:
-        """A version from an answer, which may be wrong about what was asked for."""
+        """A version from an answer, which may not match the request."""
         what = f"{shown(subject)} version {'?' if version is None else version}"
         number, schema_id = self._number(document, "version", what), self._number(document, "id", what)
         if version is not None and number != version:
@@ -322,7 +322,7 @@ class HttpRegistry(Registry):
         try:
             return self._client.request("GET" if body is None else "POST", *path, query=query, body=body)
         except RegistryError as error:
-            # With the number of another error, or none, it is not the registry that does not find it.
+            # With another error code, or none, the 404 does not come from the registry.
             if error.status == 404 and error.error_code is not None:
                 raise SchemaNotFoundError(missing or str(error)) from None
             raise

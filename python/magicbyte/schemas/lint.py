@@ -1,4 +1,4 @@
-"""What is likely to go wrong with the subjects of a registry."""
+"""Likely problems with the subjects of a registry."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ _LISTED = 20
 
 
 class LintFinding(TypedDict):
-    """Something to look at."""
+    """A likely problem."""
 
     rule: str
     """`LEVEL_NOT_SET`, `UNKNOWN_LEVEL`, `BREAKS_LEVEL`, `UNRELATED_TYPES`, `DELETED_BUT_REFERENCED` or
     `MISSING_REFERENCE`."""
     subject: str
     version: int | None
-    """The version concerned; None if it is the whole subject."""
+    """The version concerned; None if the finding concerns the whole subject."""
     message: str
     remedy: str
 
 
 def lint(registry: StoredRegistry) -> list[LintFinding]:
-    """What to look at, by subject.
+    """The likely problems, by subject.
 
     - No level was set for a subject, its context or the registry before the first write: the default,
-      `BACKWARD`, decides, which nobody chose. A live registry always names a level for itself, so that this
-      is found only in its topic or in files.
-    - A version is incompatible with those before it at the level of its subject.
+      `BACKWARD`, decides, which nobody chose. A live registry always names its own level, so this is found
+      only in its topic or in files.
+    - A version is incompatible with earlier versions at the level of its subject.
     - The versions of a subject are unrelated types, as when several events share a topic.
-    - A version that is in use refers to one that is deleted, or to none.
+    - A version that is in use refers to a version that is deleted or does not exist.
     """
     found: list[LintFinding] = []
     for subject in registry.subjects():

@@ -1,4 +1,4 @@
-"""Schemas and what names them: ids, GUIDs, and the versions of subjects, as a schema registry keeps them.
+"""Schemas and their names: ids, GUIDs, and the versions of subjects, as a schema registry keeps them.
 
 `Registry` is the interface. Its sources are a `_schemas` topic (`schemas_topic.py`) and a directory of files
 (`directory.py`), which both fill a `StoredRegistry`, and a live registry (`http_registry.py`).
@@ -36,12 +36,12 @@ __all__ = [
 
 DEFAULT_CONTEXT = "."
 LATEST = -1
-"""The number of a version that means the latest one."""
+"""The version number that means the latest version."""
 _DEFAULT_COMPATIBILITY = "BACKWARD"
 _DEFAULT_MODE = "READWRITE"
 _SHOWN = 200
 _MAX_USED = 10_000
-"""Schemas that one schema may use, directly or not: each may take a request."""
+"""The maximum number of schemas that a schema may use, directly or not: each may take a request."""
 
 
 class SchemaNotFoundError(Error):
@@ -60,10 +60,10 @@ class SchemaReferenceError(Error):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A schema that another one uses."""
+    """A schema that another schema uses."""
 
     name: str
-    """What the other schema calls it: an Avro name, a Protobuf import, a JSON Schema `$ref`."""
+    """The name in the other schema: an Avro name, a Protobuf import, a JSON Schema `$ref`."""
     subject: str
     version: int
 
@@ -91,13 +91,13 @@ class SubjectVersion:
     """A version of a subject."""
 
     subject: str
-    """With its context, if that is not the default one: `:.context:name`."""
+    """The subject, with its context unless that is the default context: `:.context:name`."""
     version: int
     id: int | None
-    """The schema's id in the subject's context; None in a directory that gives it none."""
+    """The schema's id in the subject's context; None in a directory that does not set it."""
     schema: Schema
     deleted: bool = False
-    """Whether it was deleted, but not for good: it is found by id and by version, but is never the latest."""
+    """True after a soft delete: the version is found by id and by number, but is never the latest."""
 
     @property
     def context(self) -> str:
@@ -106,11 +106,11 @@ class SubjectVersion:
 
 
 class Registry(ABC):
-    """What names schemas."""
+    """A source of schemas by name."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
-        """What could not be read of the source."""
+        """The parts of the source that could not be read."""
 
     @abstractmethod
     def by_id(self, schema_id: int, context: str = DEFAULT_CONTEXT) -> Schema:
@@ -126,7 +126,7 @@ class Registry(ABC):
 
     @abstractmethod
     def versions(self, subject: str, *, deleted: bool = False) -> list[SubjectVersion]:
-        """The versions of a subject in order, with `deleted` also those; empty if there are none."""
+        """The versions of a subject in order; `deleted` adds deleted versions. Empty if there are none."""
 
     @abstractmethod
     def subjects(self, *, deleted: bool = False) -> list[str]:
@@ -142,7 +142,7 @@ class Registry(ABC):
 
     @abstractmethod
     def snapshot(self) -> StoredRegistry:
-        """Everything that the source says, in memory."""
+        """The whole content of the source, in memory."""
 
     def latest(self, subject: str) -> SubjectVersion:
         """The latest version of a subject that is not deleted. Raises SchemaNotFoundError."""
@@ -151,7 +151,7 @@ class Registry(ABC):
     def resolve(self, schema: Schema, context: str = DEFAULT_CONTEXT) -> list[tuple[str, Schema]]:
         """All schemas that a schema uses, directly or through others, each after those that it uses itself.
 
-        With the name by which each is referenced; one that has several names is there several times.
+        Each comes with the name by which it is referenced; a schema with several names occurs several times.
         `context` is that of the schema, where subjects without a context are looked up.
 
         Raises:
@@ -161,7 +161,7 @@ class Registry(ABC):
         """
         found: dict[tuple[str, str, int], tuple[str, Schema]] = {}
         open_: dict[tuple[str, str, int], None] = {}
-        # A stack of its own: a chain of references may be longer than Python's.
+        # An explicit stack: a chain of references may be longer than Python's stack.
         stack: list[tuple[tuple[str, str, int] | None, Schema, Iterator[Reference], str]] = [
             (None, schema, iter(schema.references), context)
         ]
@@ -198,28 +198,28 @@ class StoredRegistry(Registry):
     def __init__(self) -> None:
         super().__init__()
         self.compatibility_levels: dict[str, str] = {}
-        """What was set, by subject; by `:.context:` for a context, by an empty name for all."""
+        """The levels as set, by subject; by `:.context:` for a context, by an empty name for the registry."""
         self.modes: dict[str, str] = {}
-        """The same for `READWRITE`, `READONLY`, `READONLY_OVERRIDE`, `IMPORT` and `FORWARD`."""
+        """The modes as set: `READWRITE`, `READONLY`, `READONLY_OVERRIDE`, `IMPORT` and `FORWARD`."""
         self.aliases: dict[str, str] = {}
-        """The subject that is meant, by the name that is another one for it."""
+        """The subject that each alias stands for."""
         self._versions: dict[str, dict[int, SubjectVersion]] = {}
         self._schemas: dict[tuple[str, int], Schema] = {}
         self._guids: dict[str, Schema] = {}
         self._uses: Counter[tuple[str, int]] = Counter()
-        # Whatever a topic holds, a record that deletes takes time only for what it deletes.
+        # Whatever a topic holds, a deleting record takes time only in proportion to the deleted data.
         self._live: dict[str, list[int]] = defaultdict(list)
-        """By subject: a heap of its versions, with all that are not deleted and maybe others."""
+        """By subject: a heap of its versions, with all live versions and possibly deleted ones."""
         self._deleted: dict[str, dict[str, set[int]]] = defaultdict(partial(defaultdict, set))
         """By context and subject: its deleted versions."""
 
     @property
     def schemas(self) -> Mapping[tuple[str, int], Schema]:
-        """Every schema that has an id, by context and id; also those that no subject has any more."""
+        """Every schema that has an id, by context and id, including schemas without a subject."""
         return self._schemas
 
     def by_id(self, schema_id: int, context: str = DEFAULT_CONTEXT) -> Schema:
-        """As in `Registry`. Also finds schemas that were deleted for good, while their records are there."""
+        """See `Registry.by_id`. Also finds schemas after a hard delete, while their records are there."""
         if (schema := self._schemas.get((context, schema_id))) is None:
             place = "" if context == DEFAULT_CONTEXT else f" in the context {context}"
             raise SchemaNotFoundError(f"no schema has the id {schema_id}{place}")
@@ -275,7 +275,7 @@ class StoredRegistry(Registry):
         return self
 
     def since(self, earlier: StoredRegistry) -> StoredRegistry:
-        """The versions and schemas that `earlier` does not have, or has otherwise; no settings."""
+        """The versions and schemas that are missing or different in `earlier`; no settings."""
         added = StoredRegistry()
         for one in self.all_versions():
             if earlier._versions.get(one.subject, {}).get(one.version) != one:
@@ -301,8 +301,8 @@ class StoredRegistry(Registry):
     def put(self, version: SubjectVersion) -> None:
         """Adds a version, or replaces it.
 
-        Raises SchemaReferenceError, and changes nothing, if another schema in use has its id: so does a
-        registry.
+        Raises SchemaReferenceError, and changes nothing, if another schema in use has its id, as a registry
+        does.
         """
         one = replace(version, schema=version.schema.with_guid())
         key = None if one.id is None else (context_of(one.subject), one.id)
@@ -322,7 +322,7 @@ class StoredRegistry(Registry):
             self.put_schema(key[1], one.schema, key[0])
 
     def put_schema(self, schema_id: int, schema: Schema, context: str = DEFAULT_CONTEXT) -> None:
-        """Adds a schema that no subject need have."""
+        """Adds a schema, which needs no subject."""
         schema = schema.with_guid()
         self._schemas[context, schema_id] = schema
         if schema.guid is not None:
@@ -369,7 +369,7 @@ class StoredRegistry(Registry):
 
 
 def shown(name: str) -> str:
-    """A name for a message: of a long one, the start."""
+    """A name for a message; a long name is cut."""
     return name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
 
 

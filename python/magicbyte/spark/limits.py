@@ -1,4 +1,4 @@
-"""How much a stream reads per trigger: `maxOffsetsPerTrigger` and `maxBytesPerTrigger`."""
+"""Limits for the input of a stream per trigger: `maxOffsetsPerTrigger` and `maxBytesPerTrigger`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a read starts and ends: offsets and times, in the terms of Spark's Kafka source.
+"""The start and end of a read: offsets and times, in the terms of Spark's Kafka source.
 
 `startingTimestamp` takes precedence over `startingOffsetsByTimestamp`, and that over `startingOffsets`; the
 options for the end likewise. Ends are exclusive. A time means the first offset whose record has this
@@ -49,9 +49,9 @@ class Edge:
     """Milliseconds, for each partition."""
     offsets: Mapping[TopicPartition, int] | None = None
     latest: bool = False
-    """Whether a stream starts at the end of the log."""
+    """True if a stream starts at the end of the log."""
     strict: bool = True
-    """Whether a time after the last record is an error, rather than the end of the log."""
+    """True if a time after the last record is an error; otherwise it means the end of the log."""
 
     @property
     def named(self) -> Mapping[TopicPartition, int] | None:
@@ -124,7 +124,7 @@ def _names(partitions: Iterable[TopicPartition]) -> str:
 
 
 def resolve_start(edge: Edge, planned: Planned, end: int) -> int | None:
-    """The first offset to read; None for the first one of the log. `end` (exclusive) is where reads end."""
+    """The first offset to read; None for the start of the log. `end` (exclusive) is the end of the read."""
     partition = _topic_partition(planned)
     if edge.offsets is not None:
         requested = edge.offsets[partition]
@@ -146,7 +146,7 @@ def resolve_start(edge: Edge, planned: Planned, end: int) -> int | None:
 
 
 def resolve_end(edge: Edge, planned: Planned) -> int | None:
-    """The offset after the last one to read; None for the end of the log."""
+    """The offset after the last offset to read; None for the end of the log."""
     partition = _topic_partition(planned)
     if edge.offsets is not None:
         return None if edge.offsets[partition] == LATEST else edge.offsets[partition]
@@ -163,7 +163,7 @@ def _time(edge: Edge, partition: TopicPartition) -> int | None:
 
 
 def log_end(planned: Planned) -> int:
-    """The offset after the last one that can be read; with `read_committed`, the last stable offset."""
+    """The offset after the last readable offset; with `read_committed`, the last stable offset."""
     plan = planned.plan
     committed = plan["isolation_level"] == "read_committed"
     end = plan["last_stable_offset"] if committed else plan["next_offset"]

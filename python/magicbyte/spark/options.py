@@ -73,16 +73,16 @@ QUERY_OPTIONS = (
 )
 """The options of batch queries and streams."""
 BATCH_OPTIONS = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp", "filterPushdown")
-"""Those of batch queries alone."""
+"""The options of batch queries only."""
 TRIGGER_OPTIONS = (
     "maxOffsetsPerTrigger",
     "minOffsetsPerTrigger",
     "maxTriggerDelay",
     "maxBytesPerTrigger",
 )
-"""Those of streams that batch queries ignore, as Spark's Kafka source does."""
+"""The options of streams that batch queries ignore, as Spark's Kafka source does."""
 STREAM_OPTIONS = ("includeAboveHighWatermark", "failOnUnknownSchema")
-"""Those of streams alone."""
+"""The options of streams only."""
 _KNOWN = (*QUERY_OPTIONS, *BATCH_OPTIONS, *TRIGGER_OPTIONS, *STREAM_OPTIONS)
 # Options of Spark's Kafka source that concern a broker: a job that moves to files may keep them. `paths` is
 # how Spark passes on `load([...])`.
@@ -95,7 +95,7 @@ _IGNORED = (
 )
 _IGNORED_PREFIXES = ("kafka.", "option.")
 _STORAGE_PREFIX = "storage."
-"""Of options that are passed on to the store of a URL."""
+"""The prefix of options that are passed on to the store of a URL."""
 # Spark's catalog passes the properties of a table as options, and the options again with a prefix.
 _OF_CATALOG = (
     "collation",
@@ -120,14 +120,14 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True)
 class Topics:
-    """Which partitions are read: those of some topics or of a pattern of topics, some partitions, or all."""
+    """The partitions to read: those of some topics or of a pattern of topics, some partitions, or all."""
 
     names: frozenset[str] | None = None
     pattern: str | None = None
     partitions: frozenset[tuple[str, int]] | None = None
 
     def take(self, topic: str, partition: int) -> bool:
-        """Whether a partition is read."""
+        """True if a partition is read."""
         if self.names is not None:
             return topic in self.names
         if self.pattern is not None:
@@ -143,14 +143,14 @@ class TableOptions:
     columns: tuple[str, ...] | None = None
     """The columns of the table; None for all."""
     key_as: PayloadType = "binary"
-    """What the keys of `records` are read as."""
+    """The format of the keys of `records`."""
     value_as: PayloadType = "binary"
     typed: TypedColumns = UNTYPED
-    """Which of them become typed columns."""
+    """The keys and values that become typed columns."""
 
     @property
     def is_binary(self) -> bool:
-        """Whether keys and values are bytes."""
+        """True if keys and values are bytes."""
         return self.key_as == self.value_as == "binary" and not self.typed
 
 
@@ -169,15 +169,15 @@ class Options:
     min_partitions: int | None
     max_records_per_partition: int | None
     fail_on_data_loss: bool
-    """Whether a query fails if offsets that it requests are gone."""
+    """True if a query fails when offsets that it requests are gone."""
     max_decompressed_bytes: int
     choice: PartitionChoice
-    """Which records of the partitions count; `topics` has which partitions are read."""
+    """The records of the partitions that count; `topics` has the partitions to read."""
     storage: StorageOptions
     encryption_keys: tuple[EncryptionKey, ...]
 
     def mount(self, paths: Sequence[str]) -> None:
-        """Makes the paths readable in this process: their stores, and the keys of what is encrypted there."""
+        """Makes the paths readable in this process: mounts their stores, and adds encryption keys."""
         mount(paths, self.storage or None)
         add_keys(self.encryption_keys)
 
@@ -193,23 +193,23 @@ class StreamOptions:
 
     read: Options
     max_offsets: int | None
-    """Per trigger, over all partitions."""
+    """The maximum number of offsets per trigger, over all partitions."""
     min_offsets: int | None
     max_delay_seconds: float
-    """How long to wait for `min_offsets`."""
+    """The maximum time to wait for `min_offsets`, in seconds."""
     max_bytes: int | None
-    """Per trigger, over all partitions, as stored in the segments; at least one chunk for each."""
+    """The maximum bytes per trigger, over all partitions, as stored; at least one chunk for each."""
     above_high_watermark: bool
-    """Whether records are read that a broker may not have replicated."""
+    """True to read records that a broker may not have replicated."""
     fail_on_unknown_schema: bool
-    """Whether a micro-batch fails if the registry does not have the schema of a key or value."""
+    """True if a micro-batch fails when the registry does not have the schema of a key or value."""
 
 
 def parse_table(given: Mapping[str, str]) -> TableOptions:
     """Parses only the options that determine the schema.
 
     Raises:
-        OptionError: says what is wrong, and what would be right.
+        OptionError: if an option is not valid; the message says what would be valid.
 
     """
     options = _lower(given)
@@ -230,7 +230,7 @@ def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
     """Parses the options of a stream; names are case-insensitive.
 
     Raises:
-        OptionError: says what is wrong, and what would be right.
+        OptionError: if an option is not valid; the message says what would be valid.
 
     """
     options = _lower(given)
@@ -255,7 +255,7 @@ def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Optio
     """Parses the options of a read; names are case-insensitive.
 
     Raises:
-        OptionError: says what is wrong, and what would be right.
+        OptionError: if an option is not valid; the message says what would be valid.
 
     """
     options = _lower(given)

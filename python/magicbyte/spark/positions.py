@@ -1,7 +1,7 @@
 """The offsets of a stream, as Spark keeps them in a checkpoint.
 
 They have the form of Spark's Kafka source, `{"topicA":{"0":23}}`: the next offset to read in each partition.
-The key `/lineage`, which no topic can have, adds what each of them continues, where that is known:
+The key `/lineage`, which no topic can have, adds the lineage of each partition, where it is known:
 `{"topicA":{"0":{"topicId":"e49HdDeaTmKdrrGZN_hIcg","leaderEpoch":2,"epochStart":17}}}`, and `clusterId`.
 """
 
@@ -23,16 +23,16 @@ _LINEAGE = "/lineage"
 
 @dataclass(frozen=True)
 class Position:
-    """Where a stream is in a partition. New partitions are read from their first offset."""
+    """The position of a stream in a partition. New partitions are read from their first offset."""
 
     offset: int = 0
     """The next offset to read."""
     lineage: Lineage = UNKNOWN
-    """What is known of the record before it."""
+    """The lineage of the record before it, as far as it is known."""
 
 
 def positions_from_json(tree: StreamOffset) -> dict[TopicPartition, Position]:
-    """Parses an offset of a stream, also one of a checkpoint that was written without lineages."""
+    """Parses an offset of a stream, even from a checkpoint that was written without lineages."""
     lineages = tree.get(_LINEAGE, {})
     offsets = offsets_from_json({topic: tree[topic] for topic in tree if topic != _LINEAGE})
     return {

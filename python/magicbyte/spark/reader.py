@@ -38,7 +38,7 @@ __all__ = ["MagicbyteReader", "read_options"]
 
 
 _WHOLE_TABLES = ("records", "batches")
-"""The tables that lack rows if a part of the log is missing; the others say so, or need only headers."""
+"""The tables that lack rows if a part of the log is missing; other tables report it, or need only headers."""
 
 
 class MagicbyteReader(DataSourceReader):
@@ -100,7 +100,7 @@ class MagicbyteReader(DataSourceReader):
         return chosen
 
     def _check_offsets(self, planned: Planned) -> None:
-        """Checks that the log has the requested offsets: all from its start to its end, unless others are."""
+        """Checks that the log has the requested offsets: by default, all from its start to its end."""
         losses = Losses(fail=self._options.fail_on_data_loss, logged=set())
         partition = planned.plan["topic"], planned.plan["partition"]
         log_begin, high = log_start(planned), planned.plan["next_offset"]
@@ -150,7 +150,7 @@ class MagicbyteReader(DataSourceReader):
 def read_options(
     options: Options, columns: tuple[str, ...], decoders: Decoders, *, fails_on_unknown_schema: bool = False
 ) -> ReadOptions:
-    """How chunks are decoded for the rows of one table."""
+    """The options for decoding chunks to the rows of one table."""
     table = options.table
     return ReadOptions(
         # Rows of `batches` are taken between batches of records. One narrow column of records is enough to

@@ -41,12 +41,12 @@ class MagicbyteDataSource(DataSource):
         return spark_schema_of(parse_table(self.options), self._decoders())
 
     def _decoders(self) -> Decoders:
-        """What makes keys and values typed, looked up once: Spark keeps the data source for its readers."""
+        """The decoders of typed columns, looked up once: Spark keeps the data source for its readers."""
         if self._found is None:
             from magicbyte.spark.options import parse_options, parse_table
             from magicbyte.spark.typed import decoders_for
 
-            # As options of a stream, since it may become one: they allow more.
+            # Parsed as options of a stream, which allow more, since the read may become a stream.
             typed = parse_table(self.options).typed
             self._found = decoders_for(parse_options(self.options, streaming=True)) if typed else ()
         return self._found

@@ -1,4 +1,4 @@
-"""Typed keys and values: their decoders, which the driver makes, and which go to the tasks."""
+"""Typed keys and values: decoders that the driver makes and sends to the tasks."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ def decoders_for(options: Options) -> Decoders:
 
 
 def decoders_of(columns: tuple[str, ...], decoders: Decoders) -> Decoders:
-    """Those that make one of these columns."""
+    """The decoders that make one of these columns."""
     return tuple(one for one in decoders if not {one.column, *TYPED_COLUMNS[one.column]}.isdisjoint(columns))
 
 
 class SchemaLookup:
-    """Asks the registry of a stream again, in the driver, for what came after the query began."""
+    """Queries the registry of a stream again, in the driver, for schemas added after the query began."""
 
     def __init__(self, typed: TypedColumns, decoders: Decoders) -> None:
         self._typed = typed
         self._known = decoders[0].registry.snapshot() if decoders else None
         self._live: HttpRegistry | None = None
-        """Keeps the versions that it has asked for."""
+        """The live registry, which caches the versions that it has requested."""
 
     def added(self) -> StoredRegistry | None:
         """The schemas that the decoders do not have yet; None if there are none.
@@ -97,7 +97,7 @@ class SchemaLookup:
 
 
 def with_schemas(decoders: Decoders, added: StoredRegistry | None) -> Decoders:
-    """The same decoders with what a `SchemaLookup` has added."""
+    """The same decoders with the schemas that a `SchemaLookup` has added."""
     if added is None or not decoders:
         return decoders
     registry = decoders[0].registry.snapshot().joined(added)

@@ -40,11 +40,11 @@ class Log:
     """The state of a partition at the time of a look, with offsets as a broker would report them."""
 
     whole: Planned
-    """The plan for all of it, with one chunk for each segment."""
+    """The plan for the whole log, with one chunk for each segment."""
     start_offset: int
     """The first offset that retention has left."""
     lineage: LogLineage
-    """Up to the last offset of the log, undecided transactions included."""
+    """The lineage up to the last offset of the log, undecided transactions included."""
     end_offset: int
     """The end (exclusive) of what can be read: whole batches, with `read_committed` only decided
     transactions, and unless requested nothing above the high watermark."""
@@ -73,7 +73,7 @@ class Watch:
         self._surveys = KeptSurveys()
         self._logs: dict[tuple[SegmentState, ...], Log] = {}
         self.unread: list[str] = []
-        """What the last look could not read, and why."""
+        """The parts that the last look could not read, with the reasons."""
 
     def look(self) -> dict[TopicPartition, Log]:
         """Lists the partitions, surveys what has changed, and plans; there may be no partitions yet."""

@@ -1,4 +1,4 @@
-"""What reaches a kind of store: the interface, and what it returns."""
+"""The interface to a kind of store, and its return types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 ODD_KEY = "a key is not a path, so that nothing beside it can be listed"
-"""In the error of a directory, of which the library that lists it gives nothing then."""
+"""The error of a directory with such a key: the library that lists it then returns nothing."""
 
 
 class Entry(NamedTuple):
@@ -32,7 +32,7 @@ class Entry(NamedTuple):
     size: int = 0
     modified_ms: int = 0
     version: str | None = None
-    """What changes with the content: an ETag, or the time of the last change. None if unknown."""
+    """A value that changes with the content: an ETag, or the time of the last change. None if unknown."""
 
 
 class TransientError(OSError):
@@ -40,26 +40,26 @@ class TransientError(OSError):
 
 
 class MissingPackageError(ModuleNotFoundError):
-    """What reaches a store is not installed; the message says what that is."""
+    """The library for a store is not installed; the message names it."""
 
 
 class Backend(Protocol):
-    """What reaches a kind of store. Paths are relative to the host or bucket. Errors have an `errno`."""
+    """Access to a kind of store. Paths are relative to the host or bucket. Errors have an `errno`."""
 
     def tree(self, directory: str) -> dict[str, list[Entry]] | None:
-        """The entries of all directories at and below one, by path; None if the store lists one at a time."""
+        """The entries of a directory and those below it, by path; None if the store lists one at a time."""
 
     def list(self, directory: str) -> list[Entry]:
         """The entries of a directory."""
 
     def examine(self, path: str) -> Entry:
-        """What is at a path; FileNotFoundError if nothing is."""
+        """The entry at a path; FileNotFoundError if there is none."""
 
     def read(self, path: str, limit: int) -> bytes:
         """A whole file; an OSError with EFBIG if it is larger than `limit`."""
 
     def read_range(self, path: str, version: str | None, start: int, end: int) -> bytes:
-        """A range of a file; an OSError with ESTALE if its version is another."""
+        """A range of a file; an OSError with ESTALE if its version differs."""
 
     def file_system(self, path: str) -> tuple[Any, str]:
         """The store as a file system of fsspec, and the path in it."""
@@ -67,40 +67,40 @@ class Backend(Protocol):
 
 @runtime_checkable
 class WritableBackend(Backend, Protocol):
-    """One that can write, too.
+    """A backend that can also write.
 
-    A tag is what a store needs to know one version of a file: pass it back unchanged.
+    A tag identifies one version of a file to the store: pass it back unchanged.
     """
 
     def put_file(self, path: str, source: str) -> None:
         """Writes a file with the content of the local file `source`, in parts if it is large."""
 
     def put(self, path: str, data: bytes) -> None:
-        """Writes a small file, whatever was there."""
+        """Writes a small file, and replaces an existing file."""
 
     def create(self, path: str, data: bytes) -> Any | None:
-        """Writes a small file if there is none yet; its tag, or None if there is one."""
+        """Creates a small file. Returns its tag, or None if the file already exists."""
 
     def update(self, path: str, data: bytes, tag: Any) -> Any | None:
-        """Writes a small file if the one that is there has this tag; its new tag, or None if it has not."""
+        """Replaces a small file if it has this tag. Returns its new tag, or None if the tag differs."""
 
     def read_tagged(self, path: str, limit: int) -> tuple[bytes, Any]:
-        """As `read`, with the file's tag."""
+        """Same as `read`, with the file's tag."""
 
     def files(self, directory: str) -> dict[str, int]:
         """The sizes of all files below a directory, by their paths relative to it."""
 
     def delete(self, directory: str, names: Sequence[str]) -> None:
-        """Removes files below a directory, with the directories that become empty; absent ones are fine."""
+        """Removes files below a directory, and directories that become empty; absent files are fine."""
 
 
 def is_odd(name: str) -> bool:
-    """Whether a name cannot be part of a path: it is empty, `.` or `..`, or has a control character."""
+    """True if a name cannot be part of a path: it is empty, `.` or `..`, or has a control character."""
     return name in ("", ".", "..") or any(ord(letter) < 0x20 or ord(letter) == 0x7F for letter in name)
 
 
 def ignored_entry(name: str) -> Entry:
-    """The entry of a file or directory with an odd name: a file whose name, escaped, is none of a log's."""
+    """The entry of a file or directory with an odd name: a file whose escaped name belongs to no log."""
     return Entry(quote(name, safe="").replace(".", "%2E") or "%", False)
 
 

@@ -16,11 +16,11 @@ _WEB = {"http", "https"}
 
 
 def backend_of(url: str, options: StorageOptions) -> Backend:
-    """What reaches the store at `url`: obstore for object stores and web servers, fsspec for everything else.
+    """The backend for the store at `url`: obstore for object stores and web servers, fsspec for the rest.
 
     Raises:
         MissingPackageError: the library is missing.
-        ValueError: an option is not one of the store's, or nothing reads such URLs.
+        ValueError: the store has no such option, or no library reads such URLs.
 
     """
     scheme = url.partition(":")[0].lower()

@@ -1,4 +1,4 @@
-"""A directory in a store, to which a job writes, or which it reads as a whole."""
+"""A directory in a store that a job writes to, or reads as a whole."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from magicbyte.storage.paths import absolute
 __all__ = ["Destination"]
 
 _MAX_SMALL = 256 << 20
-"""The largest file that is read whole: reports."""
+"""The maximum size of a file that is read whole, such as a report."""
 
 
 class Destination:
@@ -25,7 +25,7 @@ class Destination:
         """Mounts the store, if it is not mounted yet.
 
         Raises:
-            ValueError: for a URL that nothing reaches.
+            ValueError: for a URL of an unknown kind.
             ModuleNotFoundError: if the library that reaches it is missing.
 
         """
@@ -34,7 +34,7 @@ class Destination:
 
     @property
     def is_writable(self) -> bool:
-        """Whether anything can be written there: not to web servers."""
+        """True if the store can be written: a web server cannot."""
         return store_of(self.url).is_writable
 
     def url_of(self, name: str) -> str:
@@ -42,26 +42,26 @@ class Destination:
         return f"{self.url}/{name}"
 
     def put_file(self, name: str, source: str) -> None:
-        """Writes a file with the content of a local one, in parts if it is large."""
+        """Writes a file with the content of a local file, in parts if it is large."""
         url = self.url_of(name)
         store_of(url).write(url, lambda backend, path: backend.put_file(path, source))
 
     def put(self, name: str, data: bytes) -> None:
-        """Writes a small file, whatever was there."""
+        """Writes a small file, and replaces an existing file."""
         url = self.url_of(name)
         store_of(url).write(url, lambda backend, path: backend.put(path, data))
 
     def create(self, name: str, data: bytes) -> Any | None:
-        """Writes a small file if there is none yet: its tag, or None if there is another one.
+        """Creates a small file. Returns its tag, or None if another file exists.
 
-        `data` must be unlike what others write: if an answer was lost, the file's content shows whose it is.
+        `data` must be unique to the writer: if a response was lost, the file's content shows who wrote it.
         """
         url = self.url_of(name)
         tag = store_of(url).write(url, lambda backend, path: backend.create(path, data))
         return self._tag_of(name, data) if tag is None else tag
 
     def update(self, name: str, data: bytes, tag: Any) -> Any | None:
-        """Writes a small file if the one that is there has this tag; its new tag, else None. See `create`."""
+        """Replaces a small file if it has this tag. Returns its new tag, otherwise None. See `create`."""
         url = self.url_of(name)
         new = store_of(url).write(url, lambda backend, path: backend.update(path, data, tag))
         return self._tag_of(name, data) if new is None else new
@@ -95,7 +95,7 @@ class Destination:
         return store_of(self.url).write(self.url, lambda backend, path: backend.files(path))
 
     def modified(self) -> dict[str, int]:
-        """When the files directly in the directory were last written: milliseconds of the store's clock."""
+        """The last write of each file directly in the directory: milliseconds of the store's clock."""
         try:
             entries = store_of(self.url).list(self.url)
         except FileNotFoundError:
@@ -108,6 +108,6 @@ class Destination:
         return store_of(self.url).options
 
     def delete(self, names: Sequence[str]) -> None:
-        """Removes files; absent ones are fine."""
+        """Removes files; absent files are fine."""
         if names:
             store_of(self.url).write(self.url, lambda backend, path: backend.delete(path, names))

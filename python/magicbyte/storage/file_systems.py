@@ -17,10 +17,10 @@ __all__ = ["FileSystem"]
 
 _TIMES = ("mtime", "modified", "LastModified", "last_modified", "created")
 _PART = ".part"
-"""What is added to the name of a file while it is written."""
+"""A suffix for the name of a file while it is written."""
 _OF_HADOOP = ("hdfs://", "viewfs://")
 _ATTEMPTS = 10
-"""How often a file is written whose directory others remove."""
+"""The number of attempts to write a file whose directory other processes remove."""
 _TAGS = ("ETag", "etag", "e_tag", "version")
 
 
@@ -49,7 +49,7 @@ class FileSystem:
         """See `Backend.list`."""
         path = self._path(directory)
         with _with_errno(path):
-            # Not as it was listed before, by whoever did.
+            # Drops the cache of earlier listings, whoever made them.
             self._system.invalidate_cache()
             rows = self._system.ls(path, detail=True)
         return [_entry_of(row) for row in rows if str(row["name"]).rstrip("/") != path.rstrip("/")]
@@ -97,7 +97,7 @@ class FileSystem:
                 self._system.rm_file(target + _PART)
 
     def create(self, path: str, data: bytes) -> Any | None:
-        """See `WritableBackend.create`. Where the file system cannot, two may succeed at once."""
+        """See `WritableBackend.create`. Without an exclusive mode, two calls may succeed at once."""
         target = self._path(path)
         with _with_errno(path):
             try:
@@ -141,7 +141,7 @@ class FileSystem:
     def delete(self, directory: str, names: Sequence[str]) -> None:
         """See `WritableBackend.delete`."""
         for name in names:
-            # With what a killed process has left of `put`.
+            # Includes files that a killed process has left from `put`.
             for path in (self._path(f"{directory}/{name}"), self._path(f"{directory}/{name}{_PART}")):
                 with suppress(FileNotFoundError), _with_errno(name):
                     self._system.rm_file(path)
@@ -152,7 +152,7 @@ class FileSystem:
                 self._system.rmdir(self._path(f"{directory}/{parent}"))
 
     def _in_its_directory(self, target: str, write: Callable[[], object]) -> None:
-        """Writes a file; again if its directory, still empty, was removed: see `delete`."""
+        """Writes a file, and again if its directory, still empty, was removed: see `delete`."""
         for attempt in range(_ATTEMPTS):
             try:
                 with suppress(FileExistsError):  # removed by another process while this one looks at it
@@ -180,12 +180,12 @@ def _entry_of(row: dict[str, Any]) -> Entry:
     modified = next((_milliseconds(row[key]) for key in _TIMES if row.get(key) is not None), 0)
     tag = next((row[key] for key in _TAGS if row.get(key) is not None), modified)
     size = row["size"] or 0
-    # Without a tag or a time, a change of the size is all that shows.
+    # Without a tag or a time, only a change of size is visible.
     return Entry(name, False, size, modified, f"{tag}-{size}")
 
 
 def _ends(path: str) -> list[int]:
-    """Where the names in a path end."""
+    """The positions where the names in a path end."""
     return [at for at, letter in enumerate(path) if letter == "/"] + [len(path)]
 
 

@@ -17,7 +17,7 @@ __all__ = ["Mount", "is_mounted", "listed_once", "mount", "mount_storage", "moun
 
 
 class Mount(NamedTuple):
-    """A store that is mounted, as it is passed to the processes of a job."""
+    """A mounted store, as it is passed to the processes of a job."""
 
     prefix: str
     options: StorageOptions
@@ -28,7 +28,7 @@ _STORES: dict[str, tuple[Mount, RemoteStore]] = {}
 
 
 def mount_storage(url: str, options: Mapping[str, str] | None = None) -> None:
-    """Sets how URLs of one host, bucket or container are reached in this process and in jobs that it starts.
+    """Sets the access to URLs of one host, bucket or container in this process and in jobs that it starts.
 
     Needed only for options: without them, credentials and endpoints come from the environment. The options
     are those of obstore for `s3://`, `gs://`, `az://`, `http://` and `https://`, and those of the fsspec file
@@ -43,7 +43,7 @@ def mount_storage(url: str, options: Mapping[str, str] | None = None) -> None:
             values appear in no message, plan or report.
 
     Raises:
-        ValueError: for a path that is no URL, or an option that does not exist.
+        ValueError: for a path that is not a URL, or an option that does not exist.
         ModuleNotFoundError: if obstore or fsspec is missing.
 
     """
@@ -55,7 +55,7 @@ def mount_storage(url: str, options: Mapping[str, str] | None = None) -> None:
 def mount(paths: Iterable[str | PathLike[str]], options: Mapping[str, str] | None = None) -> None:
     """Mounts the stores of the URLs among `paths`; local paths need none.
 
-    A store that is mounted already is kept, unless `options` are given that are others than its own.
+    A store that is already mounted is kept, unless `options` are given and differ from its own.
 
     Raises:
         ValueError: for a URL that cannot be read.
@@ -79,19 +79,19 @@ def _mount(prefix: str, options: StorageOptions | None) -> None:
 
 
 def mounted() -> tuple[Mount, ...]:
-    """What is mounted in this process."""
+    """The stores that are mounted in this process."""
     with _LOCK:
         return tuple(one for one, _ in _STORES.values())
 
 
 def remount(mounts: Iterable[Mount]) -> None:
-    """Mounts in this process what is mounted in another."""
+    """Mounts in this process the stores of another process."""
     for one in mounts:
         _mount(one.prefix, one.options)
 
 
 def is_mounted(url: str) -> bool:
-    """Whether the store of a URL is mounted in this process."""
+    """True if the store of a URL is mounted in this process."""
     with _LOCK:
         return mount_point(url) in _STORES
 

@@ -52,18 +52,18 @@ _CLIENT = {
 }
 _RETRY = {"max_retries", "retry_timeout"}
 _MAX_OBJECTS = "max_objects"
-"""The storage option for the most objects that a listing may have."""
+"""The storage option for the maximum number of objects in a listing."""
 _DEFAULT_MAX_OBJECTS = 500_000
 _OURS = _CLIENT | _RETRY | {_MAX_OBJECTS}
 _LISTING_SECONDS = 60
-"""How long the listing of one directory may take."""
+"""The time limit for the listing of one directory."""
 _INVALID_PATH = "object with invalid path"
-"""In obstore's message for a listing that has a key that is not a path."""
+"""A part of obstore's message for a listing with a key that is not a path."""
 _REMEDY = "remove the object, or give a directory further down"
 _PAGE = 1000
 _PART_BYTES = 8 << 20
 _PARTS = 3
-"""How many parts of a file are uploaded at a time: each is in memory."""
+"""The number of parts of a file that are uploaded at a time: each part is in memory."""
 
 
 class ObjectStore:
@@ -85,7 +85,7 @@ class ObjectStore:
     def tree(self, directory: str) -> dict[str, list[Entry]] | None:
         """See `Backend.tree`: one request for a thousand objects.
 
-        None if a key is not a path: then only the directory that has it cannot be listed.
+        None if a key is not a path: listing one by one then fails only for the directory with that key.
         """
         found: dict[str, dict[str, Entry]] = defaultdict(dict)
         try:
@@ -113,7 +113,7 @@ class ObjectStore:
 
     def list(self, directory: str) -> list[Entry]:
         """See `Backend.list`."""
-        # In a thread of its own, since the caller's may run an event loop.
+        # In a separate thread, since the caller's may run an event loop.
         with as_os_errors(directory), ThreadPoolExecutor(1) as pool:
             result = pool.submit(asyncio.run, self._list_with_delimiter(directory)).result()
         files = {entry.name: entry for entry in map(entry_of, result["objects"])}
@@ -133,7 +133,7 @@ class ObjectStore:
             raise OSError(errno.ETIMEDOUT, why, directory) from None
 
     def examine(self, path: str) -> Entry:
-        """See `Backend.examine`: a directory is what objects are below."""
+        """See `Backend.examine`: a path with objects below it is a directory."""
         try:
             with as_os_errors(path):
                 return entry_of(obstore.head(self._store, path))
@@ -252,7 +252,7 @@ def _whole(result: Any, path: str, limit: int) -> bytes:
 
 
 def read_object_range(store: Any, path: str, version: str | None, start: int, end: int) -> bytes:
-    """See `Backend.read_range`: the version is that of the very response that brought the bytes."""
+    """See `Backend.read_range`: the version comes from the response with the bytes."""
     with as_os_errors(path):
         result = obstore.get(store, path, options={"range": (start, end)})
         if version is not None and _version_of(result.meta) != version:
@@ -297,7 +297,7 @@ def client_options(options: Mapping[str, str]) -> Any:
 
 
 def retry_config(options: Mapping[str, str]) -> Any:
-    """How often requests are repeated, from the storage options."""
+    """The retry settings among the storage options; None without any."""
     config: dict[str, Any] = {}
     if "max_retries" in options:
         config["max_retries"] = int(options["max_retries"])
@@ -329,14 +329,14 @@ def as_os_errors(path: str) -> Iterator[None]:
             raise OSError(errno.ENOTSUP, why, path) from None
         if isinstance(error, exceptions.PreconditionError):
             raise changed_error(path) from None
-        # Retries are the library's, except of a response that breaks off.
+        # The library does the retries, except for a response that breaks off.
         if "response body" in why or "body" in why:
             raise TransientError(errno.EIO, why, path) from None
         raise OSError(errno.EIO, why, path) from None
 
 
 def _what_happened(error: Exception) -> str:
-    """The message without the library's debugging output, and of the server's document only its code."""
+    """The message without the library's debugging output, and with only the code of the server's document."""
     message, _, document = str(error).partition("\n\nDebug source")[0].partition("<?xml")
     code = re.search(r"<Code>(\w+)</Code>", document)
     return " ".join(f"{message}{code[1] if code else ''}".split()).rstrip(": ")

@@ -14,17 +14,17 @@ _FILE = re.compile(r"^file:(//(localhost)?)?(?=/)")
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is a URL, such as `s3://bucket/kafka-logs`, and not one of a file (`file:/...`)."""
+    """True if a path is a URL, such as `s3://bucket/kafka-logs`, but not a file URL (`file:/...`)."""
     return _URL.match(local_path(path)) is not None
 
 
 def is_stored(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is a URL, or an archive or inside one: whether the core has to look what is there."""
+    """True if a path is a URL, an archive or inside an archive, so that the core has to examine it."""
     return _core.is_stored(path)
 
 
 def local_path(path: str | os.PathLike[str]) -> str:
-    """The path as text; that of a file, if it is its URL."""
+    """The path as text; for a file URL, the path of the file."""
     return _FILE.sub("", os.fspath(path))
 
 
@@ -35,7 +35,7 @@ def absolute(path: str | os.PathLike[str]) -> str:
 
 
 def mount_point(url: str) -> str:
-    """What a URL begins with: its scheme and host, or bucket.
+    """The start of a URL: its scheme and host, or bucket.
 
     Raises:
         ValueError: it contains a password or a query, which would appear in every message.
@@ -57,7 +57,7 @@ def mount_point(url: str) -> str:
 
 
 def is_directory(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is a directory, or an archive. False if nothing is there."""
+    """True if a path is a directory or an archive. False if nothing is there."""
     if not is_stored(path):
         return os.path.isdir(path)
     try:

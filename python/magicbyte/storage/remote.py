@@ -19,13 +19,13 @@ __all__ = ["RemoteStore"]
 R = TypeVar("R")
 
 _FETCHES = 32
-"""How many ranges of one store are read at a time."""
+"""The number of ranges of one store that are read at a time."""
 _ATTEMPTS = 5
 _FIRST_WAIT_SECONDS = 0.1
 _MAX_DIRECTORIES = 100_000
-"""How many directories are listed one by one, each by a request, before a job begins."""
+"""The maximum number of directories that are listed one by one, each by a request, before a job begins."""
 _MAX_WITHOUT_FILES = 100
-"""How many of them in a row may have no file: a server can make up directories without end."""
+"""The maximum number of consecutive directories without a file: a server can invent directories."""
 
 
 class RemoteStore:
@@ -38,9 +38,9 @@ class RemoteStore:
         self._pool: ThreadPoolExecutor | None = None
         self._listed: dict[str, list[Entry]] | None = None
         self._users = 0
-        """Of `_listed`."""
+        """The number of users of `_listed`."""
         self._requested = self._without_files = 0
-        """Directories that were listed one by one within `listed_once`, and the last ones without files."""
+        """Counts of directories listed one by one within `listed_once`, and of the last without files."""
         self._backend = self._cleaned(prefix, lambda: backend_of(prefix, options))
 
     def list(self, directory: str) -> list[Entry]:
@@ -63,7 +63,7 @@ class RemoteStore:
         return entries
 
     def examine(self, path: str) -> Entry:
-        """What is at a path."""
+        """The entry at a path."""
         key = self._key(path)
         listed = self._listed
         if not key or (listed is not None and key in listed):
@@ -92,7 +92,7 @@ class RemoteStore:
 
     @contextmanager
     def listed_once(self, directory: str) -> Iterator[None]:
-        """Within the block, no directory is listed twice; those at and below `directory` are listed first."""
+        """Lists no directory twice within the block; `directory` and the directories below it come first."""
         with self._lock:
             self._users += 1
             if self._listed is None:
@@ -112,11 +112,11 @@ class RemoteStore:
 
     @property
     def is_writable(self) -> bool:
-        """Whether `write` is possible."""
+        """True if `write` is possible."""
         return isinstance(self._backend, WritableBackend)
 
     def write(self, path: str, request: Callable[[WritableBackend, str], R]) -> R:
-        """Makes a request that writes, or that is needed for that, given the path below host or bucket."""
+        """Makes a request that writes or prepares a write, given the path below host or bucket."""
         backend = self._backend
         if not isinstance(backend, WritableBackend):
             raise OSError(errno.EROFS, "web servers are only read", path)
@@ -130,7 +130,7 @@ class RemoteStore:
         return path.removeprefix(self._prefix).strip("/")
 
     def _repeated(self, path: str, request: Callable[[], R]) -> R:
-        """Repeats a request that fails for a reason that may pass."""
+        """Repeats a request after a transient failure."""
         wait = _FIRST_WAIT_SECONDS
         for _ in range(_ATTEMPTS - 1):
             try:
@@ -141,7 +141,7 @@ class RemoteStore:
         return self._cleaned(path, request)
 
     def _cleaned(self, path: str, request: Callable[[], R]) -> R:
-        """Errors without secrets, and with what they are about."""
+        """Raises errors without secrets, and with their path."""
         try:
             return request()
         except OSError as error:

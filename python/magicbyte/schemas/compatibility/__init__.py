@@ -1,1 +1,1 @@
-"""Whether a schema may follow others in a subject, as a registry decides it: `check.py`, and the formats."""
+"""Compatibility of a schema with the versions of its subject, as a registry decides it: see `check.py`."""

@@ -1,4 +1,4 @@
-"""Whether an Avro schema reads what another one wrote: `org.apache.avro.SchemaCompatibility`, as of 1.12."""
+"""Compatibility of Avro schemas: the rules of `org.apache.avro.SchemaCompatibility`, as of 1.12."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from magicbyte.schemas.compatibility.incompatibility import Incompatibility, Inv
 __all__ = ["REMEDIES", "incompatibilities"]
 
 MAX_DEPTH = 150
-"""How deep a schema may be; Python's stack is the reason."""
+"""The maximum depth of a schema, due to Python's stack."""
 _MAX_COMPARISONS = 1_000_000
 _LISTED = 100
 
@@ -23,7 +23,7 @@ _PROMOTIONS = {
     "bytes": {"string"},
     "string": {"bytes"},
 }
-"""By the reader's type, the other types that it reads."""
+"""The other types that a reader's type reads, by the reader's type."""
 
 REMEDIES: Remedies = {
     "NAME_MISMATCH": (
@@ -58,7 +58,7 @@ REMEDIES: Remedies = {
 
 
 def incompatibilities(reader: AvroSchema, writer: AvroSchema) -> list[Incompatibility]:
-    """Why the reader does not read everything that the writer wrote, the first 100; empty if it does.
+    """The first 100 reasons why the reader does not read all data of the writer; empty if it does.
 
     The verdict, rules and places are those of Avro's Java library. A schema that it fails on has the rule
     `READER_FIELD_MATCHES_SEVERAL`.
@@ -73,14 +73,14 @@ def incompatibilities(reader: AvroSchema, writer: AvroSchema) -> list[Incompatib
 
 @dataclass
 class _Comparison:
-    """The pairs compared so far; None while one is being compared, which is how recursion ends."""
+    """The pairs compared so far; None during the comparison of a pair, which ends recursion."""
 
     found: dict[tuple[int, int], list[Incompatibility] | None] = field(default_factory=dict)
 
     def compare(
         self, reader: AvroSchema, writer: AvroSchema, place: list[str], name: str, depth: int
     ) -> list[Incompatibility]:
-        """`place` leads to the schemas from the root, and `name` is the field's in words."""
+        """`place` leads from the root to the schemas, and `name` is the field's name in words."""
         pair = (id(reader), id(writer))
         if pair in self.found:
             # Compatible unless proven otherwise.

@@ -32,21 +32,21 @@ class AvroField:
 
 @dataclass(eq=False, slots=True)
 class AvroSchema:
-    """A schema; only what its type has is set."""
+    """A schema; only the attributes of its type are set."""
 
     type: str
     """A primitive type, `array`, `map`, `union`, `record`, `enum` or `fixed`."""
     name: str = ""
-    """With the namespace."""
+    """The full name, with the namespace."""
     aliases: frozenset[str] = frozenset()
     fields: list[AvroField] = field(default_factory=list)
     field_named: dict[str, AvroField] = field(default_factory=dict)
     symbols: tuple[str, ...] = ()
     default: str | None = None
-    """Of an enum."""
+    """The default symbol of an enum."""
     size: int = 0
     item: AvroSchema | None = None
-    """Of an array or map."""
+    """The schema of the items of an array or the values of a map."""
     branches: tuple[AvroSchema, ...] = ()
 
     @property
@@ -60,7 +60,7 @@ def parse_avro(text: str, references: Sequence[tuple[str, str]] = ()) -> AvroSch
 
     Args:
         text: the schema.
-        references: the names and texts of all schemas that it uses, each after those that it uses itself.
+        references: the names and texts of all schemas that it uses, each after its own references.
 
     Raises:
         InvalidSchemaError: if one of them is not an Avro schema, or is nested more deeply than 150 levels.

@@ -1,6 +1,6 @@
 """The verdict on a schema that is to follow others in a subject.
 
-Confluent's `CompatibilityChecker`: which versions are compared, and in which direction.
+The rules of Confluent's `CompatibilityChecker`: the versions to compare, and the directions.
 
 >>> from magicbyte.schemas.compatibility.check import compare
 >>> from magicbyte.schemas.registry import Schema
@@ -69,9 +69,9 @@ _CHANGED_TYPE_REMEDY = "use another subject for another type of schema"
 
 class _Format(NamedTuple):
     parse: Callable[[str, Sequence[tuple[str, str]]], Any]
-    """From the text, and the names and texts of all that it refers to, each after what it uses itself."""
+    """Parses the text, given the names and texts of its references, each after its own references."""
     incompatibilities: Callable[[Any, Any], list[Incompatibility]]
-    """Why a reader does not read all that a writer wrote."""
+    """The reasons why a reader does not read all data of a writer."""
     remedies: Remedies
 
 
@@ -97,19 +97,19 @@ class IncompatibleSchemaError(Error):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a new schema and a version of its subject go together in one direction."""
+    """The compatibility of a new schema with a version of its subject in one direction."""
 
     version: SubjectVersion
     direction: str
     """`BACKWARD`: the new schema reads what the version wrote. `FORWARD`: the other way."""
     incompatibilities: list[Incompatibility]
-    """Why not; empty if they are compatible."""
+    """The reasons against it; empty if they are compatible."""
     error: str | None = None
-    """Why they cannot be compared: one of them is not a schema of its type."""
+    """The reason why they cannot be compared: one of them is not a schema of its type."""
 
     @property
     def compatible(self) -> bool:
-        """Whether there is neither an incompatibility nor an error."""
+        """True if there is neither an incompatibility nor an error."""
         return not self.incompatibilities and self.error is None
 
     def reasons(self) -> list[str]:
@@ -128,18 +128,18 @@ def check(
 ) -> list[Verdict]:
     """The verdicts on a schema that is to become the next version of a subject, newest version first.
 
-    Compared are the versions that are not deleted: the latest one, or all of them if the level is transitive.
+    The schema is compared with the live versions: the latest, or all of them if the level is transitive.
 
     Args:
         registry: where the subject and the references are.
-        subject: the subject; one that does not exist yet has no verdicts.
+        subject: the subject; a new subject has no verdicts.
         schema: the new schema.
-        level: a level of `LEVELS`; by default the one that the registry has for the subject.
-        lenient: compares JSON Schemas by the rules that a subject with the policy `LENIENT` has.
+        level: a level of `LEVELS`; by default the subject's level in the registry.
+        lenient: compare JSON Schemas by the rules of a subject with the policy `LENIENT`.
 
     Raises:
         ValueError: if the level is unknown.
-        InvalidSchemaError: if the new schema is not one of its type, or its type cannot be checked.
+        InvalidSchemaError: if the new schema is not valid for its type, or its type cannot be checked.
         SchemaReferenceError: if its references lead to itself, or nowhere.
 
     """
@@ -166,7 +166,7 @@ def check_history(
 
 
 def refuse_incompatible(subject: str, verdicts: Sequence[Verdict]) -> None:
-    """Raises IncompatibleSchemaError if a verdict is not that a schema is compatible."""
+    """Raises IncompatibleSchemaError unless every verdict is that the schemas are compatible."""
     refused = [one for one in verdicts if not one.compatible]
     if refused:
         first = refused[0]
@@ -178,7 +178,7 @@ def refuse_incompatible(subject: str, verdicts: Sequence[Verdict]) -> None:
 
 
 def compare(new: Schema, old: Schema, direction: str) -> list[Incompatibility]:
-    """Why two schemas without references are incompatible in one direction; empty if they are not.
+    """The incompatibilities of two schemas without references in one direction; empty if there are none.
 
     Raises InvalidSchemaError.
     """
@@ -190,7 +190,7 @@ def compare(new: Schema, old: Schema, direction: str) -> list[Incompatibility]:
 
 
 def remedy(schema_type: str, rule: str, direction: str) -> str:
-    """What to do about an incompatibility with the new schema."""
+    """The remedy for an incompatibility with the new schema."""
     if rule == _CHANGED_TYPE:
         return _CHANGED_TYPE_REMEDY
     return _FORMATS[schema_type].remedies[rule][direction == FORWARD]

@@ -1,4 +1,4 @@
-"""What makes two schemas incompatible, and schemas that cannot be compared."""
+"""The reasons why two schemas are incompatible, and the error for schemas that cannot be compared."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from magicbyte.errors import Error
 __all__ = ["BACKWARD", "FORWARD", "Incompatibility", "InvalidSchemaError", "Remedies"]
 
 BACKWARD = "BACKWARD"
-"""The new schema reads what an older one wrote."""
+"""The new schema reads the data of an older schema."""
 FORWARD = "FORWARD"
-"""An older schema reads what the new one wrote."""
+"""An older schema reads the data of the new schema."""
 
 Remedies = Mapping[str, tuple[str, str]]
-"""By rule, what to do to the new schema: if it is the reader, and if it is the writer."""
+"""The changes to the new schema, by rule: if it is the reader, and if it is the writer."""
 
 
 class InvalidSchemaError(Error):
@@ -28,11 +28,11 @@ class InvalidSchemaError(Error):
 
 @dataclass(frozen=True, slots=True)
 class Incompatibility:
-    """One reason why a reader's schema does not read what a writer's schema wrote."""
+    """One reason why a reader's schema does not read the data of a writer's schema."""
 
     rule: str
     """The rule's name in the authority: Avro's `SchemaIncompatibilityType`, Confluent's `Difference.Type`."""
     path: str
-    """Where: a JSON pointer into the reader's schema; for Protobuf, names and field numbers."""
+    """The place: a JSON pointer into the reader's schema; for Protobuf, names and field numbers."""
     message: str
-    """What differs, with the names of the fields."""
+    """The difference, with the names of the fields."""

@@ -1,8 +1,8 @@
-"""Whether a JSON Schema accepts what another one accepts: the rules of Confluent's `SchemaDiff`.
+"""Compatibility of JSON Schemas: the rules of Confluent's `SchemaDiff`.
 
-The rules compare texts, not sets of values: they call some changes incompatible that are not. An object
-without `additionalProperties` is open: it accepts any further property, so that a property which is added
-with a type narrows it.
+The rules compare texts, not sets of values, so they reject some changes that are compatible. An object
+without `additionalProperties` is open: it accepts any further property. An added property with a type
+therefore narrows it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class _Difference(NamedTuple):
 def incompatibilities(
     reader: JsonSchema, writer: JsonSchema, *, lenient: bool = False
 ) -> list[Incompatibility]:
-    """Why the reader may not accept everything that the writer accepts, the first 100; empty if it does.
+    """The first 100 reasons why the reader may reject values that the writer accepts; empty without any.
 
     Args:
         reader: Confluent's `update`.
         writer: Confluent's `original`.
-        lenient: by the rules that a subject has with the policy `LENIENT`: it may add properties to an open
+        lenient: use the rules of a subject with the policy `LENIENT`: it may add properties to an open
             object, and properties that its additional properties do not cover.
 
     Raises:
@@ -54,11 +54,11 @@ class _Comparison:
     def __init__(self, lenient: bool) -> None:
         self._allowed = LENIENT if lenient else frozenset()
         self._found: dict[tuple[int, int], list[_Difference] | None] = {}
-        # What the ids are of, so that no other object gets one of them.
+        # Keeps the objects behind the ids alive, so that no other object gets the same id.
         self._kept: list[JsonSchema] = []
 
     def compare(self, old: JsonSchema | None, new: JsonSchema | None, *path: str) -> list[_Difference]:
-        """What the new schema does not accept of the old one; paths begin with `path`."""
+        """The values of the old schema that the new schema rejects; paths begin with `path`."""
         if new is None:
             return []
         if old is None:
@@ -96,7 +96,7 @@ class _Comparison:
             yield from rules[old.kind](old, new)
 
     def _by_a_branch(self, old: JsonSchema, new: JsonSchema) -> bool:
-        """Whether a schema is compatible with one branch of a combination, and that is enough."""
+        """True if a schema is compatible with one branch of a combination, and that is enough."""
         if old.kind != "combined" and new.kind == "combined":
             branches = new.all_branches()
             if len(branches) == 1 or new.criterion != "allOf":
@@ -262,7 +262,7 @@ class _Comparison:
     def _further(
         self, old: JsonSchema, new: JsonSchema, key: str, rule: str, before: Any = None, after: Any = None
     ) -> Iterator[_Difference]:
-        """What is said of the properties or items that have no schema of their own."""
+        """Differences in the properties or items that have no schema of their own."""
         before = old.raw.get(key, True) if before is None else before
         after = new.raw.get(key, True) if after is None else after
         if before is not False and after is False:
@@ -274,7 +274,7 @@ class _Comparison:
 
 
 class _Items(NamedTuple):
-    """What an array says about its items."""
+    """The constraints of an array on its items."""
 
     first: list[Any]
     """The schemas of the first items, if they have schemas of their own."""
@@ -285,7 +285,7 @@ class _Items(NamedTuple):
         return self.rest is True and array.raw.get("unevaluatedItems", True) in (True, {})
 
     def covering(self, array: JsonSchema) -> JsonSchema | None:
-        """The schema of the items that have none of their own."""
+        """The schema of the items without their own schema."""
         return _object(array, self.rest) or _object(array, array.raw.get("unevaluatedItems"))
 
 
@@ -301,7 +301,7 @@ def _items(array: JsonSchema) -> _Items:
 
 
 def _object(of: JsonSchema, value: Any) -> JsonSchema | None:
-    """The schema that a value is, if it is an object, and neither true nor false."""
+    """The schema of a value that is an object; None for true and false."""
     return of.sub(value) if isinstance(value, dict) else None
 
 
@@ -319,7 +319,7 @@ def _has_default(raw: Any) -> bool:
 
 
 def _is_open(of: JsonSchema) -> bool:
-    """Whether an object accepts any property that it does not name."""
+    """True if an object accepts any property that it does not name."""
     return not of.named_parts("patternProperties") and of.raw.get("additionalProperties", True) is True
 
 
@@ -401,12 +401,12 @@ def _number(of: JsonSchema, key: str) -> int | float | None:
 
 
 def _divides(divisor: float, number: float) -> bool:
-    # As Confluent's: whole numbers, the fraction is cut off.
+    # Whole numbers with the fraction cut off, as in Confluent's registry.
     return abs(divisor) >= 1 and abs(number) < 1e18 and int(number) % int(divisor) == 0
 
 
 def _matched(edges: list[list[int]]) -> int:
-    """How many of the left sides can have a right side of their own (a maximum matching)."""
+    """The number of left sides in a maximum matching, where each has its own right side."""
     taken: dict[int, int] = {}
 
     def place(left: int, tried: set[int]) -> bool:

@@ -1,4 +1,4 @@
-"""JSON Schemas as data: what each schema in a document is, and where its references lead.
+"""JSON Schemas as data: the schemas in a document, and the targets of their references.
 
 A schema is one kind of constraint, or a combination of several, as in the library that Confluent's registry
 parses them with (everit-json-schema, `SchemaLoader`): `{"type": "string", "enum": ["a"]}` is all of a string
@@ -43,7 +43,7 @@ _SNIFFED = {
     },
     "number": {"multipleOf", "exclusiveMinimum", "exclusiveMaximum", "minimum", "maximum"},
 }
-"""By kind, the keywords that say it without a type."""
+"""The keywords that imply a kind without a type, by kind."""
 _COMBINED = ("allOf", "anyOf", "oneOf")
 
 
@@ -55,27 +55,27 @@ class JsonSchema:
     """`empty` (also true), `false`, `combined`, `not`, `enum`, `const`, `conditional`, or a type; an integer
     is a `number`."""
     raw: dict[str, Any] = field(default_factory=dict)
-    """The object that it is in, with keywords that may belong to others."""
+    """The object around it, with keywords that may belong to other schemas."""
     integer: bool = False
     criterion: str = ""
-    """Of `combined`: `allOf`, `anyOf` or `oneOf`."""
+    """The keyword of a `combined` schema: `allOf`, `anyOf` or `oneOf`."""
     branches: tuple[Branch, ...] = ()
-    """Of `combined`."""
+    """The branches of a `combined` schema."""
     sub: Callable[[Any], JsonSchema] = field(default=lambda _: JsonSchema("empty"), repr=False)
-    """The schema that a part of `raw` is."""
+    """Returns the schema in a part of `raw`."""
 
     @cached_property
     def identity(self) -> tuple[str, bool, str, str]:
-        """Equal for schemas that say the same."""
+        """An identity that is equal for schemas with the same content."""
         return self.kind, self.integer, self.criterion, canonical(self.raw)
 
     def part(self, key: str) -> JsonSchema | None:
-        """The schema that a keyword has, or None."""
+        """The schema of a keyword, or None."""
         value = self.raw.get(key)
         return self.sub(value) if isinstance(value, dict | bool) else None
 
     def named_parts(self, key: str) -> dict[str, Any]:
-        """The values by name that a keyword has."""
+        """The values of a keyword, by name."""
         value = self.raw.get(key)
         return value if isinstance(value, dict) else {}
 
@@ -88,7 +88,7 @@ Branch = Callable[[], JsonSchema]
 
 
 def parse_json_schema(text: str, references: Sequence[tuple[str, str]] = ()) -> JsonSchema:
-    """Parses a schema; what it refers to is looked up when it is asked for.
+    """Parses a schema; references are resolved when they are used.
 
     Args:
         text: the schema.
@@ -124,7 +124,7 @@ def _loaded(text: str) -> dict[str, Any] | bool:
 
 
 class _Document:
-    """A text, and the schemas in it: one object for one place, whose identity counts."""
+    """A text and its schemas: one object for each place, compared by identity."""
 
     def __init__(self, loaded: dict[str, Any] | bool, documents: dict[str, _Document]) -> None:
         self._loaded = loaded
@@ -235,7 +235,7 @@ class _Document:
 
 
 def _constrains(raw: dict[str, Any]) -> bool:
-    """Whether an object with a reference also has constraints of its own."""
+    """True if an object with a reference also has its own constraints."""
     own = {"enum", "const", "not", "if", "then", "else", "type", *_COMBINED}
     return any(key in own or any(key in keywords for keywords in _SNIFFED.values()) for key in raw)
 

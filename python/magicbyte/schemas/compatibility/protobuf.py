@@ -1,7 +1,8 @@
-"""Whether a Protobuf schema reads what another one wrote: the rules of Confluent's registry.
+"""Compatibility of Protobuf schemas: the rules of Confluent's registry.
 
-What the wire format forgives is compatible: fields, enums and their values may come and go, and messages may
-be added and moved. The rules here are those of `Difference.Type` that are not in `COMPATIBLE_CHANGES`.
+Changes that the wire format allows are compatible: fields, enums and their values may come and go, and
+messages may be added and moved. The rules here are those of `Difference.Type` that are not in
+`COMPATIBLE_CHANGES`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _SCALARS = {
     "float": "float",
     "double": "double",
 }
-"""Scalar types by what they are on the wire: those of one group read each other. Enums are numbers."""
+"""Scalar types by their wire format: the types of one group read each other. Enums are numbers."""
 
 _OTHER_NUMBER = "keep the type, or add a field with another name and number"
 _ONE_GROUP = (
@@ -81,7 +82,7 @@ REMEDIES: Remedies = {
 
 
 def incompatibilities(reader: ProtobufSchema, writer: ProtobufSchema) -> list[Incompatibility]:
-    """Why the reader does not read everything that the writer wrote, the first 100; empty if it does.
+    """The first 100 reasons why the reader does not read all data of the writer; empty if it does.
 
     Raises:
         InvalidSchemaError: if messages are nested, or use imported ones, more deeply than 100 levels.
@@ -95,7 +96,7 @@ class _Comparison:
     reader: ProtobufSchema
     writer: ProtobufSchema
     compatible: dict[tuple[str, str], bool] = field(default_factory=dict)
-    """By full names, the imported messages compared so far; True while one is, so that recursion ends."""
+    """The imported messages compared so far, by full names; True during a comparison, to end recursion."""
 
     def compare(self) -> Iterator[Incompatibility]:
         if self.reader.package != self.writer.package:
@@ -189,7 +190,7 @@ class _Comparison:
 
 
 def _oneofs(new: ProtobufMessage, old: ProtobufMessage, place: str) -> Iterator[Incompatibility]:
-    """Fields that exclude each other for the reader, and did not for the writer."""
+    """Fields that exclude each other for the reader, but not for the writer."""
     members: dict[str, list[ProtobufField]] = {}
     for number, one in new.fields.items():
         if one.oneof is not None and number in old.fields:
@@ -210,7 +211,7 @@ def _oneofs(new: ProtobufMessage, old: ProtobufMessage, place: str) -> Iterator[
 
 
 def _labels(reader: ProtobufField, writer: ProtobufField, place: str, name: str) -> Iterator[Incompatibility]:
-    """Only labels that both texts give are compared, as Confluent does."""
+    """Compares only labels that both texts have, as Confluent does."""
     if None in (reader.label, writer.label) or reader.label == writer.label:
         return
     if _kind(reader.type) == _kind(writer.type) == "scalar":

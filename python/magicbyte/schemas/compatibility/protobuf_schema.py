@@ -1,4 +1,4 @@
-"""Protobuf schemas as data: what their messages declare."""
+"""Protobuf schemas as data: the declarations of their messages."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class ProtobufType:
     kind: str
     """`scalar`, `enum`, `message`, `group` or `map`."""
     name: str = ""
-    """A scalar's name, or the full name of the others."""
+    """A scalar's name, or the full name of any other type."""
     key: ProtobufType | None = None
-    """Of a map."""
+    """The type of a map's keys."""
     value: ProtobufType | None = None
-    """Of a map."""
+    """The type of a map's values."""
 
     @property
     def shown(self) -> str:
@@ -42,23 +42,23 @@ class ProtobufField:
     number: int
     type: ProtobufType
     label: str | None
-    """`optional`, `required` or `repeated`; None if the text gives it none, as in a oneof and of a map."""
+    """`optional`, `required` or `repeated`; None without a label, as in a oneof and for a map."""
     oneof: str | None
     """The oneof that it is in."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProtobufMessage:
-    """A message of the schema, or of one that it imports."""
+    """A message of the schema, or of an imported file."""
 
     name: str
-    """Without the package."""
+    """The name without the package."""
     is_local: bool
-    """Whether the schema itself declares it."""
+    """True if the schema itself declares the message."""
     messages: dict[str, str]
-    """By their names, the full names of the messages that are declared in it."""
+    """The full names of the messages that are declared in it, by their short names."""
     fields: dict[int, ProtobufField]
-    """By number, in the order of the text."""
+    """The fields by number, in the order of the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class ProtobufSchema:
 
     package: str
     messages: dict[str, str]
-    """By their names, the full names of the outermost messages of the schema itself."""
+    """The full names of the schema's own outermost messages, by their short names."""
     types: dict[str, ProtobufMessage]
     """All messages, by their full names."""
 
@@ -77,7 +77,7 @@ def parse_protobuf(text: str, references: Sequence[tuple[str, str]] = ()) -> Pro
 
     Args:
         text: a `.proto`, or an encoded file descriptor in base64.
-        references: the names that it imports files by, and their texts, those of files that these import too.
+        references: the names and texts of imported files, including indirect imports.
 
     Raises:
         InvalidSchemaError: if it does not compile.
