@@ -42,9 +42,9 @@ class Problems(TypedDict):
     """The problems of the input."""
 
     problems: list[Problem]
-    """The first `LISTED`."""
+    """The first `LISTED` problems."""
     problems_left_out: int
-    """How many more there are."""
+    """The number of problems that are not listed."""
 
 
 class Totals(TypedDict):
@@ -77,7 +77,7 @@ class Totals(TypedDict):
 
 
 def by_plan(plans: Sequence[Planned], of_chunks: Iterable[T]) -> list[list[T]]:
-    """Distributes results of chunks, in the order of all plans' chunks, to their plans."""
+    """Distributes the results of chunks, given in the order of all plans' chunks, to their plans."""
     remaining = iter(of_chunks)
     return [[next(remaining) for _ in planned.plan["chunks"]] for planned in plans]
 

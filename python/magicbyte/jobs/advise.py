@@ -49,8 +49,8 @@ class Layout(NamedTuple):
     level: int | None
     """None for Kafka's default."""
     batch_bytes: int | None
-    """The largest batch before compression, as a producer's `batch.size`; None keeps the batches as they
-    are."""
+    """The maximum bytes of a batch before compression, like a producer's `batch.size`; None keeps the
+    batches."""
 
 
 _SIZES = (None, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
@@ -60,68 +60,66 @@ _CODECS: tuple[tuple[str, int | None], ...] = (
 )  # fmt: skip
 _SLOW: tuple[tuple[str, int | None], ...] = (("lz4", 12), ("gzip", 9), ("zstd", 12), ("zstd", 19))
 LAYOUTS = tuple(Layout(*codec, size) for codec in _CODECS for size in _SIZES)
-"""What is tried: Kafka's codecs at quick levels, with the batches as they are and with four sizes of
-batches."""
+"""Layouts to try: Kafka's codecs at quick levels, with the batches as they are and with four batch sizes."""
 THOROUGH = tuple(Layout(*codec, size) for codec in _CODECS + _SLOW for size in _SIZES)
-"""Also levels that take much longer than they save."""
+"""`LAYOUTS`, and layouts with slow levels, which save little for the time that they take."""
 
 _MOST_TOPICS = 20
 _FEWEST_WINDOWS = 6
 _HEADER_KEYS = 5
 _LINK_BYTES_PER_SECOND = 125_000_000
-"""For the latency of a fetch: one gigabit per second."""
+"""The link speed for the latency of a fetch: one gigabit per second."""
 _LATENCY_BATCH_BYTES = 64 << 10
 _EDGE = 0.02
-"""How far the first and last batch of a window may be off, together, as a share of a batch: seen in logs of
-unlike records."""
+"""The error from the first and last batch of a window, together, as a share of a batch. Logs of dissimilar
+records show errors of this size."""
 _NEARLY = 1.02
 """Sizes within two percent count as equal: the cheaper one is recommended."""
 
 
 class LayoutCost(TypedDict):
-    """What a topic would be in a layout."""
+    """The estimated cost of a topic in one layout."""
 
     compression: str
     level: int | None
     batch_bytes: int | None
     size: float
-    """The topic's bytes, estimated."""
+    """The estimated size of the topic in bytes."""
     error: float | None
-    """Half the width of the interval that has the true size in 19 of 20 samples; None if there was one window
-    only."""
+    """Half the width of the interval with the true size in 19 of 20 samples; None with only one window."""
     savings: float
-    """The share of today's bytes that is saved; negative if more are needed."""
+    """The share of the current bytes that the layout saves; negative if it needs more."""
     ratio: float
     """Bytes before compression divided by bytes."""
     batch_ratio: float
     """The mean ratio of a batch."""
     batches: float
-    """The number of batches, estimated."""
+    """The estimated number of batches."""
     batch_size: float
     """Mean bytes of a batch."""
     encode_bytes_per_second: float
     """Bytes before compression, on one core."""
     decode_bytes_per_second: float
     encode_seconds: float
-    """What writing all of the topic takes on one core, estimated."""
+    """The estimated time in seconds to write the whole topic on one core."""
     price_per_month: float | None
     is_pareto: bool
-    """Whether no other layout is smaller, and quicker to write and to read."""
+    """True if no other layout is smaller, and quicker to write and to read."""
 
 
 class HeaderKeyCost(TypedDict):
-    """What a header key costs in a topic, before compression."""
+    """The cost of a header key in a topic, before compression."""
 
     key: str
     bytes: float
-    """Of keys, values and their lengths, estimated."""
+    """The estimated bytes of keys, values and their lengths."""
     name_bytes: float
-    """Of the key alone: what a name of one byte would save, but for one byte per header."""
+    """The bytes of the key alone; a one-byte name would save all of them except one byte per header."""
     count: float
 
 
 class Advice(TypedDict):
-    """What to do for a goal."""
+    """The recommended layout for a goal."""
 
     goal: Goal
     layout: int
@@ -130,21 +128,21 @@ class Advice(TypedDict):
 
 
 class TopicAdvice(TypedDict):
-    """What the layouts cost for one topic."""
+    """The costs of the layouts for one topic."""
 
     topic: str
     partitions: int
     stored: int
-    """Bytes of its segments."""
+    """Bytes of the topic's segments."""
     sampled: int
-    """Bytes of them that were read."""
+    """Bytes of the segments that were read."""
     windows: int
     damaged: int
-    """Bytes in the windows that are not good."""
+    """Damaged bytes in the windows."""
     batch_size: float
     """Mean bytes of a batch as stored."""
     smallest_batch: int
-    """Of those sampled."""
+    """The size in bytes of the smallest sampled batch."""
     largest_batch: int
     records_per_batch: float
     record_size: float
@@ -156,41 +154,40 @@ class TopicAdvice(TypedDict):
     legacy_messages: float
     """Bytes of these batches with their messages decompressed, estimated."""
     legacy_as_batches: float
-    """Bytes of the same records in magic 2, uncompressed, in batches of about 16 KiB, a producer's default.
+    """Bytes of the same records in magic 2, uncompressed, in batches of about 16 KiB (a producer's default).
     """
     produced: float
     """The share of batches with a producer id, which `convert --rebatch` leaves as they are."""
     cleanup_policy: str | None
-    """None if it is unknown: no `__cluster_metadata` among the sources, or several copies of it."""
+    """None if unknown: the sources have no `__cluster_metadata`, or several copies of it."""
     compression_type: str | None
     """The topic's or the brokers' `compression.type`; None if it is not set, or unknown."""
     layouts: list[LayoutCost]
-    """In the order of what was tried."""
+    """One entry per layout, in the order in which the layouts were tried."""
     advice: list[Advice]
     header_keys: list[HeaderKeyCost]
-    """The most expensive ones."""
+    """The most expensive header keys."""
     dictionary: DictionaryTrial | None
-    """What a zstd dictionary would save, for information: Kafka cannot read such batches. The sums over the
-    windows that tried one; None if they are too small.
-    """
+    """The savings of a zstd dictionary, for information: Kafka cannot read batches compressed with one. These
+    are sums over the windows that tried a dictionary; None if the windows are too small."""
 
 
 class AdviseReport(TypedDict):
     """The advice for all topics."""
 
     topics: list[TopicAdvice]
-    """The largest topics first."""
+    """The topics, the largest first."""
     not_sampled: list[str]
     """Topics that are too small to matter, or empty."""
     skipped: list[SkippedDirectory]
     problems: list[Problem]
-    """Those known before decoding; the first `LISTED`."""
+    """The first `LISTED` problems known before decoding."""
     problems_left_out: int
 
 
 @dataclass(frozen=True)
 class _Try:
-    """One window: where it begins, and which layouts are tried."""
+    """One window: its start, and the trials to make."""
 
     topic: str
     place: WindowPlace
@@ -267,7 +264,7 @@ def advise(
 
 
 def _cluster_of(inputs: Inputs) -> Cluster:
-    """What the cluster's metadata says. Of several copies, none is believed: they may differ."""
+    """The cluster's metadata. Several copies may differ, so none of them is trusted."""
     copies = [
         one
         for one in inputs.directories
@@ -278,7 +275,7 @@ def _cluster_of(inputs: Inputs) -> Cluster:
 
 def _try_window(one: _Try, layouts: tuple[Layout, ...], limit: int) -> Window:
     tried = [(Compression[one.compression.upper()].value, one.level, one.batch_bytes) for one in layouts]
-    # After the last batch of a log there is none: the window then begins with the chunk.
+    # No batch follows the last one of a log: the window then begins with the chunk.
     for position in (one.place.position, one.start):
         text = _core.try_layouts(
             one.chunks,
@@ -370,7 +367,7 @@ def _cost(
     tried = [(one, one["trials"][number]) for one in windows]
 
     def of_log(values: Iterable[float]) -> Estimate:
-        # What was left out of a window is taken to be like the rest of it.
+        # The part left out of a window is assumed to be like the rest of it.
         sums = [
             (value * (window["content"] or 1) / (trial["content"] or 1), window["stored"])
             for value, (window, trial) in zip(values, tried, strict=True)
@@ -384,7 +381,7 @@ def _cost(
     encode_rate = 1e9 * decompressed / (sum(trial["encode_ns"] for _, trial in tried) or 1)
     error = size.error
     if layout.batch_bytes is not None:
-        # Where a window begins and ends, batches are cut differently than in the log.
+        # Batches at the start and end of a window are cut differently than in the log.
         error += _EDGE * size.value * len(windows) / batches
     return LayoutCost(
         compression=layout.compression,

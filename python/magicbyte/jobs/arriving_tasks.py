@@ -1,4 +1,4 @@
-"""Tasks that begin before all of their chunks are known, so that little has to be kept of what is fetched."""
+"""Tasks that begin before all of their chunks are known, so that little of the fetched data is kept."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["ArrivingTask", "ArrivingTasks"]
 
 
 class ArrivingTask:
-    """A `DecodeTask`; what iterates over its chunks waits for them."""
+    """A `DecodeTask` that waits for its chunks while it iterates over them."""
 
     def __init__(self, number: int, tasks: ArrivingTasks) -> None:
         self.number = number
         self.sizes = Counter[str]()
         """The bytes of the chunks that have arrived, by topic."""
         self.arrived: deque[str] = deque()
-        """Those that have not been read."""
+        """Chunks that have arrived and have not been read."""
         self.is_whole = False
-        """Whether all have arrived."""
+        """True if all chunks have arrived."""
         self._tasks = tasks
 
     @property
@@ -32,12 +32,12 @@ class ArrivingTask:
         return self.sizes.total()
 
     def size_of(self, topic: str) -> int:
-        """See `DecodeTask`: an estimate until all have arrived."""
+        """See `DecodeTask`: an estimate until all chunks have arrived."""
         return self.sizes[topic] + (0 if self.is_whole else self._tasks.to_come(self, topic))
 
     @property
     def chunks(self) -> Iterator[str]:
-        """See `DecodeTask`. A chunk that has not arrived is fetched, and with it all those before it."""
+        """See `DecodeTask`. Fetches a chunk that has not arrived, and all chunks before it."""
         while True:
             # In this order: the last chunk arrives before the task is whole.
             is_whole = self.is_whole
@@ -50,9 +50,9 @@ class ArrivingTask:
 
 
 class ArrivingTasks:
-    """Groups neighbouring chunks into tasks of up to `target` bytes, as the chunks come.
+    """Groups neighbouring chunks into tasks of up to `target` bytes, as the chunks arrive.
 
-    `sizes` are the bytes of each topic, about.
+    `sizes` gives the approximate number of bytes of each topic.
     """
 
     def __init__(self, chunks: Iterator[Chunk], target: int, sizes: Mapping[str, int]) -> None:
@@ -64,7 +64,7 @@ class ArrivingTasks:
         self._count = 0
         self._last: ArrivingTask | None = None
         self._begun: deque[ArrivingTask] = deque()
-        """Those with a first chunk that no thread has."""
+        """Tasks that have their first chunk and that no thread has taken."""
 
     def __iter__(self) -> Iterator[ArrivingTask]:
         return self
@@ -83,7 +83,7 @@ class ArrivingTasks:
                 self._fetch()
 
     def to_come(self, task: ArrivingTask, topic: str) -> int:
-        """How many more bytes of a topic the task will have, at most."""
+        """The maximum number of bytes of a topic that the task may still get."""
         return max(0, min(self._target - task.size, self._rest[topic]))
 
     def _fetch(self) -> bool:

@@ -1,4 +1,4 @@
-"""Which partitions a broker should have, according to the cluster's metadata (`PartitionRegistration`)."""
+"""Partitions that a broker should have, according to the cluster's metadata (`PartitionRegistration`)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from magicbyte.model import PartitionListing
 __all__ = ["add_assigned", "metadata_of"]
 
 _NAMED = 10
-"""How many partitions a message names."""
+"""The maximum number of partitions that a message names."""
 _RESERVED = "A" * 20
-"""How ids begin that stand for no particular directory (`DirectoryId`): with 15 bytes of zeros."""
+"""The prefix of ids that stand for no particular directory (`DirectoryId`): 15 bytes of zeros."""
 
 
 def add_assigned(
     log_dirs: Sequence[LogDir], listings: Sequence[PartitionListing], *, one_disk: bool = False
 ) -> None:
-    """Adds to the directories of each broker the partitions that it should have and that are not there.
+    """Adds to the directories of each broker the partitions that it should have but that are missing.
 
     Replicas on other brokers are not missing, and neither are those in a directory of the broker that is not
     among `log_dirs`: that directory is a problem itself, unless `one_disk` says that it is left out on
@@ -77,7 +77,7 @@ def _add_assigned_to(
     broker: int, own: Sequence[LogDir], state: ClusterState, listings: Iterable[PartitionListing]
 ) -> None:
     paths = {one.path for one in own}
-    # A broker has each partition once, in whichever of its directories.
+    # A broker has each partition once, in any of its directories.
     there = {(one["topic"], one["partition"]) for one in listings if os.path.dirname(one["path"]) in paths}
     there |= {(one["topic"], one["partition"]) for log_dir in own for one in log_dir.absent}
     by_id = {one.directory_id: one for one in own}
@@ -118,7 +118,7 @@ def _absent_log_dirs(broker: int, own: Sequence[LogDir], state: ClusterState) ->
 
 
 def _directory_of(broker: int, partition: PartitionState) -> str | None:
-    """The id of the directory in which a broker has its replica; None if the metadata does not tell."""
+    """The id of the directory in which a broker has its replica; None if the metadata does not name it."""
     index = partition.replicas.index(broker)
     if len(partition.directories) != len(partition.replicas):
         return None

@@ -20,7 +20,7 @@ SILENCE_SECONDS = 30.0
 
 
 class Beacon:
-    """The file of a running job. Its content is unlike that of any other job, and changes with each beat."""
+    """The file of a running job. Its content is unique to the job, and changes with each beat."""
 
     def __init__(self, output: Destination, name: str, text: Callable[[int], bytes]) -> None:
         """`text` gives the content, from the number of the beat. `create` or `take_over` come next."""
@@ -34,11 +34,11 @@ class Beacon:
         self._thread = threading.Thread(target=self._beat, name="magicbyte-beat", daemon=True)
 
     def create(self) -> bool:
-        """Creates the file and starts to beat; False if there is one."""
+        """Creates the file and starts rewriting it; returns False if the file exists."""
         return self._started(self._output.create(self._name, self._text(0)))
 
     def take_over(self, tag: Any) -> bool:
-        """Replaces the file of another job, if it still has this tag, and starts to beat."""
+        """Replaces the file of another job if it still has this tag, and starts rewriting it."""
         return self._started(self._output.update(self._name, self._text(0), tag))
 
     def _started(self, tag: Any) -> bool:
@@ -64,7 +64,7 @@ class Beacon:
 
     @property
     def is_lost(self) -> bool:
-        """Whether another job has the file."""
+        """True if another job has the file."""
         with self._lock:
             return self._tag is None
 
@@ -76,7 +76,7 @@ class Beacon:
                 self._tag = None
 
     def stop(self) -> None:
-        """Stops to beat."""
+        """Stops rewriting the file."""
         self._stop.set()
         self._thread.join()
 

@@ -1,4 +1,4 @@
-"""What an output gets of what a broker reads beside the segments: the topics' IDs, and where logs start."""
+"""Files of an output that a broker reads beside the segments: the topics' IDs, and the starts of logs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["Carried", "carried_ids", "carried_start", "log_start_checkpoint", "w
 
 
 _DIGITS = 20
-"""Of the base offset in the name of a segment."""
+"""The number of digits of the base offset in a segment's name."""
 
 
 class Carried(TypedDict):
-    """The part of a report about a written partition that a broker reads beside the segments."""
+    """The part of a written partition's report with the values that a broker reads beside the segments."""
 
     topic: str
     partition: int
@@ -80,7 +80,7 @@ def _ids_of_cluster(directories: Iterable[PartitionListing]) -> dict[str, str]:
 
 
 def carried_start(plan: PartitionPlan, directory: str) -> int | None:
-    """Where the log of a plan starts, if the first segment in its output's directory begins before it."""
+    """The start of a plan's log, if the first segment in its output's directory begins before it."""
     start = plan["log_start_offset"]
     if start is None or not os.path.isdir(directory):
         return None
@@ -91,11 +91,12 @@ def carried_start(plan: PartitionPlan, directory: str) -> int | None:
 def with_log_end(
     plan: PartitionPlan, written: Sequence[str], directory: str, cut: str | None = None
 ) -> list[str]:
-    """The summaries of a partition's written segments, up to where its log ends.
+    """The summaries of a partition's written segments, up to the end of its log.
 
     A log may end after its last record: records expire or are deleted, and the segment that a broker
-    appends to is empty. Without it, offsets would be given a second time, so an empty one is written below
-    `directory`. With `cut`, the log ends in the segment of this name, as after a broker's recovery.
+    appends to is empty. Without that segment, a broker would assign offsets a second time, so an empty one is
+    written below `directory`. With `cut`, the log ends in the segment of this name, as after a broker's
+    recovery.
     """
     start, end = plan["log_start_offset"], plan["next_offset"]
     # A broker would delete segments that end before the log's start.

@@ -1,4 +1,4 @@
-"""Which of the partitions that are found a job reads."""
+"""The choice of the partitions that a job reads, among those that are found."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ ONLY_TOPIC = ""
 
 @dataclass(frozen=True)
 class PartitionChoice:
-    """Which partitions to read. Patterns are those of a shell (`*`, `?`, `[a-z]`) and match whole names."""
+    """The partitions to read. Patterns are those of a shell (`*`, `?`, `[a-z]`) and match whole names."""
 
     topics: tuple[str, ...] = ()
     """Patterns of topics; none for all."""
     exclude: tuple[str, ...] = ()
     """Patterns of topics to leave out."""
     exclude_internal: bool = False
-    """Whether to leave out `INTERNAL_TOPICS`."""
+    """True to leave out `INTERNAL_TOPICS`."""
     partitions: frozenset[int] = frozenset()
     """Numbers of partitions; none for all."""
     states: frozenset[DirectoryState] = frozenset()
     """States of directories to read in addition to `current` and `remote`."""
     include_deleted_records: bool = False
-    """Whether to read records before a log's start, which a broker does not return (`DeleteRecords`)."""
+    """True to read records before a log's start, which a broker does not return (`DeleteRecords`)."""
     prefer: tuple[str, ...] = ()
     """Directories whose copy of a partition is read if there are several."""
     one_disk: bool = False
-    """Whether other directories of a broker are left out on purpose, so that their absence is no problem."""
+    """True if other directories of a broker are left out on purpose, so that their absence is no problem."""
 
     def includes(self, topic: str, partition: int) -> bool:
-        """Whether a partition is read, as far as its name decides."""
+        """True if the topic and number of a partition match the choice."""
         return (
             (not self.topics or any(fnmatchcase(topic, pattern) for pattern in self.topics))
             and not any(fnmatchcase(topic, pattern) for pattern in self.exclude)

@@ -1,4 +1,4 @@
-"""What `compact` and `redact` share: rewrites partitions without some of their records.
+"""Shared code of `compact` and `redact`: rewrites partitions without some of their records.
 
 list -> survey (tasks) -> plan (driver) -> index keys, or select records (tasks) -> producer summary (driver)
      -> rewrite groups of segments (tasks) -> sidecars (driver)
@@ -58,21 +58,21 @@ _LAST_OFFSET = (1 << 63) - 1
 
 
 class Counts(TypedDict):
-    """What became of records and batches."""
+    """Counts of records and batches, by outcome."""
 
     kept: int
     superseded: int
-    """Dropped because their key has a later record."""
+    """Records dropped because their key has a later record."""
     expired_tombstones: int
     aborted: int
-    """Dropped because their transaction was aborted."""
+    """Records dropped because their transaction was aborted."""
     keyless: int
-    """Dropped because they have no key."""
+    """Records dropped because they have no key."""
     markers: int
-    """Control records that were dropped: their transaction was empty, and their retention time was over."""
+    """Control records dropped because their transaction was empty and their retention time was over."""
     redacted: int
     nulled: int
-    """Redacted to tombstones; also counted as kept."""
+    """Records redacted to tombstones; also counted as kept."""
     copied_batches: int
     rewritten_batches: int
     stripped_batches: int
@@ -90,14 +90,14 @@ class Redacted(TypedDict):
     ranges: list[tuple[int, int]]
     """First and last offset of each run of records, for the first `LISTED` runs."""
     records_left_out: int
-    """How many records are in the other runs."""
+    """The number of records in the other runs."""
 
 
 class CleanedPartition(Carried):
     """The output for one partition."""
 
     clean_until: int
-    """The offset after the last one that was cleaned, where a broker's cleaner continues."""
+    """The offset after the last cleaned one, at which a broker's cleaner continues."""
     counts: Counts
     redacted: list[Redacted]
     batches: int
@@ -107,7 +107,7 @@ class CleanedPartition(Carried):
 
 
 class CheckResult(TypedDict):
-    """The result of rereading the output of a redaction: no leak, and where else the keys occur.
+    """The result of rereading a redaction's output: there is no leak, but the keys may occur elsewhere.
 
     Only keys with at least eight bytes other than zero are searched for.
     """
@@ -132,7 +132,7 @@ class CleanReport(TypedDict):
     sources: list[str]
     options: dict[str, Any]
     balanced: bool
-    """Whether the sources add up, and every record of a good batch was written or is counted as dropped."""
+    """True if the sources add up, and every record of a good batch was written or is counted as dropped."""
     total: Totals
     counts: Counts
     partitions: list[PartitionReconciliation]
@@ -145,7 +145,7 @@ class CleanReport(TypedDict):
     check: CheckResult | None
     """None if nothing was checked: in a compaction, or if the check was turned off."""
     problems: list[Problem]
-    """The first `LISTED`."""
+    """The first `LISTED` problems."""
     problems_left_out: int
 
 
@@ -166,7 +166,7 @@ class Group(TypedDict):
 
 
 class Compaction(TypedDict):
-    """How the segments of a log are cleaned and grouped."""
+    """The cleaning and grouping of a log's segments."""
 
     clean_until: int
     groups: list[Group]
@@ -230,7 +230,7 @@ class Passes(Protocol):
         logs: Sequence[tuple[Compaction, str, Sequence[IndexedKeys]]],
         progress: Progress,
     ) -> list[Any]:
-        """What the second pass needs in addition for each log. Runs in the driver."""
+        """Prepares additional data for the second pass, one item for each log. Runs in the driver."""
 
     def clean(self, task: PassTwo, directory: str) -> str:
         """The second pass over a group, in a task."""

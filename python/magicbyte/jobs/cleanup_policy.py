@@ -1,4 +1,4 @@
-"""Which partitions `compact` may compact: those whose topic's `cleanup.policy` says so.
+"""Partitions that `compact` may compact: those whose topic's `cleanup.policy` allows it.
 
 A record without a key proves that its topic is not compacted, since a broker refuses one for a compacted
 topic (`LogValidator`), and a cleaner would drop it.
@@ -111,7 +111,7 @@ def _more(count: int) -> str:
 
 
 def _keyless(path: str, max_decompressed_bytes: int) -> int:
-    """How many records of a partition have no key. Damage is left out: the job itself reports it."""
+    """The number of a partition's records without a key. Ignores damage, which the job itself reports."""
     try:
         log = PartitionLog(path, mode="PERMISSIVE", max_decompressed_bytes=max_decompressed_bytes)
         with pa.RecordBatchReader.from_stream(log.to_arrow(["key"])) as batches:

@@ -1,5 +1,7 @@
-"""What is known about a cluster's topics: its own log, `__cluster_metadata-0`, which every node of a KRaft
-cluster keeps in its log directory, and what the user says. Clusters with ZooKeeper have no such log.
+"""Information about a cluster's topics, from the cluster's own log and from the user.
+
+The log is `__cluster_metadata-0`, which every node of a KRaft cluster keeps in its log directory. Clusters
+with ZooKeeper have no such log.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ TopicConfigs = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True)
 class Cluster:
-    """What is known about the topics of a directory: the cluster's metadata and the user's file."""
+    """Information about the topics of a directory, from the cluster's metadata and the user's file."""
 
     path: str | None = None
     """The directory of the cluster's metadata, if there is one."""
@@ -59,9 +61,9 @@ class Cluster:
         return configs[name] if name in configs else self.broker_configs.get(_SYNONYMS.get(name, name))
 
     def policy(self, topic: str) -> tuple[str | None, str | None]:
-        """A topic's `cleanup.policy`, and where it is from: see `jobs.topics.Topic.policy_from`.
+        """A topic's `cleanup.policy`, and its origin: see `jobs.topics.Topic.policy_from`.
 
-        The empty policy is one too: such a topic keeps everything (KIP-1161).
+        An empty policy is valid, too: a topic with it keeps everything (KIP-1161).
         """
         for configs, source in (
             (self.given.get(topic, {}), "file"),
@@ -78,7 +80,7 @@ class Cluster:
 
 
 def read_topic_config(path: str | os.PathLike[str]) -> TopicConfigs:
-    """Reads a file with topic configs: a JSON object of an object per topic, such as
+    """Reads a file with topic configs: a JSON object with an object for each topic, such as
     `{"orders": {"cleanup.policy": "compact", "segment.bytes": 104857600}}`.
 
     Raises:
@@ -125,7 +127,7 @@ def read_cluster(listing: PartitionListing | None, given: TopicConfigs | None = 
     snapshots = sorted(name for name in os.listdir(path) if _SNAPSHOT.fullmatch(name))
     start = None
     if snapshots:
-        # Named after the offset that follows it. Its own offsets start at 0.
+        # A snapshot is named after the offset that follows it. Its own offsets start at 0.
         start = int(snapshots[-1][:20])
         snapshot = os.path.join(path, snapshots[-1])
         problems += replay(snapshot, apply)

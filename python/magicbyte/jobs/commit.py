@@ -9,7 +9,7 @@
 
 Everything is on one file system, so every step is a rename. Spark, pyarrow and Hive ignore names that
 begin with `_`: before the last step they see no table, and without `_SUCCESS` the output is incomplete.
-If a job is killed between these steps, the next job undoes them. `stored_tables.py` has the kind in a store.
+If a job is killed between these steps, the next job undoes them. `stored_tables.py` is for stores.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ ALL_TABLES = (*TABLES, *INTERNAL_TABLES)
 _TEMPORARY = "_temporary"
 _EMPTY = "part-empty.parquet"
 _EMPTY_FILE = re.compile(r"part-([0-9a-f]{12}-)?empty\.parquet")
-"""With the ID of the job in a store."""
+"""The name of a file without rows; in a store, it contains the ID of the job."""
 _PUBLISHED = (*ALL_TABLES, RECONCILIATION, SUCCESS)
 
 
@@ -67,15 +67,16 @@ class Decode(Protocol):
 
 
 class TablesOutput(AbstractContextManager["TablesOutput"], Protocol):
-    """Where an ingest writes tables; as a context manager it cleans up on failure."""
+    """The destination of an ingest's tables; as a context manager, it cleans up on failure."""
 
     staging: str
     """The directory for files that the driver writes."""
     decode: Decode
-    """What a task does: `decode_task`, and what brings its files to where `add` expects them."""
+    """The function of a task: `decode_task`, and the step that brings its files to the place that `add`
+    expects."""
 
     def add(self, files: Iterable[DataFile]) -> list[DataFile]:
-        """Adds files of successful attempts to the output, as they are called there; no others get there."""
+        """Adds files of successful attempts to the output, which gets no others. Returns the added files."""
 
     def add_empty_tables(self, schemas: Mapping[str, pa.Schema]) -> None:
         """Gives each of these tables that has no rows an empty file, so that its schema can be read."""

@@ -52,12 +52,12 @@ _SEGMENT_BYTES = range(1, 1 << 31)
 
 @dataclass(frozen=True)
 class CompactOptions:
-    """How logs are compacted. Options have the names of Kafka's configs, if there is one; times are ms."""
+    """Options of a compaction. They have the names of Kafka's configs where these exist; times are ms."""
 
     now: int
     """The current time."""
     delete_retention_ms: int | None = None
-    """How long tombstones and the markers of empty transactions are kept; None for the topic's config."""
+    """The time to keep tombstones and the markers of empty transactions; None for the topic's config."""
     min_compaction_lag_ms: int | None = None
     """Segments with a record younger than this are copied; None for the topic's config."""
     until_offset: int | None = None
@@ -65,8 +65,8 @@ class CompactOptions:
     all: bool = False
     """Clean the last segment too, which a broker leaves alone because it writes to it."""
     checkpoint: dict[tuple[str, int], int] = field(default_factory=dict)
-    """By topic and partition: the offset up to which the log is clean. Decides when tombstones of magic 0
-    and 1 may be removed."""
+    """The offset up to which the log is clean, by topic and partition. Decides when tombstones of magic 0 and
+    1 may be removed."""
     producer_id_expiration_ms: int = DAY_MS
     """Producers that have been silent for this long are forgotten: their last batch need not be kept."""
     segment_bytes: int | None = None
@@ -81,9 +81,9 @@ class CompactOptions:
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
     """The limit for one batch, stored or decompressed."""
     mode: DamageMode = "PERMISSIVE"
-    """Whether a bad batch is quarantined or ends the job with an error."""
+    """The treatment of a bad batch: quarantine it, or end the job with an error."""
     topic_ids: dict[str, str] = field(default_factory=dict)
-    """The id of each topic, for `partition.metadata`; otherwise it is that of the source."""
+    """The id of each topic, for `partition.metadata`; by default, the id in the source."""
     topic_config: TopicConfigs = field(default_factory=dict)
     """Configs by topic and name, before those in the cluster's metadata."""
     all_topics: bool = False

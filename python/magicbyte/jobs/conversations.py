@@ -41,7 +41,7 @@ SCHEMA = pa.schema(
 
 _ROWS = 10_000
 _BYTES = 16 << 20
-"""Of the frames whose rows are written together: their topics' names are among them."""
+"""The limit for the bytes of frames whose rows are written together: these include the topics' names."""
 
 
 def write_parquet(exchanges: Exchanges, path: str) -> int:
@@ -105,7 +105,7 @@ def _row(one: Exchange) -> dict[str, Any]:
 
 
 def _text(value: Any) -> Any:
-    """Text that is not UTF-8 has surrogate escapes, which Arrow does not take."""
+    """Replaces surrogate escapes, which stand for bytes that are not UTF-8: Arrow does not accept them."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return [_text(one) for one in value] if isinstance(value, list) else value

@@ -24,7 +24,7 @@ __all__ = ["DirectoryCost", "PartitionCost", "cost"]
 
 
 class PartitionCost(TypedDict):
-    """What a partition costs."""
+    """The costs of a partition."""
 
     path: str
     topic: str
@@ -33,18 +33,18 @@ class PartitionCost(TypedDict):
 
 
 class DirectoryCost(TypedDict):
-    """What all partitions cost, together and one by one."""
+    """The costs of all partitions, together and one by one."""
 
     total: CostReport
     topics: dict[str, CostReport]
     partitions: list[PartitionCost]
     account: Totals
-    """What of the input is not in the costs: quarantined bytes and tails."""
+    """The sums of the input. They include data that is not in the costs: quarantined bytes and tails."""
     skipped: list[SkippedDirectory]
     problems: list[Problem]
-    """The first `LISTED`."""
+    """The first `LISTED` problems."""
     problems_left_out: int
-    """How many more there are."""
+    """The number of problems that are not listed."""
     balanced: bool
 
 

@@ -26,7 +26,7 @@ __all__ = ["Decoded", "WriteOptions", "chunks_by_topic", "decode_task", "file_sc
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """How a task decodes, and where it writes."""
+    """Options for decoding and writing in a task."""
 
     read: ReadOptions
     staging: str
@@ -77,7 +77,7 @@ def decode_task(task: DecodeTask, options: WriteOptions) -> Decoded:
 
 
 def chunks_by_topic(task: DecodeTask) -> Iterator[tuple[str, Iterator[tuple[Chunk, str]]]]:
-    """The topics of a task's chunks, each with its chunks, parsed and as they are, to be iterated first."""
+    """The topics of a task, each with its chunks, parsed and as JSON text. Iterate over the chunks first."""
     parsed: Iterator[tuple[Chunk, str]] = ((json.loads(chunk), chunk) for chunk in task.chunks)
     yield from groupby(parsed, lambda one: one[0]["topic"])
 
@@ -91,7 +91,7 @@ class _TopicFiles:
         self._options = options
         self._open: dict[str, tuple[str, ParquetFile]] = {}
         self._rows: dict[str, Counter[int]] = {}
-        """By table and partition."""
+        """The number of rows, by table and partition."""
 
     def write(self, rows: Rows, partition: int) -> None:
         if rows.batch.num_rows == 0:

@@ -1,7 +1,7 @@
 """Survey, plan and decode, one after the other or, for a store, at the same time.
 
-What a survey reads of a store is kept for the decoding, and most of the time passes with waiting for it. So
-threads of this process decode what has been surveyed while the rest is fetched.
+The data that a survey reads from a store is kept for decoding, and most of the time is spent waiting for it.
+So threads of this process decode the surveyed data while the rest is fetched.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ from magicbyte.storage.paths import is_url
 __all__ = ["SMALL_TASK", "decode_partitions"]
 
 SMALL_TASK = 16 * MIB
-"""The bytes of a task that writes no files, see `decode_partitions`."""
+"""The bytes of a task that writes no files; see `decode_partitions`."""
 
 R = TypeVar("R")
 
 _CHUNK_BYTES = 8 * MIB
 _KEPT = 2048 * MIB
-"""The bytes of all tasks that are decoded at a time: no more than ranges of a store are kept."""
+"""The limit for the bytes of all tasks that are decoded at a time: that of the kept ranges of a store."""
 
 
 def decode_partitions(
@@ -78,23 +78,24 @@ def decode_partitions(
     """Plans the partitions, and runs tasks over all of their chunks.
 
     Where a broker has changed files before they were decoded, the partition is listed and planned again, and
-    the tasks with its chunks are replaced by others (`jobs.moving`).
+    new tasks replace those with its chunks (`jobs.moving`).
 
     Args:
-        begin: called before the first task, if there is one; returns what a task does.
+        begin: called before the first task, if there is one; returns the function of a task.
         listings: the partitions, with the sizes of their files.
-        engine: where it runs.
-        verb: what the tasks are called.
-        accounts_of: the `ChunkResult` of each chunk of a task, as JSON text. Without them, nothing is decoded
-            again.
-        surveyor: what surveys. Another one than `survey` does so before anything is decoded.
+        engine: runs the tasks.
+        verb: names the tasks.
+        accounts_of: the `ChunkResult` of each chunk of a task, as JSON text. Without this function,
+            nothing is decoded again.
+        surveyor: the survey function. Any function other than `survey` runs before anything is decoded.
         isolation_level: which records are delivered.
         bounds: the requested offsets of each partition, by its name alone.
         narrow: see `plan_partitions`.
         check: called with each plan, once it is there; may raise.
-        most_task_bytes: how much a task reads at most.
-        stored_task_bytes: the most that a task reads of a store. The last ones begin when all of it has been
-            fetched, so smaller ones end sooner; but those that write files should not write too small ones.
+        most_task_bytes: the maximum number of bytes that a task reads.
+        stored_task_bytes: the maximum number of bytes that a task reads from a store. The last tasks begin
+            when everything has been fetched, so smaller tasks end sooner. But tasks that write files should
+            not write files that are too small.
         progress: where to report progress.
 
     Returns: the plan of each listing, and the result of each task, in the order of all plans' chunks.
@@ -159,7 +160,7 @@ def decode_partitions(
 def _rest(
     plans: Sequence[Planned], decoded: Sequence[tuple[Task, R]], number: int, parallelism: int, most: int
 ) -> tuple[list[tuple[Task, R]], list[Task]]:
-    """Tasks with their results whose chunks are all still planned, and new tasks for the other chunks."""
+    """Tasks whose chunks are all still planned, with their results, and new tasks for the other chunks."""
     if not decoded:
         return [], tasks_of(plans, parallelism, most=most)
     chunks = [chunk for one in plans for chunk in one.plan["chunks"]]
@@ -241,7 +242,7 @@ def _decode_arriving(
             function = function or begin()
             yield function, task
 
-    # One more than threads that decode: while a segment begins or ends, the others are fetched.
+    # One more than the threads that decode: while a segment begins or ends, the others are fetched.
     with SurveysAhead(segments, engine.parallelism + 1) as surveys:
         return engine.map_arriving(
             lambda item: item[0](item[1]),
@@ -274,7 +275,7 @@ class _Planner:
         growing = _GrowingPlan(listing, self)
         given: list[Chunk] = []
         new_bytes = 0
-        # What comes first is not known before all segments are surveyed if files have the names of others.
+        # The order is unknown until all segments are surveyed if files have the names of other files.
         is_in_order = _core.is_in_name_order(json.dumps(listing))
         while len(found) < len(listing["segments"]):
             surveyed = next(surveys)
@@ -315,18 +316,18 @@ class _GrowingPlan:
         self._listing = listing
         self._planner = planner
         self._first = 0
-        """The first segment that is still planned. Of those before it, all chunks are given."""
+        """The first segment that is still planned. All chunks of earlier segments have been returned."""
         self._given = 0
-        """How many chunks of the others are given."""
+        """The number of chunks of the other segments that have been returned."""
 
     def new_chunks(self, surveys: Sequence[str]) -> list[Chunk]:
-        """The next chunks that are final, given the first surveys, of which the last may be a part."""
+        """The next final chunks, given the first surveys; the last survey may cover a part of its segment."""
         segments = self._listing["segments"][self._first : len(surveys)]
         begun: PartitionListing = {**self._listing, "segments": segments, "ignored": [], "problems": []}
         plan = self._planner.plan(begun, surveys[self._first :]).plan
         if not plan["segments"]:
             return []
-        # How a segment ends, the next one tells.
+        # The next segment determines the end of a segment.
         last = plan["segments"][-1]
         end = last["path"], last["size"]
         final = [chunk for chunk in plan["chunks"] if (chunk["path"], chunk["end"]) != end]
@@ -336,7 +337,7 @@ class _GrowingPlan:
         return new
 
     def _forget(self, known: Sequence[str], final: Sequence[Chunk]) -> None:
-        """Plans no more what does not matter for the last segment: all before the one that it continues."""
+        """Stops planning segments that do not matter for the last one, before the one that it continues."""
         segments = self._listing["segments"]
         while len(known) > 1 and segments[self._first]["path"] != known[-2]:
             path = segments[self._first]["path"]
@@ -349,5 +350,5 @@ def _place(chunk: Chunk) -> tuple[str, int, int, int | None]:
 
 
 def _has_offsets(segment: PlanSegment) -> bool:
-    """Whether the next segment continues the offsets of this one."""
+    """True if the next segment continues the offsets of this one."""
     return segment["last_offset"] is not None and not segment["is_checkpoint"]

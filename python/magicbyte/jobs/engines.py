@@ -42,7 +42,7 @@ class Engine(Protocol):
 
     @property
     def parallelism(self) -> int:
-        """How many tasks run at the same time."""
+        """The number of tasks that run at the same time."""
 
     def map(
         self,
@@ -110,16 +110,16 @@ class LocalEngine:
         stop: Callable[[], None] | None = None,
         progress: Progress = NO_PROGRESS,
     ) -> list[R]:
-        """As `map`, with items that are made while the tasks run.
+        """Like `map`, with items that are produced while the tasks run.
 
         Args:
-            function: what a task does.
+            function: the function of a task.
             items: an item for each task.
             name: describes the tasks.
             size: the bytes of all items.
             size_of: the bytes of an item whose task has ended.
-            ahead: how many items are taken before there is a thread for them.
-            stop: called at a failure, so that tasks that wait for others do not wait any longer.
+            ahead: the number of items to take before there is a thread for them.
+            stop: called on failure, so that tasks that wait for other tasks stop waiting.
             progress: where to report progress.
 
         """
@@ -160,7 +160,7 @@ class SparkEngine:
     """Tasks of a Spark session, on a cluster or embedded in this process (`local[*]`)."""
 
     def __init__(self, session: SparkSession | Callable[[], SparkSession]) -> None:
-        """Takes a session, or what starts one when the engine is first used."""
+        """Takes a session, or a function that starts one when the engine is first used."""
         self._session = session
 
     @cached_property

@@ -1,7 +1,7 @@
 """Schemas of the three formats for the values of one Arrow column, and the values as their payloads.
 
-What a column lacks is approximated: Avro's enums and Protobuf's are text in it, and which fields may be null
-follows from the values.
+Details that a column lacks are approximated: enums of Avro and Protobuf are text in it, and the values show
+which fields may be null.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["as_avro", "as_json", "as_protobuf", "avro_schema", "protobuf_schema"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _EPOCH = date(1970, 1, 1)
 Convert = Callable[[Any], Any]
-"""From a Python value of the column to one of the equivalent schema's column."""
+"""Converts a Python value of the column to a value of the equivalent schema's column."""
 
 
 def as_avro(column: pa.Array) -> list[bytes]:
@@ -47,20 +47,20 @@ def as_protobuf(column: pa.Array) -> list[bytes]:
 
 
 def as_json(column: pa.Array) -> list[bytes]:
-    """The values, none of which is null, as JSON without blanks; properties that are null are left out."""
+    """The values, none of which is null, as JSON without whitespace; null properties are left out."""
     shape = _shape(column)
     documents = (_json(shape, one) for one in column.to_pylist())
     return [json.dumps(one, separators=(",", ":"), ensure_ascii=False).encode() for one in documents]
 
 
 def avro_schema(column: pa.Array) -> tuple[str, Convert]:
-    """An Avro schema for the values of a column, and how they become its values."""
+    """An Avro schema for the values of a column, and the conversion of values to it."""
     schema, convert = _Avro().type(_shape(column))
     return json.dumps(schema), convert
 
 
 def protobuf_schema(column: pa.Array) -> tuple[str, Convert]:
-    """A proto3 file for the values of a column, which are its first message, and how they become such."""
+    """A proto3 file whose first message is for the values of a column, and the conversion of values to it."""
     shape = _shape(column)
     made = _Protobuf()
     if types.is_struct(shape.type):
@@ -85,10 +85,10 @@ import "google/protobuf/duration.proto";"""
 class _Shape:
     type: pa.DataType
     nullable: bool
-    """Whether a value is null where what is around it is not."""
+    """True if a value is null although the value that encloses it is not."""
     fields: tuple[tuple[str, _Shape], ...] = ()
     item: _Shape | None = None
-    """Of a list, or the values of a map."""
+    """The shape of a list's items, or of a map's values."""
     key: _Shape | None = None
 
 
@@ -106,7 +106,7 @@ def _shape(column: pa.Array) -> _Shape:
 
 
 def _names(fields: Sequence[tuple[str, _Shape]]) -> list[str]:
-    """Names that both formats take."""
+    """Names that both formats accept."""
     lowered = [name.lower() for name, _ in fields]
     return [
         name if _NAME.fullmatch(name) and lowered.count(name.lower()) == 1 else f"field_{number}_"
@@ -187,7 +187,7 @@ _AVRO = {
 class _Protobuf:
     def __init__(self) -> None:
         self.messages: list[str] = []
-        """The texts of those that are finished: the ones that a message uses come before it."""
+        """The texts of the finished messages. A message follows the messages that it uses."""
         self._count = 0
 
     def message(self, fields: Sequence[tuple[str, _Shape]]) -> tuple[str, Convert]:
@@ -219,7 +219,7 @@ class _Protobuf:
         return f"map<{key}, {item}>", lambda value: [(convert_key(k), convert(one)) for k, one in value]
 
     def _item(self, shape: _Shape) -> tuple[str, Convert]:
-        """What may be null, a list or a map, is so in a message of its own."""
+        """Wraps an item in a message of its own if it may be null, or is a list or a map."""
         if not shape.nullable and shape.item is None and not types.is_null(shape.type):
             return self._single(shape)
         name, convert = self.message((("value", shape),))

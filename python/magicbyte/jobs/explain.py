@@ -137,7 +137,7 @@ def partition_histories(
     for listing, texts in zip(listings, _scan(listings, engine, progress), strict=True):
         found, last = history(listing, texts), listing
         for _ in range(ATTEMPTS):
-            # Of a segment that was replaced before its scan, there are no batches, and gaps instead.
+            # A segment that was replaced before its scan has gaps instead of batches.
             files = {segment["file"] for segment in last["segments"]} if irregularities(found) else ()
             later = look_again(last, files)
             if later is last:
@@ -166,7 +166,7 @@ def _scan(listings: Sequence[PartitionListing], engine: Engine, progress: Progre
 
 
 def irregularities(history: PartitionHistory) -> int:
-    """How many things in a history are not as they should be; what compaction explains does not count."""
+    """The number of irregularities in a history, without those that compaction explains."""
     return (
         history["problem_count"]
         + history["skipped_count"]

@@ -1,4 +1,4 @@
-"""Names for what is not a log of Kafka: archives that are not read, and the files of other products."""
+"""Descriptions of files that are not Kafka logs: archives that are not read, and files of other products."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from magicbyte.storage.paths import is_stored
 __all__ = ["foreign_below", "foreign_format"]
 
 _LOOKED_AT = 10_000
-"""How many names of a directory are looked at."""
+"""The maximum number of names to examine in a directory."""
 _UNREAD = "which is not read: unpack it, or pack it as .tar, .tar.gz or .tar.zst"
 _DECOMPRESS = "decompress it, or give it the ending .log.gz or .log.zst (archives: .tar.gz or .tar.zst)"
 _STARTS = (
@@ -39,7 +39,7 @@ _STARTS = (
     (b"\xa1\xb2\xc3\xd4", "a capture of packets: `magicbyte wire` reads it"),
     (b"\x0a\x0d\x0d\x0a", "a capture of packets: `magicbyte wire` reads it"),
 )
-"""By the first bytes of a file."""
+"""Descriptions of formats, by the first bytes of a file."""
 _TAR = (257, b"ustar")
 _NAMES = (
     (re.compile(r"\d+-\d+-v\d+\.log"), "a Redpanda segment, which has batches of another format"),
@@ -55,7 +55,7 @@ _NAMES = (
 
 
 def foreign_format(path: str) -> str | None:
-    """What a file is by its name or its first bytes, and what to do with it. None if that is not known."""
+    """A file's format by its name or its first bytes, and what to do with the file; None if it is unknown."""
     by_name = _by_name(os.path.basename(path))
     if by_name is not None:
         return by_name
@@ -69,7 +69,7 @@ def foreign_format(path: str) -> str | None:
 
 
 def foreign_below(sources: Iterable[str]) -> str | None:
-    """The first file in these directories that another product wrote, and what it is."""
+    """The first file in these directories that another product wrote, with its description."""
     for source in sources:
         if is_stored(source):
             continue

@@ -1,4 +1,4 @@
-"""High watermarks: up to where each partition is known to be replicated.
+"""High watermarks: the offsets up to which partitions are known to be replicated.
 
 A broker writes them every few seconds to `replication-offset-checkpoint`, beside its partitions. Consumers
 see no record at or above them, and a failover may replace those records (`ReplicaManager`).
@@ -23,15 +23,15 @@ __all__ = ["AboveHighWatermark", "high_watermarks", "partitions_above", "waiting
 
 
 class AboveHighWatermark(TypedDict):
-    """A partition whose log goes on above its high watermark."""
+    """A partition whose log continues above its high watermark."""
 
     topic: str
     partition: int
     high_watermark: int
     next_offset: int
-    """Where the log ends (exclusive)."""
+    """The end of the log (exclusive)."""
     rows: int
-    """How many of the rows that were written are at or above the high watermark."""
+    """The number of written rows at or above the high watermark."""
 
 
 def high_watermarks(listings: Iterable[PartitionListing], *, required: bool) -> dict[tuple[str, int], int]:
@@ -71,7 +71,7 @@ def _read(path: str, *, required: bool) -> dict[tuple[str, int], int] | None:
 
 
 def waiting_message(waiting: HighWatermarks, option: str) -> str:
-    """Says that records of these partitions wait, and which option does without."""
+    """Returns the message that records of these partitions wait, and that `option` does not wait."""
     topic, partition = first = min(waiting)
     return (
         f"records above the high watermark wait until a broker has replicated them, in "
@@ -83,7 +83,7 @@ def waiting_message(waiting: HighWatermarks, option: str) -> str:
 def partitions_above(
     plans: Sequence[Planned], marks: HighWatermarks, results: Iterable[str]
 ) -> list[AboveHighWatermark]:
-    """The partitions whose logs go on above their high watermarks.
+    """The partitions whose logs continue above their high watermarks.
 
     `results` are those of all chunks, in the order of the plans' chunks, from tasks that had `marks` as well.
     """

@@ -61,42 +61,42 @@ class IngestOptions:
     isolation_level: IsolationLevel = "read_uncommitted"
     """`read_committed` leaves out aborted records and ends at the last stable offset."""
     batch_metadata: bool = False
-    """Whether to add `columns.BATCH_METADATA` to the table `records`."""
+    """True to add `columns.BATCH_METADATA` to the table `records`."""
     ranges: Ranges = EVERY_RECORD
-    """Which records are written; all others are read, checked and counted as outside."""
+    """The records to write; all others are read, checked and counted as outside."""
     where: str | None = None
-    """Which of these records are written: those for which this expression is true; see
-    `magicbyte.expressions`."""
+    """The expression that selects which of these records are written; see `magicbyte.expressions`."""
     key_as: PayloadType = "binary"
-    """What keys are read as. With text, `records` has the column `invalidKey`: the bytes of each key that is
-    not such text, whose `key` is null."""
+    """The type to read keys as. With text, `records` has the column `invalidKey`: the bytes of each key that
+    is not valid text. The `key` of such a row is null."""
     value_as: PayloadType = "binary"
     """The same for values and `invalidValue`."""
     typed: TypedColumns = UNTYPED
-    """Which of them are decoded by the schemas that they name. `records` then has their ids, why a row could
-    not be decoded, and its bytes in `invalidKey` or `invalidValue`."""
+    """The choice of keys or values to decode by the schemas that they name. `records` then has the schemas'
+    ids. For a row that could not be decoded, it has the reason, and the bytes in `invalidKey` or
+    `invalidValue`."""
     digest: bool = False
-    """Whether `records` has `_digest`, by which `verify` compares typed keys or values with the log. Delta
-    and Iceberg tables always have it; what is not typed is compared without."""
+    """True to add the column `_digest` to `records`, by which `verify` compares typed keys or values with the
+    log. Delta and Iceberg tables always have it. Untyped columns are compared without it."""
     codec: str = CODECS[0]
     """Parquet compression, one of `parquet.CODECS`."""
     bloom_filter: bool = False
-    """Whether to write bloom filters of the keys, for readers that look for single keys."""
+    """True to write bloom filters of the keys, for readers that look for single keys."""
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
     """The limit for one batch after decompression, at most 1 GiB; larger batches are quarantined."""
     overwrite: bool = False
-    """Whether to replace an earlier output, once the job is done."""
+    """True to replace an earlier output, once the job is done."""
     target_file_size: int = TARGET_FILE_SIZE
-    """How large, in bytes, the data files of a Delta or Iceberg table become if there is enough to write."""
+    """The size in bytes of the data files of a Delta or Iceberg table, if there is enough to write."""
     repair: bool = False
-    """Whether rows of a Delta or Iceberg table are replaced where its logs diverge from it, and its holes
-    filled, in one commit with the new records."""
+    """True to replace rows of a Delta or Iceberg table where its logs diverge from it, and to fill its holes,
+    in one commit with the new records."""
     fail_on_missing: bool = False
-    """Whether nothing is committed to a Delta or Iceberg table if records are lost or unreadable."""
+    """True to commit nothing to a Delta or Iceberg table if records are lost or unreadable."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the table `records`, but for those of invalid keys and values."""
+        """The columns of the table `records`, except those of invalid keys and values."""
         return RECORDS_WITH_METADATA if self.batch_metadata else (*KAFKA_COLUMNS, "headers")
 
 
@@ -120,7 +120,7 @@ class TableSum(TypedDict):
 
 
 class CommittedPartition(TypedDict):
-    """What one job added to a table of one partition."""
+    """The rows of one partition that a job added to a table."""
 
     topic: str
     partition: int
@@ -143,21 +143,21 @@ class CommittedPartition(TypedDict):
 
 
 class RepairedRange(TypedDict):
-    """Rows of a table that a job has replaced by what the log has now."""
+    """Rows of a table that a job has replaced by the current records of the log."""
 
     topic: str
     partition: int
     start_offset: int
     end_offset: int
-    """Where the replaced rows ended (exclusive)."""
+    """The end of the replaced rows (exclusive)."""
     removed_rows: int
     rows: int
-    """How many rows were added from `start_offset` on: up to `end_offset` for a hole, else up to the end of
-    the log."""
+    """The number of rows that were added from `start_offset` on: up to `end_offset` for a hole, otherwise up
+    to the end of the log."""
 
 
 class CommitReport(TypedDict):
-    """What a job added to a Delta or Iceberg table."""
+    """The changes that a job made to a Delta or Iceberg table."""
 
     table: str
     """The directory or identifier of the table."""
@@ -166,15 +166,15 @@ class CommitReport(TypedDict):
     job: str | None
     """The ID in the commit; None if there was nothing to add."""
     partitions: list[CommittedPartition]
-    """Those that the job changed."""
+    """The partitions that the job changed."""
     repaired: list[RepairedRange]
-    """With `repair`."""
+    """The replaced rows, with the option `repair`."""
     orphans: list[str]
     """Directories of killed jobs that were removed, with the data files that they had not committed."""
     problems: list[Problem]
-    """The first `LISTED`."""
+    """The first `LISTED` problems."""
     problems_left_out: int
-    """How many more there are."""
+    """The number of problems that are not listed."""
 
 
 class IngestReport(TypedDict):
@@ -193,9 +193,9 @@ class IngestReport(TypedDict):
     key_format: SchemaFormat | None
     value_format: SchemaFormat | None
     schema_registry: str | None
-    """What `typed` said."""
+    """The `schema_registry` of the option `typed`."""
     balanced: bool
-    """Whether the bytes and records of every partition add up, and the files hold exactly the rows that were
+    """True if the bytes and records of every partition add up, and the files hold exactly the rows that were
     counted."""
     total: Totals
     tables: dict[str, TableSum]
@@ -203,12 +203,12 @@ class IngestReport(TypedDict):
     skipped: list[SkippedDirectory]
     log_dirs: list[LogDirReport]
     above_high_watermark: list[AboveHighWatermark]
-    """The partitions whose logs go on above their high watermarks, which only brokers' directories have."""
+    """Partitions whose logs continue above their high watermarks, which only brokers' directories have."""
     internal_topics: InternalTopicsReport
-    """About the tables `offsets` and `topics`, which are there if their topics are read."""
+    """A report on the tables `offsets` and `topics`, which exist if their topics are read."""
     files: list[ManifestRow]
     commit: CommitReport | None
-    """For a Delta or Iceberg table."""
+    """The commit to a Delta or Iceberg table."""
 
 
 def check_options(options: IngestOptions) -> None:
@@ -228,7 +228,7 @@ def read_options(
     batches: bool = False,
     digests: bool = False,
 ) -> ReadOptions:
-    """How the chunks are decoded; with `batches`, for that table too, and with `digests`, to be compared."""
+    """Options for decoding the chunks: `batches` adds that table, and `digests` allows a comparison."""
     return ReadOptions(
         options.columns,
         batches=batches,
@@ -335,7 +335,7 @@ def _write_plan_problems(plans: Sequence[PartitionPlan], options: WriteOptions) 
 
 
 def _rows_agree(partitions: Sequence[PartitionReconciliation], files: Sequence[DataFile]) -> bool:
-    """Whether the files of `records` hold exactly the rows of each partition that were counted."""
+    """True if the files of `records` hold exactly the rows that were counted for each partition."""
     written: Counter[tuple[str | None, int]] = Counter()
     for file in files:
         if file.table == "records":

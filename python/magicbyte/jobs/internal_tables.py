@@ -60,19 +60,18 @@ TOPICS = pa.schema(
         ("here", pa.bool_()),
     ]
 )
-"""One row per partition, with the columns of its topic; those of `magicbyte.jobs.topics.Topic` and
-`TopicPartition`."""
+"""One row per partition, with the columns of `magicbyte.jobs.topics.Topic` and `TopicPartition`."""
 
 _ROWS = 4096
 
 
 class InternalTopicsReport(TypedDict):
-    """What the tables `offsets` and `topics` leave out."""
+    """Data that the tables `offsets` and `topics` leave out."""
 
     pending_offsets: int
     """Offsets committed in transactions that had not ended."""
     problems: list[str]
-    """What could not be read of Kafka's own topics."""
+    """Problems with reading Kafka's own topics."""
 
 
 @dataclass

@@ -17,7 +17,7 @@ _SETTLED_MILLIS = 1000
 """Timestamps of files are coarser than writes."""
 
 SegmentState = tuple[str, int, int, str]
-"""What tells whether a segment has changed: path, size, time of its last change, version in a store."""
+"""The attributes that show a change of a segment: path, size, time of the last change, version in a store."""
 
 
 def segment_state(segment: Segment) -> SegmentState:
@@ -26,7 +26,7 @@ def segment_state(segment: Segment) -> SegmentState:
 
 
 class KeptSurveys:
-    """The surveys of the segments of one look, for the next one. It pickles."""
+    """Keeps the surveys of segments from one look at the log for the next one. Can be pickled."""
 
     def __init__(self) -> None:
         self._texts: dict[SegmentState, str] = {}
@@ -63,7 +63,7 @@ class KeptSurveys:
 
 
 def _is_settled(state: SegmentState, text: str, now: int) -> bool:
-    """Whether the same state will mean the same content. If not, a tail may still become a batch."""
+    """True if the same state will mean the same content. Otherwise, a tail may still become a batch."""
     found: Survey = json.loads(text)
     if found["unreadable"]:
         return False

@@ -1,4 +1,4 @@
-"""Which remote segments belong to a log: those that are within the lineage of its leader epochs
+"""Remote segments that belong to a log: those within the lineage of its leader epochs
 (`RemoteLogManager.isRemoteSegmentWithinLeaderEpochs`).
 
 After an unclean election, the log of the former leader goes on in tiered storage, where it has copied
@@ -15,7 +15,7 @@ __all__ = ["epochs_between", "is_within_lineage", "with_records"]
 
 
 def with_records(epochs: Epochs) -> dict[int, int]:
-    """Leaves out the epochs without records, where another one begins at the same offset
+    """Leaves out the epochs without records, where another epoch begins at the same offset
     (`buildFilteredLeaderEpochMap`).
     """
     entries = sorted(epochs.items())
@@ -28,9 +28,9 @@ def with_records(epochs: Epochs) -> dict[int, int]:
 
 
 def is_within_lineage(span: RemoteSpan, lineage: Epochs) -> bool:
-    """Whether the leaders of `lineage` wrote the segment, or went on from it.
+    """True if the leaders of `lineage` wrote the segment, or continued from it.
 
-    Both have at least one epoch. `lineage` has none without records.
+    Both have at least one epoch. `lineage` has no epoch without records.
     """
     epochs = with_records(span.epochs)
     known = list(lineage)

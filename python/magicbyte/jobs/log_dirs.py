@@ -68,29 +68,29 @@ class CheckpointedPartition(TypedDict):
 
 
 class LogDirReport(TypedDict):
-    """What a broker's directory says about itself, compared with what is there."""
+    """The files of a broker's directory about itself, compared with its actual content."""
 
     path: str
     broker_id: int | None
     cluster_id: str | None
     directory_id: str | None
     clean_shutdown: bool
-    """Whether the broker had stopped in order. After a crash, it would check every segment after the recovery
+    """True if the broker had shut down cleanly. After a crash, it would check all segments after the recovery
     point."""
     partitions: list[CheckpointedPartition]
     missing_partitions: int
-    """How many partitions that these, or the cluster's metadata, place in this directory are not there."""
+    """The number of missing partitions that checkpoints or the cluster's metadata place in this directory."""
     partitions_elsewhere: int
-    """How many partitions of the broker may be in directories that are not among the sources."""
+    """The number of the broker's partitions that may be in directories that are not among the sources."""
     offsets: int
     """Offsets that the broker had according to its checkpoints, from each log's start to its high watermark.
     Compaction, control records and aborted transactions leave fewer records."""
     offsets_held: int
-    """How many of these offsets this copy covers, without those that damage may have cost."""
+    """The number of these offsets that this copy covers, without those that damage may have cost."""
     problems: list[str]
     """Files of the directory that cannot be read."""
     notes: list[str]
-    """What a running broker does between two writes of its checkpoints, such as retention: no problem."""
+    """Effects of a running broker between two writes of its checkpoints, such as retention: not problems."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class LogDir:
     directory_id: str | None
     clean_shutdown: bool
     is_kraft: bool
-    """Whether `meta.properties` is that of a KRaft broker (version 1)."""
+    """True if `meta.properties` is that of a KRaft broker (version 1)."""
     checkpoints: dict[_Name, PartitionCheckpoints]
     absent: list[PartitionListing]
     """Partitions that the checkpoints or the cluster's metadata name and that have no directory."""
@@ -115,7 +115,7 @@ class LogDir:
 
 
 def is_log_dir(names: Container[str]) -> bool:
-    """Whether a directory with these entries is one of a broker's `log.dirs`."""
+    """True if a directory with these entries is one of a broker's `log.dirs`."""
     return any(name in names for name in (META_PROPERTIES, *_CHECKPOINTS.values()))
 
 
@@ -169,7 +169,7 @@ def read_log_dir(path: str, listings: Iterable[PartitionListing]) -> LogDir:
 
 
 def _has_log(path: str, name: _Name) -> bool:
-    """Whether a partition has a directory by now: one that was created after the directories were listed."""
+    """True if a partition has a directory by now, created after the directories were listed."""
     directory = os.path.join(path, f"{name[0]}-{name[1]}")
     try:
         return not is_stored(path) and _core.is_partition(os.path.basename(directory), os.listdir(directory))
@@ -311,7 +311,7 @@ def _report(log_dir: LogDir, read: dict[str, tuple[PartitionPlan, PartitionRecon
 def _offsets(
     checkpoints: PartitionCheckpoints, plan: PartitionPlan, reconciliation: PartitionReconciliation
 ) -> tuple[int, int]:
-    """How many offsets of a partition the broker had, and how many of them the copy covers."""
+    """The number of a partition's offsets that the broker had, and the number that the copy covers."""
     bases = [segment["base_offset"] for segment in plan["segments"]]
     lost = lost_ranges(plan["problems"])
     begin = min([*bases, *(first for first, _ in lost)], default=0)

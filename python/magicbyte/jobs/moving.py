@@ -1,7 +1,7 @@
 """Partitions of a running broker, which appends, rolls, cleans and deletes while a job reads them.
 
 A problem counts once its files have held still: as long as they change, the partition is listed again, and
-what has changed of it is surveyed and decoded again, a few times.
+its changed parts are surveyed and decoded again, a few times.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from magicbyte.storage.paths import is_stored
 __all__ = ["ATTEMPTS", "doubted_by_plan", "doubted_by_results", "look_again", "of_each_segment"]
 
 ATTEMPTS = 5
-"""How often a partition that changes is looked at again, until its problems are taken as they are."""
+"""The maximum number of looks at a partition that changes. Then its problems are taken as they are."""
 
 _LOGGER = logging.getLogger("magicbyte.jobs")
 
@@ -43,9 +43,9 @@ def _is_torn(result: ChunkResult) -> bool:
 
 
 def look_again(listing: PartitionListing, doubted: Doubted) -> PartitionListing:
-    """Lists a local directory again if the doubted files are others by now.
+    """Lists a local directory again if the doubted files have changed.
 
-    Returns `listing` itself if they are not. A partition that a broker has deleted meanwhile becomes one
+    Returns `listing` itself if they have not. A partition that a broker has deleted meanwhile becomes one
     without files, with a note to the logger `magicbyte.jobs`.
     """
     if not doubted or not _is_one_directory(listing):
@@ -98,7 +98,7 @@ def _begin(listing: PartitionListing) -> int | None:
 
 
 def _state(listing: PartitionListing, before: PartitionListing, doubted: Doubted) -> Iterator[Any]:
-    """What there is of the doubted files, and which segments there are up to the last one of `before`."""
+    """The state of the doubted files, and the segments up to the last one of `before`."""
     last = before["segments"][-1] if before["segments"] else None
     names = {_stem(name) for name in doubted if name is not None}
     if last is not None and None in doubted:

@@ -1,4 +1,4 @@
-"""The job of `magicbyte offsets`: what each consumer group has committed, and how far behind it is."""
+"""The job of `magicbyte offsets`: the committed offsets and the lag of each consumer group."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ class CommittedOffset(TypedDict):
     topic: str
     partition: int
     offset: int
-    """Where the group continues."""
+    """The offset at which the group continues."""
     leader_epoch: int | None
     metadata: str
     commit_timestamp: int
     expire_timestamp: int | None
-    """Only if the consumer chose one (before Kafka 2.1)."""
+    """The time of expiry, only if the consumer chose one (before Kafka 2.1)."""
     log_end_offset: int | None
-    """In this copy; None if the partition is not in it."""
+    """The log end offset of this copy; None if the partition is not in it."""
     last_stable_offset: int | None
-    """Where `read_committed` consumers end: `log_end_offset`, or the first open transaction."""
+    """The offset at which `read_committed` consumers end: `log_end_offset`, or the first open transaction."""
     log_start_offset: int | None
     """The first offset of this copy; None if the partition is not in it, or is empty."""
     lag: int | None
@@ -58,9 +58,9 @@ class CommittedOffset(TypedDict):
     committed_lag: int | None
     """The same up to the last stable offset."""
     lost_ahead: int | None
-    """Offsets from `offset` on that are in no file. Damage inside of files is only found by `verify`."""
+    """Offsets from `offset` on that are in no file. Only `verify` finds damage inside files."""
     out_of_range: bool
-    """Whether the offset is before the start or after the end of this copy: a broker would answer
+    """True if the offset is before the start or after the end of this copy: a broker would answer
     OFFSET_OUT_OF_RANGE, and the consumer would start where its `auto.offset.reset` says."""
 
 
@@ -81,26 +81,26 @@ class ConsumerGroup(TypedDict):
 
 
 class OffsetsReport(TypedDict):
-    """What `magicbyte offsets --json` prints."""
+    """The output of `magicbyte offsets --json`."""
 
     offsets: list[CommittedOffset]
-    """By group, topic and partition."""
+    """The committed offsets, sorted by group, topic and partition."""
     groups: list[ConsumerGroup]
     pending: int
     """Offsets committed in transactions that had not ended: not in `offsets`."""
     problems: list[str]
-    """What could not be read of `__consumer_offsets`, or of the logs' ends."""
+    """Problems with reading `__consumer_offsets` or the logs' ends."""
 
 
 @dataclass(frozen=True)
 class LogRange:
-    """The offsets of a log; None for those that are unknown."""
+    """The offsets of a log; None for unknown offsets."""
 
     start: int | None = None
     end: int | None = None
     """Exclusive."""
     last_stable: int | None = None
-    """Where `read_committed` consumers end (exclusive)."""
+    """The offset at which `read_committed` consumers end (exclusive)."""
     lost: Sequence[tuple[int, int]] = ()
     """Ranges of offsets (inclusive) that are in no file."""
 
@@ -110,7 +110,7 @@ class LogRange:
 
 
 Ends = Mapping[tuple[str, int], LogRange]
-"""By topic and partition."""
+"""The offsets of logs, by topic and partition."""
 
 _Folded = tuple[list[Commit], list[GroupState], int, list[str]]
 
@@ -127,9 +127,9 @@ def offsets(
     """Reads the `__consumer_offsets` at and below `sources` as a group coordinator does when it starts.
 
     `choice` selects among the partitions that have committed offsets, and which copies are read. `group` is a
-    pattern with the wildcards `*`, `?` and `[...]`. The logs that the groups have offsets in are scanned,
-    headers only, for their ends. Of several
-    copies of a partition, the newest one is read, or the one that `choice.prefer` names.
+    pattern with the wildcards `*`, `?` and `[...]`. The batch headers of the logs that groups have offsets
+    in are scanned, to find the ends of the logs. Of several copies of a partition, the newest one is read, or
+    the one that `choice.prefer` names.
 
     Raises:
         RefusedError: if there is no `__consumer_offsets`.

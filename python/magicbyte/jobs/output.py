@@ -3,7 +3,7 @@
 If the output does not exist yet, it is written in a workspace next to it and published with one rename. An
 empty directory that exists (a mounted volume, a link to a directory, the working directory) is kept: the
 workspace is inside it, and the partitions are moved out of the workspace one by one. Then
-`reconciliation.json` marks the output as complete. `stored_partitions.py` has the kind in a store.
+`reconciliation.json` marks the output as complete. `stored_partitions.py` is for stores.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["Counted", "LocalPartitions", "Named", "PartitionsOutput"]
 
 
 class Named(TypedDict):
-    """What a partition's directory is named by."""
+    """The fields that name a partition's directory."""
 
     topic: str
     partition: int
@@ -59,10 +59,10 @@ class PartitionsOutput(ABC):
         self.path = path
         self._workspace = workspace
         self._targets: dict[str, str] = {}
-        """By partition: the name of its directory before it is published."""
+        """The name of each partition's directory before it is published, by partition."""
 
     def target(self, listing: Named) -> str:
-        """Where to write a partition."""
+        """The directory to write a partition to."""
         name = f"{listing['topic']}-{listing['partition']}"
         # The whole name could become too long with the suffixes that are added while it is written.
         staged = self._targets.setdefault(name, f"{len(self._targets)}.{name[:48]}")

@@ -25,10 +25,10 @@ CODECS = ("zstd", "snappy", "lz4", "gzip", "none")
 _LONGEST_LABEL = 100
 _ROW_GROUP_BYTES = 32 << 20
 _COLUMN_CHUNK_BYTES = 16 << 10
-"""The least of a column in a row group: until the file is closed, the writer keeps a kilobyte about each."""
+"""The minimum bytes of a column in a row group: the writer keeps a kilobyte about each until it closes."""
 _ROW_GROUP_ROWS = 1 << 20
 _MOST_WAITING = 256
-"""How many batches may wait uncombined: each takes some 10 KB besides its rows."""
+"""The maximum number of batches that wait uncombined: each takes some 10 KB besides its rows."""
 
 # Columns with few distinct values, which a dictionary shrinks to almost nothing. For keys and values a
 # dictionary is not worth its time.
@@ -65,10 +65,10 @@ _DELTA = (
     "baseTimestamp",
     "maxTimestamp",
 )
-# Those of `_DELTA` have statistics too: readers skip row groups by them.
+# The columns of `_DELTA` have statistics, too: readers skip row groups by them.
 _STATISTICS = ("topic", "partition")
 _FALSE_POSITIVES = 0.01
-"""Of a bloom filter, which takes about 10 bits per row."""
+"""The rate of false positives of a bloom filter, which takes about 10 bits per row."""
 
 
 @dataclass(frozen=True)
@@ -94,15 +94,15 @@ class DataFile:
 def file_name(part: str, codec: str, topic: str | None = None) -> str:
     """A new name for a file, such as `part-00003-0f1e2d3c4b5a-orders.zstd.parquet`.
 
-    The topic in it is for people: other characters than those of Kafka's topics are replaced, and a long
-    name is cut.
+    The topic in it is for people: characters that Kafka's topics cannot have are replaced, and a long name
+    is cut.
     """
     label = "" if topic is None else "-" + re.sub(r"[^A-Za-z0-9._-]", "_", topic)[:_LONGEST_LABEL]
     return f"part-{part}-{uuid.uuid4().hex[:12]}{label}.{codec}.parquet"
 
 
 def can_write_bloom_filters() -> bool:
-    """Whether this pyarrow can: since 24."""
+    """True if this version of pyarrow (24 or later) can write bloom filters."""
     return int(pa.__version__.partition(".")[0]) >= 24
 
 

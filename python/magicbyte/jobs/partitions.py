@@ -45,12 +45,12 @@ __all__ = [
 _LOGGER = logging.getLogger("magicbyte.jobs")
 _NOT_UTF8 = "the path is not UTF-8: rename it, or reach it through a link"
 _NAMED = 10
-"""How many topics a message names."""
+"""The maximum number of topics that a message names."""
 _LISTING_THREADS = 16
 
 
 class SkippedDirectory(TypedDict):
-    """A partition's directory that is not read, because of its state or since another copy is preferred."""
+    """A partition's directory that is not read, because of its state or because another copy is preferred."""
 
     path: str
     topic: str
@@ -63,7 +63,7 @@ class SkippedDirectory(TypedDict):
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a job reads, pinned at the sizes that the files have now."""
+    """The input of a job, pinned at the sizes that the files have now."""
 
     sources: tuple[str, ...]
     """The paths as the caller gave them."""
@@ -218,11 +218,11 @@ _SYSTEM_DIRECTORIES = frozenset(
         "System Volume Information",
     }
 )
-"""What file systems and storage appliances keep in every volume."""
+"""Directories that file systems and storage appliances keep in every volume."""
 
 
 def _is_set_aside(name: str) -> bool:
-    """Whether a directory is hidden or of the system, such as `.snapshot` or `.Trash-1000`.
+    """True if a directory is hidden or of the system, such as `.snapshot` or `.Trash-1000`.
 
     Logs below it are copies. A topic may begin with a dot, so the directory itself may be a partition.
     """
@@ -237,7 +237,7 @@ def _names_in(directory: str) -> list[str]:
 
 
 def _examine(entry: os.DirEntry[str]) -> tuple[bool, str | None]:
-    """Whether an entry is a directory, or why that cannot be determined."""
+    """True if an entry is a directory; also the reason if that cannot be determined."""
     try:
         if entry.is_dir():
             return True, None
@@ -285,9 +285,9 @@ def find_inputs(
 
     A directory whose name is not `topic-N` is taken as partition 0 of a topic of that name. Segments in
     tiered storage and those that the broker still has are one partition, if both are there (`join_remote`).
-    The listing of one that cannot be read contains only that problem. In a broker's directory, each listing
-    gets what the broker's checkpoints say, and a partition that they name and that has no directory gets a
-    listing with that problem.
+    The listing of a partition that cannot be read contains only that problem. In a broker's directory, each
+    listing gets the values of the broker's checkpoints. A partition that these name but that has no directory
+    gets a listing with that problem.
 
     Args:
         sources: directories, and segment files of any name, each of which is read as a partition of its own.

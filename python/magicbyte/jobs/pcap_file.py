@@ -1,4 +1,4 @@
-"""Writing a capture: what connections carry, as TCP segments in a pcap file."""
+"""Writing a capture: the data of connections, as TCP segments in a pcap file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["CapturedConnection", "PcapFile", "PcapSummary"]
 # Link type 101: IP packets of both versions.
 _HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, 101)
 _LARGEST = 60_000
-"""Bytes of a segment: more do not fit into a packet."""
+"""The maximum bytes of a segment: more do not fit into a packet."""
 _SYN, _ACK, _FIN = 2, 16, 1
 _WRAP = 1 << 32
 
@@ -23,12 +23,12 @@ Address = tuple[str, int]
 
 
 class PcapSummary(NamedTuple):
-    """What a capture has."""
+    """The content of a capture."""
 
     size: int
     """Bytes of the file."""
     problem: str | None
-    """Why not everything is in it: the limit, or an error of the file."""
+    """The reason why the capture is incomplete: the limit, or an error of the file."""
 
 
 class PcapFile:
@@ -45,7 +45,7 @@ class PcapFile:
         self._path = path
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
-        # Passwords may be in it.
+        # The capture may contain passwords.
         self._file = open(path, "xb", buffering=0, opener=_private)  # noqa: SIM115 (closed by `close`)
         self._size = 0
         self._problem: str | None = None
@@ -56,7 +56,7 @@ class PcapFile:
         return CapturedConnection(self, client, server)
 
     def packet(self, data: bytes) -> None:
-        """Adds an IP packet, with the time of now."""
+        """Adds an IP packet, with the current time."""
         with self._lock:
             if self._problem is not None or self._file.closed:
                 return
@@ -78,7 +78,7 @@ class PcapFile:
 
     @property
     def summary(self) -> PcapSummary:
-        """What it has so far."""
+        """The content of the capture so far."""
         return PcapSummary(self._size, self._problem)
 
     def close(self) -> None:
@@ -111,7 +111,7 @@ class CapturedConnection:
             self._segment(0 if by_client else 1, _ACK, data[start : start + _LARGEST])
 
     def ended(self, *, by_client: bool) -> None:
-        """The direction ends."""
+        """Ends one direction."""
         self._segment(0 if by_client else 1, _ACK | _FIN, b"")
 
     def _segment(self, side: int, flags: int, payload: bytes) -> None:

@@ -48,7 +48,7 @@ __all__ = [
 MIB = 1 << 20
 _SMALLEST_TARGET = 4 * MIB
 LARGEST_TARGET = 128 * MIB
-"""How much a task reads at most, unless its job says otherwise."""
+"""The maximum bytes that a task reads, unless its job says otherwise."""
 _TASKS_PER_SLOT = 3
 """More tasks than slots, so that a slow last task does not leave the other slots idle."""
 
@@ -91,7 +91,7 @@ def everything_of(listing: PartitionListing) -> PartitionListing:
 
 
 class DecodeTask(Protocol):
-    """What one decode task reads."""
+    """The input of one decode task."""
 
     @property
     def number(self) -> int:
@@ -99,10 +99,10 @@ class DecodeTask(Protocol):
 
     @property
     def chunks(self) -> Iterable[str]:
-        """JSON texts, as `ChunkDecoder` takes them, ordered by partition and offset. To be iterated once."""
+        """The chunks as JSON text for `ChunkDecoder`, by partition and offset. Can be iterated once."""
 
     def size_of(self, topic: str) -> int:
-        """The bytes of its chunks of a topic."""
+        """The bytes of the task's chunks of a topic."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Task:
 
 
 def target_bytes(size: int, parallelism: int, tasks: int | None = None, most: int = LARGEST_TARGET) -> int:
-    """How many bytes a task should read, so that there are enough tasks for all slots but no tiny ones.
+    """The bytes that a task should read, so that there are enough tasks for all slots but no tiny ones.
 
     `tasks` requests about that many tasks, however small they get; no task gets more than `most` bytes.
     """
@@ -157,7 +157,7 @@ def survey(
 ) -> list[list[str]]:
     """Scans the headers of all segments. Returns the surveys of each listing's segments, as JSON text.
 
-    `before` has earlier surveys by path: of a segment that has only grown, what is new is scanned.
+    `before` has earlier surveys by path: if a segment has only grown, only the new part is scanned.
     """
     segments = [segment for listing in listings for segment in listing["segments"]]
     known = before or {}
@@ -177,7 +177,7 @@ def survey(
 
 
 Surveyor = Callable[[Sequence[PartitionListing], Engine, Progress], list[list[str]]]
-"""What does as `survey`."""
+"""A replacement for `survey`."""
 
 
 def plan_partitions(
@@ -195,15 +195,15 @@ def plan_partitions(
     """Surveys and plans; returns one plan for each listing.
 
     A partition with problems is listed and planned again while its files change (`jobs.moving`), so that the
-    plan's listing may be a later one than that given.
+    plan's listing may be later than the given one.
 
     Args:
         listings: the partitions, with the sizes of their files.
         engine: where the survey runs.
-        surveyor: what surveys.
+        surveyor: the survey function.
         isolation_level: which records are delivered.
         bounds: the requested offsets of each partition.
-        narrow: what is read of a partition that is listed again.
+        narrow: returns the part to read of a partition that is listed again.
         tasks: make chunks small enough for about this many tasks.
         chunk_bytes: make chunks of this size, whatever the engine.
         progress: where to report the survey's progress.
@@ -298,7 +298,7 @@ def tasks_of_chunks(
 
 
 def size_of_chunk(chunk: Chunk) -> int:
-    """Its bytes."""
+    """The bytes of a chunk."""
     return chunk["end"] - chunk["start"]
 
 

@@ -18,11 +18,11 @@ class Step(Protocol):
 
 
 class Progress(Protocol):
-    """Where a job reports its progress."""
+    """The receiver of a job's reports on its progress."""
 
     @property
     def visible(self) -> bool:
-        """Whether progress is shown at all; if not, an engine need not poll for it."""
+        """True if progress is shown at all; otherwise, an engine need not poll for it."""
 
     def step(self, name: str, size: int) -> AbstractContextManager[Step]:
         """Starts a step of `size` bytes."""

@@ -53,40 +53,40 @@ there are any."""
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How chunks are decoded."""
+    """Options for decoding chunks."""
 
     columns: tuple[str, ...] = ()
     """Columns of the table `records`. Every record is decoded even if there are none."""
     batches: bool = False
-    """Whether to produce rows of the table `batches`."""
+    """True to produce rows of the table `batches`."""
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
     """The limit for one batch after decompression; with columns, at most `MAX_COLUMN_PAYLOAD`."""
     mode: DamageMode = "PERMISSIVE"
-    """Whether a bad batch is quarantined or raises an error; so does a key or value that is not text then."""
+    """The treatment of a bad batch: quarantine it, or raise an error. In the second case, a key or value that
+    is not text raises an error, too."""
     key_as: PayloadType = "binary"
-    """What keys are read as. With text, rows of `records` also have the column `invalidKey`."""
+    """The type to read keys as. With text, rows of `records` also have the column `invalidKey`."""
     value_as: PayloadType = "binary"
-    """What values are read as. With text, rows of `records` also have the column `invalidValue`."""
+    """The type to read values as. With text, rows of `records` also have the column `invalidValue`."""
     start_timestamp: int | None = None
     """Records with an earlier timestamp (ms) are left out, and counted as outside."""
     end_timestamp: int | None = None
     """Records with this timestamp or a later one are left out, and counted as outside."""
 
     where: RecordFilter | None = None
-    """With columns: rows for which this is not true are left out, and counted as outside."""
+    """Rows for which this is not true are left out, and counted as outside; only with columns."""
 
     typed: tuple[ColumnDecoder, ...] = ()
-    """What makes keys or values typed columns. They are binary before, and `headers` is among the columns."""
+    """Decoders that turn binary keys or values into typed columns. `columns` then includes `headers`."""
 
     fails_on_unknown_schema: bool = False
-    """Whether a row whose schema the registry does not have raises an error."""
+    """True to raise an error for a row whose schema the registry does not have."""
 
     digests: bool = False
-    """Whether rows of `records` come with the sums of their digests. Typed ones get the column
-    `_digest` too."""
+    """True to return rows of `records` with the sums of their digests. Typed rows also get `_digest`."""
 
     high_watermarks: HighWatermarks = dataclasses.field(default_factory=dict)
-    """With the column `offset`: where rows count as `ROWS_ABOVE`, partition by partition."""
+    """The high watermarks at which rows begin to count as `ROWS_ABOVE`, if `offset` is among the columns."""
 
     @property
     def records_schema(self) -> pa.Schema:
@@ -111,7 +111,7 @@ class Rows(NamedTuple):
     """`records`, `batches` or `problems`."""
     batch: pa.RecordBatch
     sums: RecordSums = RecordSums()
-    """Of `records`, if their digests are wanted."""
+    """The sums of rows of `records`, if their digests are requested."""
 
 
 def table_schema(

@@ -1,8 +1,8 @@
 """`magicbyte wire --extract`: the record sets of a capture as partition directories.
 
-Batches are written as they were fetched, each once, in offset order. Those that a producer sent and a
-broker acknowledged fill in what nobody fetched: with the offsets of the broker's response, and without a
-leader epoch, which no message names.
+Batches are written as they were fetched, each once, in offset order. Batches that a
+producer sent and a broker acknowledged fill the gaps that nobody fetched. They get the offsets of the
+broker's response, but no leader epoch, which no message names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from magicbyte.wire import Exchange, Exchanges, RecordSet, WireSummary
 __all__ = ["ExtractReport", "ExtractedPartition", "extract"]
 
 _FETCHES = frozenset({"Fetch", "ShareFetch"})
-# As `Topic.validate`.
+# The rule of `Topic.validate`.
 _TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 
 
@@ -43,13 +43,13 @@ class ExtractedPartition(TypedDict):
     produced: int
     """Batches that nobody fetched: they are as the producer sent them."""
     gaps: list[tuple[int, int]]
-    """First and last offset of ranges within that no batch has; the first ones."""
+    """First and last offset of each gap: a range inside that no batch has. Lists only the first gaps."""
     gaps_left_out: int
-    """How many more gaps there are."""
+    """The number of gaps that are not listed."""
 
 
 class ExtractReport(TypedDict):
-    """What `extract` returns, and writes as `wire.json`."""
+    """The report that `extract` returns, and writes as `wire.json`."""
 
     written: list[ExtractedPartition]
     duplicates: int
@@ -73,16 +73,16 @@ class _Batch(NamedTuple):
     crc: int
     fetched: bool
     position: int
-    """In the spool."""
+    """The position in the spool."""
     size: int
 
 
 _Partition = tuple[str | None, str | None, int]
-"""Topic, its id, number."""
+"""The topic, the topic's id, and the number of a partition."""
 
 
 class _Found:
-    """The batches of a capture: their bytes in a file without a name, what is known of them in memory."""
+    """The batches of a capture: their bytes are in a file without a name, and their metadata is in memory."""
 
     def __init__(self, spool: IO[bytes]) -> None:
         self._spool = spool
@@ -206,7 +206,7 @@ def extract(
         exchanges: the capture; it is read to its end.
         out: a directory that does not exist or is empty; it appears under its name when all is done.
         sources: the files of the capture, which `out` must not contain.
-        segment_bytes: the largest size of a segment.
+        segment_bytes: the maximum size of a segment.
 
     """
     path = absolute(out)
@@ -262,7 +262,7 @@ def _write(
     for batch in batches:
         end = writer.next_offset
         if batch.base_offset < end:
-            # What a broker packed in another way has been fetched so.
+            # A produced batch that a broker repacked has also been fetched, in that form.
             if batch.fetched:
                 found.problem(
                     f"{topic}-{partition}: the batch at offset {batch.base_offset} begins before {end}, the"

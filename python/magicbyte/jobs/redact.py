@@ -57,7 +57,7 @@ _WITHHELD = "(withheld: it holds one of the keys)"
 
 @dataclass(frozen=True)
 class RedactOptions:
-    """Which records are redacted, and how."""
+    """The records to redact, and how to redact them."""
 
     keys: Collection[bytes] = field(default=(), repr=False)
     """Redact records with one of these keys."""
@@ -72,9 +72,9 @@ class RedactOptions:
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
     """The limit for one batch, stored or decompressed."""
     mode: DamageMode = "PERMISSIVE"
-    """Whether a bad batch is quarantined or ends the job with an error."""
+    """The treatment of a bad batch: quarantine it, or end the job with an error."""
     topic_ids: dict[str, str] = field(default_factory=dict)
-    """The id of each topic, for `partition.metadata`; otherwise it is that of the source."""
+    """The id of each topic, for `partition.metadata`; by default, the id in the source."""
 
 
 def redact_partitions(

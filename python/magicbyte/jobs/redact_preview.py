@@ -1,4 +1,4 @@
-"""What `magicbyte redact --dry-run` reports: the records that would be redacted. Writes nothing.
+"""The job of `magicbyte redact --dry-run`: reports the records that would be redacted. Writes nothing.
 
 list -> survey (tasks) -> plan (driver) -> decode and select (tasks) -> reconcile
 """
@@ -33,7 +33,7 @@ _FIRST_OFFSETS = 10
 
 
 class PreviewedPartition(TypedDict):
-    """What would be redacted of a partition."""
+    """The records of a partition that would be redacted."""
 
     topic: str
     partition: int
@@ -41,16 +41,16 @@ class PreviewedPartition(TypedDict):
     """All data records that would be read."""
     redacted: int
     first_offsets: list[int]
-    """The offsets of the first ten of them."""
+    """The offsets of the first ten redacted records."""
 
 
 class RedactionPreview(TypedDict):
-    """What a redaction would do, and what is wrong with the input."""
+    """The effects of a redaction, and the state of its input."""
 
     partitions: list[PreviewedPartition]
     redacted: int
     unmatched_keys: list[tuple[int, int]]
-    """As in the report of a redaction."""
+    """The same field as in the report of a redaction."""
     total: Totals
 
 
@@ -61,7 +61,7 @@ class _Found(TypedDict):
     redacted: int
     first_offsets: list[int]
     keys: list[int]
-    """The numbers of the keys that were found, of those that differ."""
+    """The numbers of the keys that were found, among the distinct keys."""
 
 
 def preview_redaction(
@@ -74,8 +74,8 @@ def preview_redaction(
 ) -> RedactionPreview:
     """Finds the records that `redact_partitions` would redact; needs pyarrow.
 
-    Batches that can be read but not be rewritten, as their offsets do not rise, are counted here; a redaction
-    leaves them out.
+    Batches that can be read but not rewritten, because their offsets do not rise, are counted here; a
+    redaction leaves them out.
 
     Raises:
         RefusedError: if nothing is selected, there is nothing to read, the expression is invalid, or a

@@ -53,7 +53,7 @@ def join_remote(listings: Sequence[PartitionListing]) -> list[PartitionListing]:
 
 
 def _states(listings: Iterable[PartitionListing]) -> RemoteSegmentsState:
-    """What the brokers' log says of remote segments. Its own damage is a problem of its own partition."""
+    """The state of remote segments in the brokers' log. Damage to it is a problem of its own partition."""
     states = RemoteSegmentsState()
 
     def apply(batch: Batch, record: Record) -> None:

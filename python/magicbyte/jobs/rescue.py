@@ -35,18 +35,18 @@ class RescuedRange(TypedDict):
     repair: str | None
     """A description of the change that makes the batch valid, if one was found."""
     repair_is_proven: bool | None
-    """Whether the repair is more than a guess (see `magicbyte.rescue.Repair`); None without a repair."""
+    """True if the repair is more than a guess (see `magicbyte.rescue.Repair`); None without a repair."""
     suspects: int
     """Records before the damage."""
 
 
 class RescueReport(TypedDict):
-    """What can be saved, or has been."""
+    """The data that can be saved, or has been saved."""
 
     ranges: list[RescuedRange]
-    """The first `LISTED`."""
+    """The first `LISTED` ranges."""
     ranges_left_out: int
-    """How many more there are."""
+    """The number of ranges that are not listed."""
     repairable: int
     """Proven repairs."""
     guesses: int

@@ -1,4 +1,4 @@
-"""What a broker deletes between two writes of its checkpoints: segments by retention, and topics.
+"""Deletions of a broker between two writes of its checkpoints: segments by retention, and topics.
 
 Checkpoints are written every few seconds, some once a minute (`LogManager`, `ReplicaManager`). Until then
 they name log starts and topics that are no longer there, in every copy of a running broker and after a kill.
@@ -44,7 +44,7 @@ def excuse_what_a_broker_deleted(log_dirs: Sequence[LogDir], listings: Sequence[
 
 
 def _knows_all(cluster: Cluster, listings: Sequence[PartitionListing]) -> bool:
-    """Whether the metadata is whole and has every topic of a broker's directory: then it has all topics."""
+    """True if the metadata is whole and has every topic of a broker's directory: it then has all topics."""
     current = {one["topic"] for one in listings if one["state"] == "current"}
     return not cluster.problems and current <= cluster.state.names | {CLUSTER_METADATA}
 
@@ -64,7 +64,7 @@ def _excuse(listing: PartitionListing, log_dir: LogDir) -> None:
         f" at {listing['checkpoints']['log_start_offset']} by log-start-offset-checkpoint: retention may have"
         " deleted what is between, since the checkpoint is written once a minute"
     )
-    # As Kafka reads it: the log begins at its first segment.
+    # The same as for Kafka: the log begins at its first segment.
     listing["checkpoints"]["log_start_offset"] = None
 
 
@@ -83,7 +83,7 @@ def _cluster_of(
 
 
 def _forbids_deletion(cluster: Cluster, topic: str) -> bool:
-    """Whether neither time nor size deletes segments of a topic, by what is known of its configs."""
+    """True if neither time nor size deletes segments of a topic, according to the configs that are known."""
     policy, source = cluster.policy(topic)
     if source is None:
         return False

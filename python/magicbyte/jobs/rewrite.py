@@ -1,4 +1,4 @@
-"""What `magicbyte convert` and `magicbyte recover` share: rewrites partitions as ones that a broker opens.
+"""Shared code of `magicbyte convert` and `recover`: rewrites partitions into a form that a broker opens.
 
 list -> survey (tasks) -> plan (driver) -> read, convert, write segments (tasks) -> sidecars (driver)
 
@@ -40,7 +40,7 @@ __all__ = ["RewriteOptions", "RewriteReport", "Written", "rewrite"]
 
 @dataclass(frozen=True)
 class RewriteOptions:
-    """How batches are rewritten. Options have the names of Kafka's topic configs, if there is one."""
+    """Options for rewriting batches. They have the names of Kafka's topic configs where these exist."""
 
     magic: int | None = None
     """0, 1 or 2; None keeps each batch's."""
@@ -57,13 +57,13 @@ class RewriteOptions:
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
     """The limit for one batch, stored or decompressed."""
     segment_bytes: int = 128 << 20
-    """The largest size of a segment: less than a broker's 1 GiB, so that tasks can share a partition."""
+    """The maximum size of a segment: less than a broker's 1 GiB, so that tasks can share a partition."""
     segment_ms: int | None = None
-    """The longest time (ms) that a segment may span; None for no limit."""
+    """The maximum time (ms) that a segment may span; None for no limit."""
     index_interval_bytes: int = 4096
     """Bytes of log between two index entries."""
     topic_ids: dict[str, str] = field(default_factory=dict)
-    """The id of each topic, for `partition.metadata`; otherwise it is that of the source."""
+    """The id of each topic, for `partition.metadata`; by default, the id in the source."""
 
 
 class Written(Carried):
@@ -75,7 +75,7 @@ class Written(Carried):
     """Bytes of all segments."""
     segments: int
     losses: dict[str, int]
-    """What the target magic cannot represent, by kind."""
+    """Losses of data that the target magic cannot represent, by kind."""
 
 
 class RewriteReport(TypedDict):
@@ -85,13 +85,13 @@ class RewriteReport(TypedDict):
     sources: list[str]
     options: dict[str, Any]
     balanced: bool
-    """Whether the sources add up, and every record of a good batch was written or is among the losses."""
+    """True if the sources add up, and every record of a good batch was written or is among the losses."""
     total: Totals
     partitions: list[PartitionReconciliation]
     skipped: list[SkippedDirectory]
     written: list[Written]
     problems: list[Problem]
-    """The first `LISTED`."""
+    """The first `LISTED` problems."""
     problems_left_out: int
 
 
@@ -111,7 +111,7 @@ class _Task:
 
 
 Cuts = dict[tuple[str, int], tuple[str, int]]
-"""By topic and partition: the segment and the position at which to stop reading."""
+"""The segment and the position at which to stop reading, by topic and partition."""
 
 
 def rewrite(
@@ -146,7 +146,7 @@ def rewrite(
         rewritten: list[list[_Rewritten]] = [[] for _ in listings]
         waiting = list(range(len(plans)))
         for attempts_left in reversed(range(ATTEMPTS)):
-            # Each attempt has its own directory, so that segments of the one before are in none that counts.
+            # Each attempt has its own directory, so that segments of earlier attempts do not count.
             kept = [_cut(planned, cuts or {}) for planned in plans]
             tasks = [
                 list(_tasks_of(plans[number], kept[number][0], staging[number], options.segment_bytes))

@@ -34,7 +34,7 @@ _TopicPartition = tuple[str, int]
 
 @dataclass(frozen=True)
 class RowsOptions:
-    """How rows become segments."""
+    """Options for writing rows as segments."""
 
     topic: str | None = None
     """The topic of rows without one."""
@@ -45,7 +45,7 @@ class RowsOptions:
     batch_bytes: int = 256 << 10
     """The approximate size of a batch."""
     segment_bytes: int = 1 << 30
-    """The largest size of a segment."""
+    """The maximum size of a segment."""
     timestamp: int = -1
     """The timestamp (ms) of rows without that column; a null in it is a record without a timestamp."""
 
@@ -62,7 +62,7 @@ class Part:
     first_offset: int
     next_offset: int
     has_offsets: bool
-    """Whether the rows came with offsets."""
+    """True if the rows came with offsets."""
 
 
 def staging_in(path: str) -> str:

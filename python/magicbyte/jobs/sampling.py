@@ -1,4 +1,4 @@
-"""Sampling a log: which windows to read, and what their figures say about all of it."""
+"""Sampling a log: the windows to read, and estimates for the whole log from their figures."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def _student(freedom: int) -> float:
 
 
 class WindowPlace(NamedTuple):
-    """Where a window begins."""
+    """The place where a window begins."""
 
     chunks: tuple[int, ...]
     """The numbers of the chunk that it begins in and of those that follow in the same partition."""
     position: int
-    """The byte in the first chunk's segment from which on the window may begin."""
+    """The first byte in the first chunk's segment at which the window may begin."""
     window_bytes: int
-    """How much to read, after decompression."""
+    """The bytes to read, after decompression."""
 
 
 class Estimate(NamedTuple):
@@ -39,7 +39,7 @@ class Estimate(NamedTuple):
 
     value: float
     error: float
-    """Half the width of the interval that has the true sum in 19 of 20 samples."""
+    """Half the width of the interval that contains the true sum in 19 of 20 samples."""
 
 
 def windows_of(
@@ -48,9 +48,8 @@ def windows_of(
     """Spreads `count` windows over adjacent chunks: one begins at a random byte of each equal share of
     their bytes.
 
-    If the chunks have no more than `count * window_bytes` bytes, each chunk is a window, and all of the log
-    is read, unless it
-    is so compressed that a chunk has more than 64 MiB.
+    If the chunks have no more than `count * window_bytes` bytes, each chunk is a window. The whole log is
+    then read, unless it is so compressed that a chunk has more than 64 MiB.
     """
     total = sum(chunk["end"] - chunk["start"] for chunk in chunks)
     if total <= count * window_bytes:
@@ -80,9 +79,8 @@ def estimate(sums: Sequence[tuple[float, int]], total: int) -> Estimate:
     """Estimates a sum over a log of `total` stored bytes from each window's own sum and stored bytes, in
     the order of the log.
 
-    The variance is that of neighboring windows: a log that changes slowly from its beginning to its end is
-    no less certain for
-    it.
+    The variance is that of neighboring windows: slow changes from the beginning of a log to its end do not
+    make the estimate less certain.
     """
     count = len(sums)
     sampled = sum(stored for _, stored in sums) / total

@@ -13,7 +13,7 @@ __all__ = ["CheckReport", "CheckedVersion", "LintReport", "check_schema", "lint_
 
 
 class CheckedVersion(TypedDict):
-    """What one version of the subject says to the new schema, in one direction."""
+    """The result of a check of the new schema against one version of the subject, in one direction."""
 
     version: int
     id: int | None
@@ -23,33 +23,33 @@ class CheckedVersion(TypedDict):
     incompatibilities: list[dict[str, Any]]
     """`rule`, `path`, `message` and `remedy` of each."""
     error: str | None
-    """Why the two cannot be compared, or None."""
+    """The reason why the schemas cannot be compared, or None."""
 
 
 class CheckReport(TypedDict):
-    """What `magicbyte schemas check --json` prints."""
+    """The output of `magicbyte schemas check --json`."""
 
     subject: str
     level: str
     compatible: bool
     versions: list[CheckedVersion]
     problems: list[str]
-    """What could not be read of the registry."""
+    """Problems with reading the registry."""
 
 
 class LintReport(TypedDict):
-    """What `magicbyte schemas lint --json` prints."""
+    """The output of `magicbyte schemas lint --json`."""
 
     subjects: int
     findings: list[LintFinding]
     problems: list[str]
-    """What could not be read of the registry."""
+    """Problems with reading the registry."""
 
 
 def check_schema(
     registry: Registry, subject: str, schema: Schema, *, level: str | None = None, lenient: bool = False
 ) -> CheckReport:
-    """Says whether a schema may become the next version of a subject; arguments as of `check`.
+    """Checks if a schema may become the next version of a subject; for the arguments see `check`.
 
     Raises:
         RefusedError: if the level is unknown.
@@ -92,6 +92,6 @@ def check_schema(
 
 
 def lint_schemas(registry: Registry) -> LintReport:
-    """Looks for what is likely to go wrong with the subjects of a registry."""
+    """Looks for likely problems with the subjects of a registry."""
     stored = registry.snapshot()
     return LintReport(subjects=len(stored.subjects()), findings=lint(stored), problems=stored.problems)

@@ -20,7 +20,7 @@ from magicbyte.schemas.registry import Registry, SchemaNotFoundError
 __all__ = ["DEFAULT_VALUES", "FormatSize", "SizesReport", "TopicSizes", "schema_sizes"]
 
 DEFAULT_VALUES = 50_000
-"""How many values of a topic are read."""
+"""The number of values of a topic that are read."""
 _ID = 1
 """Any id takes four bytes."""
 _FORMATS: dict[SchemaFormat, tuple[Callable[[pa.Array], list[bytes]], bytes]] = {
@@ -32,36 +32,36 @@ _HEADERS = pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()}))
 
 
 class FormatSize(TypedDict):
-    """What the values take in one format."""
+    """The size of the values in one format."""
 
     bytes: int
-    """Of the values with their framing."""
+    """The bytes of the values with their framing."""
     zstd_bytes: int
-    """Of batches with zstd that hold these values alone, as many as the topic's batches do."""
+    """The bytes of zstd batches that hold only these values, as many per batch as in the topic."""
     as_stored: bool
-    """Whether it is the topic's own format: the values are measured as they are."""
+    """True if this is the topic's own format: the values are measured as they are."""
 
 
 class TopicSizes(TypedDict):
-    """A topic."""
+    """The sizes of one topic."""
 
     topic: str
     values: int
-    """That are compared."""
+    """The number of values that are compared."""
     left_out: int
-    """That name no schema, or cannot be decoded."""
+    """The number of values that name no schema, or cannot be decoded."""
     batches: int
     formats: dict[SchemaFormat, FormatSize]
     error: str | None
-    """Why there are no sizes."""
+    """The reason why there are no sizes, or None."""
 
 
 class SizesReport(TypedDict):
-    """What `magicbyte schemas sizes --json` prints."""
+    """The output of `magicbyte schemas sizes --json`."""
 
     topics: list[TopicSizes]
     problems: list[str]
-    """What could not be read."""
+    """Problems with reading the input."""
 
 
 def schema_sizes(
@@ -74,8 +74,8 @@ def schema_sizes(
 ) -> SizesReport:
     """Measures the values of each topic in the three formats.
 
-    Read are the first values of each topic, partition after partition; those of aborted transactions are
-    among them, nulls are not. The schema is the newest one that they name.
+    The first values of each topic are read, partition after partition. They include values of aborted
+    transactions, but not nulls. The schema is the newest one that they name.
 
     Raises:
         RefusedError: if there is no partition, or a source is missing.

@@ -1,4 +1,4 @@
-"""The job of `magicbyte schemas`: what a registry knows, from its topic's segments, files, or itself."""
+"""The job of `magicbyte schemas`: the content of a registry, from its topic's segments, files, or itself."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class Version(TypedDict):
 
     version: int
     id: int | None
-    """None in a directory that gives it none."""
+    """The id; None if a directory gives the version no id."""
     guid: str | None
-    """None for a schema with rules whose registry did not say."""
+    """The GUID; None for a schema with rules if the registry did not name it."""
     schema_type: str
     deleted: bool
-    """Whether it was deleted, but not for good."""
+    """True if the version was deleted, but not permanently."""
     references: list[dict[str, Any]]
     """`name`, `subject` and `version` of each."""
     metadata: Any
     rule_set: Any
     schema: str
-    """The text."""
+    """The text of the schema."""
 
 
 class Subject(TypedDict):
@@ -47,23 +47,23 @@ class Subject(TypedDict):
     subject: str
     context: str
     compatibility: str
-    """Its own level, that of its context, or a registry's default, `BACKWARD`."""
+    """The subject's own level, that of its context, or a registry's default, `BACKWARD`."""
     mode: str
     versions: list[Version]
 
 
 class SchemasReport(TypedDict):
-    """What `magicbyte schemas --json` prints."""
+    """The output of `magicbyte schemas --json`."""
 
     source: str
     """The directory of the topic or of the files, or the address of the registry."""
     subjects: list[Subject]
     aliases: dict[str, str]
-    """The subject that is meant, by the name that is another one for it."""
+    """Subjects by their aliases."""
     without_subject: list[dict[str, Any]]
-    """Schemas that only an id leads to: deleted for good, or files that are named after ids."""
+    """Schemas with only an id: permanently deleted, or from files that are named after ids."""
     problems: list[str]
-    """What could not be read of the topic: damage, and records that are not a registry's."""
+    """Parts of the topic that could not be read: damage, and records that are not a registry's."""
 
 
 def open_registry(
@@ -74,7 +74,7 @@ def open_registry(
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     http: HttpSettings = DEFAULT_SETTINGS,
 ) -> tuple[str, Registry]:
-    """Opens a registry, whatever it is: the path or the address that was found, and what knows the schemas.
+    """Opens a registry of any kind. Returns the path or the address that was found, and the registry.
 
     `sources` are one of these:
 
@@ -82,8 +82,8 @@ def open_registry(
     - directories with the partition of `schemas_topic` at or below them, or that one partition;
     - one JSON file or directory of schemas, as `schemas/directory.py` describes them.
 
-    All but a live registry are read into memory here. A live one is asked when it is used; where no network
-    is wanted later, as in the tasks of a job, take its `snapshot()`, or look up what is needed first.
+    All but a live registry are read into memory here. A live one is queried when it is used. If no
+    network is wanted later, as in the tasks of a job, take its `snapshot()`, or look up the schemas first.
 
     Raises:
         RefusedError: if there is none of them, or the topic is found twice and `choice` prefers no copy.
@@ -130,9 +130,9 @@ def schemas(
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     http: HttpSettings = DEFAULT_SETTINGS,
 ) -> SchemasReport:
-    """Lists what a registry knows, and with `out` also writes it as a directory that can be read again.
+    """Lists the content of a registry, and with `out` also writes it as a directory that can be read again.
 
-    Raises as `open_registry`, and RefusedError if `out` is not empty or overlaps with a source.
+    Raises the errors of `open_registry`, and RefusedError if `out` is not empty or overlaps with a source.
     """
     source, opened = open_registry(
         sources,

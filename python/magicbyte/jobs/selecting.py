@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 MAX_DECOMPRESSED_BYTES = (1 << 30) - 1
-"""The largest limit for a batch that still lets every record be passed to an expression: half of what Arrow's
+"""The maximum limit for a batch that still lets every record be passed to an expression: half of what Arrow's
 arrays hold."""
 
 _NO_TIMESTAMP = -1
@@ -46,7 +46,7 @@ def record_filter(expression: str) -> RecordFilter:
         ModuleNotFoundError: if duckdb or pyarrow is missing.
 
     """
-    # Here, as redacting by keys needs no pyarrow.
+    # Imported here, because redacting by keys needs no pyarrow.
     from magicbyte.expressions.record_filter import RecordFilter
 
     try:
@@ -57,7 +57,7 @@ def record_filter(expression: str) -> RecordFilter:
 
 def decoded_columns(where: RecordFilter, columns: Sequence[str]) -> tuple[str, ...]:
     """The columns to decode for rows of these columns that `ChunkSelection` selects."""
-    # To tell a time that the column cannot hold from one that is not there.
+    # Distinguishes a time that the column cannot hold from a missing one.
     more = ("timestampMillis",) if "timestamp" in columns else ()
     return tuple(dict.fromkeys((*columns, *where.columns, *more)))
 
@@ -115,7 +115,7 @@ class ChunkSelection:
 
 
 def select_rows(where: RecordFilter, batch: pa.RecordBatch, chunk: Chunk) -> pa.BooleanArray:
-    """Whether each row of a chunk is selected.
+    """A mask of the selected rows of a chunk.
 
     Raises:
         JobError: if the expression fails for a record, which the message names.

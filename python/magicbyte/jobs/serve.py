@@ -1,4 +1,4 @@
-"""The job of `magicbyte serve`: finds the partitions, and what groups had committed, and serves them."""
+"""The job of `magicbyte serve`: finds the partitions and the committed offsets of groups, and serves them."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ _Committed = list[tuple[str, str, int, int, int, str | None]]
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """How partitions are served."""
+    """Options for serving partitions."""
 
     listen: str = DEFAULT_LISTEN
     """Host and port to listen on; port 0 is any free one."""
     advertised_listener: str | None = None
-    """Host and port that clients are told to connect to; None for those that they have connected to."""
+    """Host and port for clients to connect to; None for those that a client has connected to."""
     to_magic_2: bool = False
-    """Whether batches of magic 0 and 1 are converted to magic 2, which some clients need."""
+    """True to convert batches of magic 0 and 1 to magic 2, which some clients need."""
     as_of: int | None = None
     """The logs as they were at this time (ms since 1970): they end before the first batch with a later
     timestamp."""
     read_committed_only: bool = False
-    """Whether nobody sees records of transactions that were aborted or had not ended."""
+    """True to hide records of transactions that were aborted or had not ended from all clients."""
     follow: bool = False
-    """Whether the logs grow."""
+    """True if the logs grow."""
     committed_offsets: bool = True
-    """Whether groups continue where they had committed, by the `__consumer_offsets` among the sources."""
+    """True if groups continue at their committed offsets, from the `__consumer_offsets` among the sources."""
     max_connections: int | None = None
-    """More are closed at once; None for 256."""
+    """The maximum number of connections: more are closed at once. None for 256."""
     max_request_bytes: int | None = None
-    """The size of the largest request; None for 2 MiB."""
+    """The maximum size of a request; None for 2 MiB."""
     idle_ms: int | None = None
-    """When a connection without requests is closed; None for 10 minutes."""
+    """The time (ms) after which a connection without requests is closed; None for 10 minutes."""
 
 
 class Server:
@@ -86,7 +86,7 @@ class Server:
 
     @property
     def problems(self) -> list[str]:
-        """What could not be read of the cluster's metadata and of the committed offsets."""
+        """Problems with reading the cluster's metadata and the committed offsets."""
         return list(self._problems)
 
     @property
@@ -121,7 +121,7 @@ def serve(
 ) -> Server:
     """Serves the partitions at and below `sources`.
 
-    The committed offsets and the cluster's metadata are read first; the partitions are, when a client asks.
+    The committed offsets and the cluster's metadata are read first, partitions only when a client asks.
 
     Raises:
         RefusedError: if there is nothing to serve, or a partition is found twice.

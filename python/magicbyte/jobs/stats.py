@@ -33,9 +33,9 @@ class Group(TypedDict):
     batches: int
     records: int
     size: int
-    """As stored, batch headers included."""
+    """The bytes as stored, including batch headers."""
     uncompressed_size: int
-    """Of the records after decompression."""
+    """The bytes of the records after decompression."""
     ratio: float | None
     """`uncompressed_size / size`; None if there are no bytes."""
 
@@ -54,14 +54,14 @@ class Stats(TypedDict):
     codecs: dict[str, Group]
     magics: dict[str, Group]
     producers: dict[str, Group]
-    """By producer id: the `LISTED` ones with the most bytes. `-1` is for batches without a producer id, such
-    as all of magic 0 and 1."""
+    """The `LISTED` producers with the most bytes, by producer id. `-1` is for batches without a producer id,
+    such as all of magic 0 and 1."""
     other_producers: Group
-    """Those that are not listed."""
+    """The producers that are not listed."""
     producer_count: int
     """All producers; batches without a producer id count as one."""
     batch_sizes: dict[str, Group]
-    """By size of the batch, rounded up to a power of two."""
+    """Batches by their size, rounded up to a power of two."""
     min_timestamp: int | None
     max_timestamp: int | None
     problems: int

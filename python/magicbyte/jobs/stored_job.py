@@ -8,8 +8,8 @@ the end. A reader that finds it without the marker of a complete output takes no
 A second job watches it for 30 seconds. If it changes, the first job is alive, and the second one is
 refused. If not, the first was killed: the second one takes over `job.json`, and removes what the first has
 uploaded, if its marker is not there. These steps are conditional requests, of which a store lets only one
-succeed. A job that has lost `job.json`, since its process was suspended or could not reach the store, notices
-it before it writes its marker, and publishes nothing.
+succeed. A job that has lost `job.json`, because its process was suspended or could not reach the store,
+notices that before it writes its marker, and publishes nothing.
 
 Where a store has no conditional requests, a file is looked at before it is written: two jobs that start in
 the same moment may both go on then, until one of them notices.
@@ -34,7 +34,7 @@ from magicbyte.storage.destination import Destination
 __all__ = ["StoredJob"]
 
 _LOOKS = 10
-"""How often a second job looks whether the first is alive."""
+"""The number of times that a second job looks for signs of life of the first."""
 _JOB = f"{UNFINISHED}/job.json"
 _LOGGER = logging.getLogger("magicbyte.jobs")
 
@@ -117,7 +117,7 @@ class StoredJob:
                 return
 
     def _watch(self, data: bytes) -> bool:
-        """Whether the job that has written `data` was killed; False if it has ended."""
+        """True if the job that has written `data` was killed; False if it has ended."""
         self._parse(data)
         _LOGGER.warning(
             "%s: another job is at work there, or was killed; watching it for %.0f s",

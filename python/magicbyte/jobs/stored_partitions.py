@@ -22,7 +22,7 @@ from magicbyte.storage.destination import Destination
 __all__ = ["StoredPartitions", "check_uploaded", "local_workspace", "upload", "writable"]
 
 _UPLOADS = 4
-"""How many files are uploaded at a time."""
+"""The maximum number of files that are uploaded at a time."""
 
 
 class StoredPartitions(PartitionsOutput):
@@ -90,9 +90,9 @@ def writable(url: str) -> Destination:
 
 
 def local_workspace(url: str) -> Workspace:
-    """Where this machine prepares files for a URL: below the directory for temporary files.
+    """The workspace where this machine prepares files for a URL: below the directory for temporary files.
 
-    What a killed job has left there is removed.
+    Files that a killed job has left there are removed.
 
     Raises:
         RefusedError: another job prepares files for this URL.
@@ -109,7 +109,7 @@ def local_workspace(url: str) -> Workspace:
 
 
 def upload(output: Destination, files: Mapping[str, str]) -> None:
-    """Uploads local files, several at a time; by name, the path of each."""
+    """Uploads local files, several at a time; `files` has the path of each file, by name."""
     with ThreadPoolExecutor(_UPLOADS, thread_name_prefix="magicbyte-upload") as pool:
         try:
             for _ in pool.map(output.put_file, files.keys(), files.values()):

@@ -1,4 +1,4 @@
-"""What a job has uploaded to a store, and what becomes of that if the job does not commit.
+"""Uploads of a job to a store, and their removal if the job does not commit.
 
 A job that replaces tables (`--overwrite`) removes the old ones last, so that they are there again if it is
 killed:
@@ -30,7 +30,7 @@ REPLACED = f"{UNFINISHED}/replaced.json"
 
 @dataclass(frozen=True)
 class JobRecord:
-    """What a job has said about its uploads."""
+    """The announcement of a job's uploads."""
 
     job: str
     """A new ID for each job."""
@@ -49,7 +49,7 @@ class JobRecord:
         return record
 
     def covers(self, name: str) -> bool:
-        """Whether the job has uploaded the file, as these names or the file's own name say."""
+        """True if the job has uploaded the file, according to these names or the file's own name."""
         is_named = any(name == one or name.startswith(f"{one}/") for one in self.names)
         return is_named or name.rpartition("/")[2].startswith(f"part-{self.job}-")
 
@@ -75,7 +75,7 @@ def remember_replaced(output: Destination, files: Sequence[str]) -> None:
 
 
 def clear_uploads(output: Destination, record: JobRecord) -> None:
-    """Removes what a job has uploaded, unless it has committed; then, what it has replaced."""
+    """Removes the uploads of a job, unless it has committed; then, the files that it has replaced."""
     files = output.files()
     replaced = _replaced(output) if REPLACED in files else None
     is_new = replaced is None or output.read(RECONCILIATION) != replaced["report"].encode()

@@ -1,4 +1,4 @@
-"""Surveys of the segments of a store, made by threads that are ahead of the decoding, but not far."""
+"""Surveys of the segments of a store, by threads that run ahead of the decoding, but not far."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from magicbyte.model import Segment
 __all__ = ["PART_BYTES", "Stopped", "Surveyed", "SurveysAhead"]
 
 PART_BYTES = 16 * MIB
-"""What is surveyed of a segment before more of it can be planned."""
+"""The bytes of a segment to survey before more of it can be planned."""
 _AHEAD_BYTES = 32 * MIB
-"""How far the survey is ahead of the decoding: not so far that what is fetched always needs new space."""
+"""The distance of the survey ahead of the decoding: so short that fetched data can reuse space."""
 _MOST_AHEAD_BYTES = 2048 * MIB
-"""How far it is ahead while the decoding waits for it, so that no thread is idle: no further than ranges of a
-store are kept (`crates/magicbyte-log/src/storage/range_cache.rs`)."""
+"""The distance while the decoding waits for the survey, so that no thread is idle: no longer than the ranges
+of a store that are kept (`crates/magicbyte-log/src/storage/range_cache.rs`)."""
 
 
 class Stopped(Exception):
-    """There is nothing more to come, since the job has failed."""
+    """No more surveys follow, because the job has failed."""
 
 
 @dataclass(frozen=True)
 class Surveyed:
-    """What is known of a segment."""
+    """A survey of a segment or of its first part."""
 
     text: str
     """A Survey, as JSON text."""
     size: int
-    """How many bytes more than the one before has."""
+    """The number of bytes beyond those of the previous survey."""
     is_whole: bool
-    """Whether it is the survey of the whole segment."""
+    """True if this is the survey of the whole segment."""
 
 
 class SurveysAhead:
@@ -47,12 +47,12 @@ class SurveysAhead:
         self._segments = segments
         self._found: list[deque[Surveyed]] = [deque() for _ in segments]
         self._begun = 0
-        """How many segments have been begun."""
+        """The number of segments that have been begun."""
         self._taken = 0
         """The segment whose survey is taken."""
         self._is_awaited = False
         self._bytes = 0
-        """What has been found and not taken."""
+        """The bytes that have been surveyed and not taken."""
         self._is_stopped = False
         self._failure: BaseException | None = None
         self._changed = threading.Condition()
@@ -74,7 +74,7 @@ class SurveysAhead:
             thread.join()
 
     def stop(self) -> None:
-        """Whoever waits for a survey gets `Stopped`; the threads end with what they are reading."""
+        """Raises `Stopped` in waits for a survey; the threads finish what they are reading, and end."""
         with self._changed:
             self._is_stopped = True
             self._changed.notify_all()
@@ -142,7 +142,7 @@ class SurveysAhead:
             at = end
 
     def _may_go_on(self, number: int) -> bool:
-        """Whether more of a segment may be surveyed."""
+        """True if more of a segment may be surveyed."""
         is_first = number == self._taken
         if self._is_awaited:
             return is_first or self._bytes <= _MOST_AHEAD_BYTES

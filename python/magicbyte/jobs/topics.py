@@ -1,4 +1,4 @@
-"""The job of `magicbyte topics`: which topics a cluster has, and how their logs are cleaned up.
+"""The job of `magicbyte topics`: the topics of a cluster, and the cleanup policies of their logs.
 
 The source is the cluster's own log, `__cluster_metadata-0`. Without it, as in clusters with ZooKeeper, the
 topics are those that have directories.
@@ -21,7 +21,7 @@ __all__ = ["Topic", "TopicPartition", "TopicsReport", "topics", "topics_of"]
 
 
 class TopicPartition(TypedDict):
-    """A partition of a topic; None for what only the cluster's metadata tells."""
+    """A partition of a topic; None for values that only the cluster's metadata has."""
 
     partition: int
     leader: int | None
@@ -30,7 +30,7 @@ class TopicPartition(TypedDict):
     replicas: list[int] | None
     isr: list[int] | None
     here: bool
-    """Whether there is a directory of the partition among the sources."""
+    """True if there is a directory of the partition among the sources."""
 
 
 class Topic(TypedDict):
@@ -43,21 +43,21 @@ class Topic(TypedDict):
     policy_from: str | None
     """`file` (the user's), `topic` (its own config), `broker` (the brokers' dynamic config), `kafka` (an
     internal topic, always compacted) or `default` (the brokers' default, which only their `server.properties`
-    has, so that the policy is unknown). None if nothing tells.
+    has, so that the policy is unknown). None if the origin is unknown.
     """
     configs: dict[str, str]
-    """What was set for the topic, the user's file included."""
+    """The configs that were set for the topic, including the user's file."""
     partitions: list[TopicPartition]
 
 
 class TopicsReport(TypedDict):
-    """What `magicbyte topics --json` prints."""
+    """The output of `magicbyte topics --json`."""
 
     cluster_metadata: str | None
-    """The directory that the topics are from; None if there is none, and directory names are all there is."""
+    """The directory that the topics come from; None if only the names of directories are known."""
     topics: list[Topic]
     problems: list[str]
-    """What could not be read of the cluster's metadata."""
+    """Problems with reading the cluster's metadata."""
 
 
 def topics(

@@ -21,20 +21,20 @@ __all__ = ["UNTYPED", "TypedColumns", "column_decoders", "refuse_unwritable"]
 
 @dataclass(frozen=True)
 class TypedColumns:
-    """Which of key and value become typed columns, and by which schemas."""
+    """The choice of keys or values that become typed columns, and of their schemas."""
 
     schema_registry: str | None = None
-    """Where the schemas are, as `open_registry` takes it."""
+    """The location of the schemas, in a form that `open_registry` accepts."""
     key_format: SchemaFormat | None = None
     value_format: SchemaFormat | None = None
     reader_schema: str | None = None
     """The text of the schema whose types values get; by default the latest one of the topic."""
     messages: tuple[str, ...] = ()
-    """Of Protobuf, the full names of the messages that values are; by default the schema's first one."""
+    """For Protobuf, the full names of the messages of values; by default, the schema's first message."""
     http: HttpSettings = DEFAULT_SETTINGS
-    """How a live registry is asked."""
+    """Settings for requests to a live registry."""
     validate: bool = False
-    """Whether JSON that its own schema does not allow is invalid."""
+    """True if JSON that its own schema does not allow is invalid."""
 
     def __bool__(self) -> bool:
         return self.key_format is not None or self.value_format is not None

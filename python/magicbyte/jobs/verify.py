@@ -38,11 +38,11 @@ class VerifyReport(TypedDict):
     skipped: list[SkippedDirectory]
     log_dirs: list[LogDirReport]
     problems: list[Problem]
-    """The first `LISTED`."""
+    """The first `LISTED` problems."""
     problems_left_out: int
-    """How many more there are."""
+    """The number of problems that are not listed."""
     table: TableComparison | None
-    """If a table was to be compared."""
+    """The comparison with a table, if one was requested."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class _Checked:
     problems: list[Problem]
     left_out: int
     sums: RecordSums
-    """Of the records, if there are columns."""
+    """The sums of the records, if there are columns."""
     times: NullTimes
 
 

@@ -75,7 +75,7 @@ class WireRecorder:
 
     @property
     def address(self) -> Address:
-        """Where clients connect to."""
+        """The address for clients to connect to."""
         return self._address
 
     @property
@@ -85,12 +85,12 @@ class WireRecorder:
 
     @property
     def summary(self) -> PcapSummary:
-        """What the capture has."""
+        """The content of the capture."""
         return self._file.summary
 
     @property
     def problems(self) -> list[str]:
-        """Why connections were not passed on, or brokers not listened for; the first 100."""
+        """Reasons why connections were not passed on, or brokers have no listener; the first 100."""
         return list(self._problems)
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ class WireRecorder:
             except OSError as error:
                 if self._closed:
                     return
-                # As when no file can be opened.
+                # For example, no more files can be opened.
                 self._problem(f"a connection was not accepted: {error}")
                 time.sleep(_PAUSE_SECONDS)
                 continue
@@ -152,7 +152,7 @@ class WireRecorder:
                 if self._closed:
                     return
             self._pass_on(client, address, server)
-        # A broker may name a host or a port that there cannot be.
+        # A broker may name an impossible host or port.
         except (OSError, ValueError, OverflowError) as error:
             self._problem(f"{upstream[0]}:{upstream[1]}: {error}")
         finally:
@@ -168,7 +168,7 @@ class WireRecorder:
         responses.join()
 
     def _place(self, reached: str, host: str, port: int) -> Address:
-        """Where clients reach a broker: on the same address as this one."""
+        """The address at which clients reach a broker: the same host as for this one."""
         with self._lock:
             listener = self._listeners.get((host, port))
             if listener is None and not self._closed:
@@ -224,7 +224,7 @@ def _respond(
 
 
 def _shut(end: socket.socket) -> None:
-    """Nothing more is sent to it."""
+    """Stops sending to a socket."""
     with contextlib.suppress(OSError):
         end.shutdown(socket.SHUT_WR)
 

@@ -73,7 +73,7 @@ _NO_SYNC = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.E
 
 
 def is_unfinished(name: str) -> bool:
-    """Whether this is the name of a directory of unfinished jobs; a partition never has such a name."""
+    """True if this is the name of a directory of unfinished jobs; a partition never has such a name."""
     return name.startswith(".") and name.endswith(UNFINISHED)
 
 

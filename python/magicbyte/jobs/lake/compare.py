@@ -25,8 +25,8 @@ from magicbyte.model import PartitionListing, Problem
 __all__ = ["ComparedPartition", "Comparison", "LogOfTable", "LogSums", "TableComparison"]
 
 Comparison = Literal["equal", "behind", "differs", "unproven", "not_in_log", "not_in_table"]
-"""`behind`: the table equals the log as far as it goes, and the log goes on. `unproven`: nothing differs, but
-the table does not hold enough of some rows to tell."""
+"""`behind`: the table equals the log up to its own end, and the log continues. `unproven`: nothing differs,
+but the table does not hold enough of some rows to decide."""
 
 
 class ComparedPartition(TypedDict):
@@ -36,11 +36,11 @@ class ComparedPartition(TypedDict):
     partition: int
     result: Comparison
     start_offset: int
-    """What is compared begins here: where the log begins."""
+    """The start of the comparison: the beginning of the log."""
     next_offset: int
-    """What is compared ends before this offset: where the table ends."""
+    """The end of the comparison (exclusive): the end of the table."""
     log_end: int
-    """Where the log ends."""
+    """The end of the log."""
     log_rows: int
     table_rows: int
     log_digest: str
@@ -49,13 +49,13 @@ class ComparedPartition(TypedDict):
     older_rows: int
     """Rows of the table from before the beginning of the log, which are not compared."""
     first_difference: int | None
-    """The first offset that differs, if the partition does; of typed rows the first one of a group."""
+    """The first offset that differs, if the partition does; for typed rows, the first offset of a group."""
     changed_rows: int
-    """Rows that both have, and that are not the same."""
+    """Rows that the table and the log both have, but that differ."""
     missing_rows: int
     """Records of the log that the table lacks: deleted from the table, or never added."""
     first_missing: int | None
-    """The offset of the first one."""
+    """The offset of the first missing record."""
     compacted_rows: int
     """Rows of the table whose records the log no longer has, at offsets that compaction has left out."""
     lost_rows: int
@@ -66,16 +66,16 @@ class ComparedPartition(TypedDict):
 
 
 class TableComparison(TypedDict):
-    """What a comparison found."""
+    """The result of a comparison."""
 
     table: str
     equal: bool
-    """Whether all partitions are."""
+    """True if all partitions are equal."""
     partitions: list[ComparedPartition]
 
 
 class LogOfTable:
-    """How the log is read so that it can be compared with a table."""
+    """Reads a log for comparison with a table."""
 
     def __init__(
         self, table: StoredTable, listings: Sequence[PartitionListing], max_decompressed_bytes: int
@@ -194,8 +194,8 @@ class LogOfTable:
         return end if limit is None else min(end, limit)
 
     def _scan(self) -> tuple[RecordSums, RecordSums, NullTimes]:
-        """The sums of the table's rows, and of those from before the beginning of the log; and what is known
-        of null timestamps.
+        """Returns the sums of the table's rows, the sums of rows from before the beginning of the log, and
+        the null timestamps.
         """
         sums, older, times = RecordSums(), RecordSums(), NullTimes()
         for batch in self._table.rows((*DIGESTED, MILLIS)):
@@ -208,14 +208,14 @@ class LogOfTable:
 
 @dataclass(frozen=True)
 class LogSums:
-    """What was read of the log."""
+    """The result of reading the log."""
 
     plans: Sequence[Planned]
     sums: RecordSums
     times: NullTimes
     problems: Sequence[Problem]
     absent: Mapping[TopicPartition, int]
-    """How many offsets of each partition no record has, although nothing is lost there."""
+    """The number of offsets of each partition that no record has, although nothing is lost there."""
 
 
 def _place(planned: Planned) -> TopicPartition:
@@ -225,9 +225,10 @@ def _place(planned: Planned) -> TopicPartition:
 def _after_groups(
     table: StoredTable, begins: Mapping[TopicPartition, int]
 ) -> Iterator[tuple[TopicPartition, int]]:
-    """Where to begin in partitions whose log begins within rows that share a `_digest`: after them.
+    """Yields an offset to begin at for partitions whose log begins within rows that share a `_digest`.
 
-    Such rows are of one segment, so this is not the log that they were made from, but a copy of it.
+    The offset is after these rows. They come from one segment, so this is not the log that they were made
+    from, but a copy of it.
     """
     if not any(begins.values()):
         return

@@ -2,7 +2,7 @@
 
 The state of each partition of the log is kept in application transactions of the table, whose versions are
 numbers: `magicbyte/TOPIC-PARTITION` is the offset to continue at, and `delta_state.py` has the others. They
-outlive checkpoints, and Delta refuses a commit if another one has moved one of them.
+outlive checkpoints, and Delta refuses a commit if another commit has moved one of them.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ __all__ = ["DAY", "DeltaTable", "is_delta"]
 DAY = "day"
 """The column that tables partitioned by day have besides those of `records`: the day of the timestamp."""
 _NO_TOPIC = "/"
-"""No name of a topic."""
+"""A string that is not the name of any topic."""
 
 
 def is_delta(path: str) -> bool:
-    """Whether a directory or URL holds a Delta table."""
+    """True if a directory or URL holds a Delta table."""
     if is_url(path):
         return is_directory(f"{Destination(path).url}/_delta_log")
     return os.path.isdir(os.path.join(path, "_delta_log"))
@@ -132,7 +132,7 @@ class DeltaTable:
             stored = {one: state_of(self._handle.transaction_version, *one) for one in partitions}
             found = {one: state for one, state in stored.items() if state is not None}
             if unknown := {topic for topic, partition in partitions if (topic, partition) not in found}:
-                # New ones; or the transactions have expired, as delta.setTransactionRetentionDuration says.
+                # The partitions are new, or transactions expired (delta.setTransactionRetentionDuration).
                 filtered = self._dataset.to_batches(
                     ["topic", "partition", "offset"], filter=pc.field("topic").isin(list(unknown))
                 )
@@ -154,7 +154,7 @@ class DeltaTable:
 
         properties = CommitProperties(
             custom_metadata={COMMIT: commit.description},
-            # delta-rs takes a commit that has moved the rows of replaced files elsewhere for no conflict.
+            # delta-rs sees no conflict in a commit that has moved the rows of replaced files elsewhere.
             max_commit_retries=0 if commit.replaced else None,
             app_transactions=[
                 Transaction(app_id, number)
@@ -190,8 +190,8 @@ class DeltaTable:
         self.refresh()
 
     def _write(self, actions: list[Any], grown_to: pa.Schema | None, by: list[str], properties: Any) -> None:
-        """Commits actions. A commit may change the schema if it replaces rows: here those of a topic that has
-        none.
+        """Commits actions. A commit may change the schema if it replaces rows: here those of a topic without
+        rows.
         """
         grows = grown_to is not None
         self._handle.create_write_transaction(

@@ -1,6 +1,6 @@
 """The rows in which a table and a log differ, found by digests of ranges of offsets.
 
-A range is split into buckets, whose digests are added up on both sides in one pass. Those that differ are
+A range is split into buckets, whose digests are added up on both sides in one pass. Buckets that differ are
 split again, until a bucket is so small that its rows are compared one by one. So memory is bounded, and after
 two or three passes the differences are known. In a table with typed keys or values, only groups of rows have
 digests that can be compared: there the buckets end where groups do.
@@ -63,13 +63,13 @@ class Leaf:
     table: dict[int, int]
     log: dict[int, int]
     follows_agreement: bool
-    """Whether rows agree between this leaf and the one before it."""
+    """True if rows agree between this leaf and the leaf before it."""
 
 
 def log_read_options(
     options: TableOptions, max_decompressed_bytes: int, *, with_millis: bool = False
 ) -> ReadOptions:
-    """How records of the log are read that a table with these options should hold."""
+    """Options for reading the records of the log that a table with these options should hold."""
     return ReadOptions(
         (*KAFKA_COLUMNS, "headers", *([MILLIS] if with_millis else [])),
         max_decompressed_bytes=max_decompressed_bytes,
@@ -107,7 +107,7 @@ class TableRows:
         return None
 
     def group_start(self, offset: int) -> int:
-        """Where the group of typed rows begins that an offset is in; in other tables the offset itself."""
+        """The start of the group of typed rows with this offset; in other tables, the offset itself."""
         if not self.is_typed:
             return offset
         span = _LEAF_OFFSETS
@@ -120,8 +120,8 @@ class TableRows:
             span *= _BUCKETS
 
     def group_end(self, offset: int, limit: int) -> int:
-        """Where the group of typed rows ends that the offset before this one is in, at most at `limit`; in
-        other tables the offset itself.
+        """The end of the group of typed rows that contains the offset before this one, at most `limit`; in
+        other tables, the offset itself.
         """
         if not self.is_typed or offset >= limit:
             return offset
@@ -143,7 +143,7 @@ class TableRows:
         }
 
     def ends(self, start: int, end: int) -> list[int]:
-        """Where the buckets of a range end. A range that is not split has one."""
+        """The ends of the buckets of a range. A range that is not split has one bucket."""
         if self.is_typed:
             ends = _thinned(sorted(one + 1 for one in self._markers(start, end)))
             return ends if ends and ends[-1] == end else [*ends, end]
@@ -310,6 +310,6 @@ def _added(parts: Iterable[Sums]) -> Sums:
 
 
 def _thinned(ends: list[int]) -> list[int]:
-    """At most `_BUCKETS` of them, the last one included."""
+    """At most `_BUCKETS` of the ends, including the last one."""
     step = -(-len(ends) // _BUCKETS) or 1
     return ends[::-1][::step][::-1]

@@ -1,4 +1,4 @@
-"""The offset from which on a log is another one than its table continues.
+"""The offset at which a log diverges from the log that its table continues.
 
     topic ID and leader epochs -> contents of the last rows -> if they contradict: the first rows that differ
 
@@ -42,7 +42,7 @@ __all__ = ["DivergedError", "Divergence", "LineageCheck"]
 _LAST_ROWS = 16
 """The rows at the end of a partition in a table that are compared with the log."""
 _LAST_OFFSETS = 4096
-"""Among these offsets they mostly are."""
+"""The range of offsets that mostly contains these rows."""
 _MODULUS = 1 << 128
 _NAMED = 20
 
@@ -54,12 +54,12 @@ class Divergence:
     topic: str
     partition: int
     offset: int
-    """The first row to replace. Those before it agree with the log, as far as the log still has them."""
+    """The first row to replace. Rows before it agree with the log, as far as the log still has them."""
     next_offset: int
-    """Where the table's rows end."""
+    """The end of the table's rows."""
     reasons: tuple[str, ...]
     agrees: bool
-    """Whether all rows that the log still has agree with it: the same records, in another log."""
+    """True if all rows that the log still has agree with it: the same records, in another log."""
 
     def __str__(self) -> str:
         where = f"{self.topic}-{self.partition}: {'; '.join(self.reasons)}. "
@@ -90,11 +90,11 @@ class _Tail:
     """The last rows of a partition in a table."""
 
     digests: dict[int, int]
-    """By offset. Of typed rows only the sum is known: the last one has it."""
+    """Digests by offset. For typed rows, only the sum is known: the last row has it."""
     is_group: bool
 
     def differs(self, log: Mapping[int, int]) -> bool:
-        """Whether the log has other records at these offsets. What it no longer has proves nothing."""
+        """True if the log has other records at these offsets. Records that it no longer has prove nothing."""
         if self.is_group:
             is_same = self.digests.keys() == log.keys()
             return is_same and (sum(self.digests.values()) - sum(log.values())) % _MODULUS != 0
@@ -102,7 +102,7 @@ class _Tail:
 
 
 class LineageCheck:
-    """Compares what a table continues with the logs that are there."""
+    """Compares the logs that a table continues with the logs that are there."""
 
     def __init__(
         self,
@@ -130,8 +130,8 @@ class LineageCheck:
         """The partitions that diverge.
 
         Args:
-            listings: all of each log.
-            plans: of the same logs, from the segment on that has the offset to continue at.
+            listings: the whole of each log.
+            plans: plans of the same logs, from the segment with the offset to continue at.
             ends: the log end offsets.
             checked: partitions that did not diverge: those that have only grown are not read again. Updated.
 
@@ -182,7 +182,7 @@ class LineageCheck:
         topic_id = known_topic_id(listing)
         known_id = state.lineage.topic_id
         is_other_topic = None not in (known_id, topic_id) and known_id != topic_id
-        # Nothing of another topic stays, not even what is older than its log, unless it is a restored log.
+        # No row of another topic stays, not even one older than its log, unless the log was restored.
         offset = end if found is None else 0 if is_other_topic else found
         if is_other_topic and found is None and begin >= end:
             offset = 0
@@ -255,7 +255,7 @@ class LineageCheck:
 
 
 def _first_conflict(table: TableRows, log: LogRows, begin: int, end: int) -> int | None:
-    """The first offset from which on the log has other records than the table, both having some.
+    """The first offset from which on the log and the table have different records.
 
     Records of the log that the table lacks count if they are the last ones before such an offset: elsewhere
     somebody may have deleted the rows, or an earlier job could not read them.
@@ -290,7 +290,7 @@ def _contradictions(state: PartitionState, log: LogLineage) -> Iterator[str]:
 
 
 def _epochs(segment: Planned | None, planned: Planned) -> tuple[EpochStart, ...]:
-    """The epochs of the segment with the table's last row, and of those from where the table ends on."""
+    """The epochs of the segment with the table's last row, and of the segments from the table's end on."""
     found: list[LeaderEpoch] = [] if segment is None else list(segment.plan["leader_epochs"])
     newest = found[-1]["epoch"] if found else -1
     found += (one for one in planned.plan["leader_epochs"] if one["epoch"] > newest)

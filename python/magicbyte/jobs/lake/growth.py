@@ -1,4 +1,4 @@
-"""How the columns of a table grow when the schemas of keys and values do."""
+"""Growth of a table's columns when the schemas of keys and values grow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WIDER = (
     (pa.int8(), pa.int16(), pa.int32(), pa.int64()),
     (pa.float32(), pa.float64()),
 )
-"""Numbers that a wider one can replace."""
+"""Types of numbers: a wider type can replace a narrower one."""
 
 
 def plain_schema(fields: Iterable[pa.Field]) -> pa.Schema:
@@ -39,7 +39,7 @@ def _plain(data_type: pa.DataType) -> pa.DataType:
 
 
 def inner_types(fields: Iterable[pa.Field]) -> Iterator[pa.DataType]:
-    """The types of all columns and of what is inside of them."""
+    """The types of all columns and of their nested fields."""
     return (data_type for _, data_type in _paths("", fields))
 
 
@@ -47,7 +47,7 @@ def _paths(path: str, fields: Iterable[pa.Field]) -> Iterator[tuple[str, pa.Data
     for field in fields:
         here = f"{path}{field.name}"
         yield here, field.type
-        # Of a list, a map or a struct.
+        # The fields of a list, a map or a struct.
         yield from _paths(f"{here}.", (field.type.field(at) for at in range(field.type.num_fields)))
 
 

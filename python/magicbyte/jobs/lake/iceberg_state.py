@@ -2,9 +2,9 @@
 
     {"job": ID, "topics": {TOPIC: {PARTITION: [next offset, topic ID, epoch, its start, holes, cluster ID]}}}
 
-as JSON, compressed and in base64. The property is of the table, not of a snapshot: it holds if the newest job
-among the ancestors of the current snapshot is its own. Otherwise somebody has rolled the table back. Tables
-of earlier versions have the offsets to continue at in the summary of each snapshot.
+as JSON, compressed and in base64. The property belongs to the table, not to a snapshot: it holds if the
+newest job among the ancestors of the current snapshot is its own. Otherwise somebody has rolled the table
+back. Tables of earlier versions have the offsets to continue at in the summary of each snapshot.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["STATE", "description", "packed_states", "stored_states"]
 
 STATE = "magicbyte.state"
-"""The property."""
+"""The name of the property."""
 _MAX_BYTES = 1 << 28
-"""Of the JSON text: more would be no state of ours."""
+"""The limit for the JSON text: a longer text is not a state of ours."""
 
 
 def description(snapshot: Any) -> dict[str, Any] | None:

@@ -90,10 +90,10 @@ from magicbyte.storage.paths import is_url
 __all__ = ["ingest_table"]
 
 _ATTEMPTS = 8
-"""At a commit, if others commit to the table as well."""
+"""The number of attempts at a commit, if other jobs commit to the table as well."""
 _WAIT_SECONDS = 0.2
 _LOG_PER_FILE = 8
-"""How many times the size of a file a task reads at most: as much as the rows may be smaller than the log."""
+"""The maximum input of a task, in sizes of a file: rows may be smaller than the log by this factor."""
 
 
 def ingest_table(
@@ -116,14 +116,14 @@ def ingest_table(
     commits name, so a job that is repeated, or killed and repeated, adds nothing twice.
 
     Args:
-        sources: as for `jobs.ingest.ingest`, as the arguments that are not here.
+        sources: see `jobs.ingest.ingest`, also for the arguments that are not listed here.
         target: the table.
         engine: where the tasks run.
         options: which records the table has, and how.
         progress: where to report progress.
         partition_by: how the table's files are partitioned.
         choice: which partitions to read.
-        surveyor: what surveys the segments.
+        surveyor: surveys the segments.
         whole: for a log that is being written: its last batch may be there in part, and nothing is added if
             a file, or offsets between the files, are missing. Otherwise they are problems, as damage is.
         above_high_watermark: add the records, too, that may not be replicated. Otherwise a broker's partition
@@ -131,7 +131,7 @@ def ingest_table(
         checked: the partitions that an earlier job has compared with their logs; updated.
 
     Raises:
-        RefusedError: as `jobs.ingest.ingest`; if the table was made otherwise.
+        RefusedError: as for `jobs.ingest.ingest`, or if the table was made with other options.
         DivergedError: logs are not those that the table continues; not with `options.repair`.
         UnsettledError: if another job has added the same records meanwhile; for `whole`.
         JobError: if the expression fails for a record.
@@ -146,8 +146,8 @@ def ingest_table(
 
     @cache
     def read() -> ReadOptions:
-        # Only if there are records, since a registry is asked; and after the log was listed, so that it knows
-        # the schemas of all of them.
+        # Called only if there are records, since it queries a registry. This is after the log was listed, so
+        # that the registry knows the schemas of all records.
         topics = {one["topic"] for one in inputs.listings}
         decoders = column_decoders(options.typed, topics)
         found = read_options(options, decoders, high_watermarks=marks, digests=True)
@@ -257,10 +257,10 @@ class _Job:
     limits: HighWatermarks
     """The offsets where partitions end (exclusive) before the ends of their logs."""
     states: dict[TopicPartition, PartitionState] = field(init=False)
-    """Those of the table when the job began."""
+    """The states of the table's partitions when the job began."""
     repair: Repair = field(init=False, default_factory=Repair)
     ends: dict[TopicPartition, int] = field(init=False, default_factory=dict)
-    """Where the next job starts."""
+    """The offsets at which the next job starts."""
     schema: pa.Schema = field(init=False, default_factory=lambda: pa.schema([]))
     plans: list[Planned] = field(init=False, default_factory=list)
     written: list[Written] = field(init=False, default_factory=list)
@@ -270,11 +270,11 @@ class _Job:
     problems: list[Problem] = field(init=False, default_factory=list)
     left_out: int = field(init=False, default=0)
     other_problems: int = field(init=False, default=0)
-    """Those that no partition has counted."""
+    """The number of problems that no partition has counted."""
     repaired: list[RepairedRange] = field(init=False, default_factory=list)
 
     def run(self, job: str, sources: Sequence[str], checked: Checked) -> Commit:
-        """Reads what is new, and what is to be repaired; returns what to commit."""
+        """Reads the new records, and those to repair; returns the commit."""
         self.states = self.table.states([_place(one) for one in self.listings])
         if self.options.repair:
             self._plan_repair(checked)
@@ -489,8 +489,8 @@ class _Job:
     def _fill(
         self, listing: PartitionListing, wanted: OffsetRange, holes: Sequence[Hole]
     ) -> tuple[int, tuple[Hole, ...]] | None:
-        """Reads a range again; returns how many rows it has, and the holes of the partition then. None if
-        nothing is won.
+        """Reads a range again; returns the number of its rows, and the remaining holes of the partition.
+        Returns None if nothing is gained.
         """
         plans, written = decode_partitions(
             self._begin,
@@ -617,7 +617,7 @@ def _end(planned: Planned, start: int, options: IngestOptions, limit: int | None
 def _rows_agree(
     partitions: Sequence[PartitionReconciliation], sums: RecordSums, written: Sequence[Written]
 ) -> bool:
-    """Whether the files hold exactly the rows of each partition that were counted."""
+    """True if the files hold exactly the rows that were counted for each partition."""
     counted = {(one["topic"], one["partition"]): one["rows"] for one in partitions if one["rows"]}
     in_files = sum(file.rows for one in written for file in one.files)
     return counted == {place: one.rows for place, one in sums.items()} and in_files == sum(counted.values())
@@ -629,7 +629,7 @@ def _commit(
     before: Mapping[TopicPartition, PartitionState],
     directory: str,
 ) -> TopicPartition | None:
-    """Commits, again if others that change different partitions come first.
+    """Commits, and tries again if commits that change different partitions come first.
 
     Returns None, or a partition that another job has changed: then nothing is committed.
     """

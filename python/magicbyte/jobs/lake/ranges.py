@@ -43,7 +43,7 @@ class Partitions(NamedTuple):
 
 
 def by_offsets(ranges: Iterable[OffsetRange]) -> list[Partitions]:
-    """Ranges with the same offsets together: partitions that grow alike are one condition."""
+    """Groups ranges with the same offsets: partitions that grow alike become one condition."""
     found: dict[tuple[str, int, int], list[int]] = {}
     for one in ranges:
         found.setdefault((one.topic, one.start, one.end), []).append(one.partition)
@@ -51,7 +51,7 @@ def by_offsets(ranges: Iterable[OffsetRange]) -> list[Partitions]:
 
 
 def is_within(ranges: Sequence[OffsetRange]) -> pc.Expression:
-    """Whether a row is in one of the ranges, of which there is at least one."""
+    """Selects rows in one of the ranges, of which there is at least one."""
     topic, partition, offset = (pc.field(name) for name in ("topic", "partition", "offset"))
     return reduce(
         or_,

@@ -19,12 +19,12 @@ __all__ = ["Rewritten", "rewrite_without"]
 
 @dataclass
 class Rewritten:
-    """Files to remove from a table, and what was kept of them."""
+    """Files to remove from a table, and files with the rows to keep."""
 
     replaced: list[TableFile] = field(default_factory=list)
     kept: list[LakeFile] = field(default_factory=list)
     removed: Counter[OffsetRange] = field(default_factory=Counter)
-    """How many rows of each range are removed."""
+    """The number of removed rows of each range."""
 
 
 def rewrite_without(

@@ -78,8 +78,8 @@ class RecordSums(dict[TopicPartition, RecordSum]):
 
 @dataclass
 class NullTimes:
-    """The rows of each partition whose timestamp is null although their record has one, out of range in
-    microseconds. Their digests are the same whatever it was. Records of magic 0 have none.
+    """The rows of each partition whose timestamp is null although their record has one, which is out of range
+    in microseconds. Their digests do not depend on that timestamp. Records of magic 0 have no timestamp.
     """
 
     digests: dict[TopicPartition, int] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class NullTimes:
     first: dict[TopicPartition, int] = field(default_factory=dict)
     """The smallest offset of such a row."""
     unknown: dict[TopicPartition, int] = field(default_factory=dict)
-    """How many of them have no milliseconds either."""
+    """The number of these rows that have no milliseconds either."""
 
     def add_rows(self, batch: pa.RecordBatch) -> None:
         """Adds rows of the table `records`."""
@@ -106,7 +106,7 @@ class NullTimes:
             self._add(place, int.from_bytes(digest, "big"), offset)
 
     def add_all(self, others: Iterable[NullTimes]) -> None:
-        """Adds what is known of other rows."""
+        """Adds the null timestamps of other rows."""
         for one in others:
             for place, digest in one.digests.items():
                 self._add(place, digest, one.first[place])

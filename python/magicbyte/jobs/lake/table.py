@@ -1,4 +1,4 @@
-"""What a job needs of a transactional table, whatever its format."""
+"""The interface of a transactional table for jobs, independent of the table's format."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ __all__ = [
 OPTIONS = "magicbyte.options"
 """The property of a table that holds its `TableOptions`."""
 COMMIT = "magicbyte"
-"""What describes a job in its commit: JSON of a `Commit` without its files."""
+"""The property of a commit that describes its job: JSON of a `Commit` without its files."""
 DIGESTED = (*KAFKA_COLUMNS, "headers", *TYPED_COLUMNS["key"], *TYPED_COLUMNS["value"], DIGEST_COLUMN)
 """The columns that a digest of records reads, if they are there."""
 BATCH_ROWS = 4096
-"""How many rows of a table are read at a time."""
+"""The number of rows of a table that are read at a time."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class UnsettledError(JobError):
-    """Log or table have changed while a job was at work, so it has added nothing: another one may succeed."""
+    """The log or the table changed while a job was running, so it added nothing: another job may succeed."""
 
 
 class ConflictError(Exception):
@@ -66,11 +66,11 @@ class ConflictError(Exception):
 
 @dataclass(frozen=True)
 class TableTarget:
-    """Which table."""
+    """The format, the name and the catalog of a table."""
 
     format: TableFormat
     name: str
-    """Of a Delta table the directory or URL; of an Iceberg table the identifier, `namespace.table`."""
+    """The directory or URL of a Delta table, or the identifier of an Iceberg table, `namespace.table`."""
     catalog: str | None = None
     """The name of pyiceberg's catalog; its properties are in pyiceberg's configuration or those below."""
     catalog_properties: Mapping[str, str] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class TableTarget:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Which records a table holds and how: the same for every job that adds to it."""
+    """The records that a table holds, and their form: the same for every job that adds to it."""
 
     isolation_level: IsolationLevel
     start_offset: int | None
@@ -90,19 +90,19 @@ class TableOptions:
     value_as: PayloadType
     partition_by: PartitionBy
     key_format: SchemaFormat | None = None
-    """As what keys were decoded."""
+    """The format that keys were decoded from."""
     value_format: SchemaFormat | None = None
     messages: tuple[str, ...] = ()
-    """Of Protobuf, what values are; empty for the first message of the schema."""
+    """The Protobuf messages of values; empty for the first message of the schema."""
 
     @property
     def is_typed(self) -> bool:
-        """Whether keys or values are typed."""
+        """True if keys or values are typed."""
         return self.key_format is not None or self.value_format is not None
 
     @property
     def text(self) -> str:
-        """As JSON, for the table's properties."""
+        """The options as JSON, for the table's properties."""
         return json.dumps(vars(self))
 
     @classmethod
@@ -143,7 +143,7 @@ class LakeFile:
     """A data file of a task."""
 
     path: str
-    """Relative to the directory of the table's data files."""
+    """The path relative to the directory of the table's data files."""
     topic: str
     day: str | None
     """The day of all its rows, `2024-05-01`; None if there is none, or the table is not partitioned by it."""
@@ -159,7 +159,7 @@ class TableFile(Protocol):
     topic: str
     rows: int
     handle: Any
-    """The file as the table's library has it."""
+    """The file as an object of the table's library."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Its rows with all columns of the table, in batches of bounded size."""
@@ -167,7 +167,7 @@ class TableFile(Protocol):
 
 @dataclass(frozen=True)
 class Commit:
-    """What one job changes in a table, in one transaction."""
+    """The changes of one job to a table, in one transaction."""
 
     job: str
     """A new ID for each job."""
@@ -177,17 +177,17 @@ class Commit:
     partitions: Sequence[CommittedPartition]
     files: Sequence[LakeFile]
     schema: pa.Schema
-    """Of the files: the table gets what it lacks of it."""
+    """The schema of the files. The commit adds to the table what it lacks of this schema."""
     states: Mapping[TopicPartition, PartitionState]
-    """The new states of partitions. Those of others stay as they are."""
+    """The new states of partitions. Other partitions keep their states."""
     before: Mapping[TopicPartition, PartitionState]
     """The states of partitions when the job began."""
     replaced: Sequence[TableFile] = ()
-    """Files that are removed from the table: what was to be kept of them is in `files`."""
+    """Files that are removed from the table: the rows to keep are in `files`."""
 
     @property
     def description(self) -> dict[str, Any]:
-        """What is stored in the commit, as JSON."""
+        """The description in the commit, as JSON."""
         return {
             "job": self.job,
             "magicbyte": self.magicbyte,
@@ -219,16 +219,16 @@ class TransactionalTable(Protocol):
 
     @property
     def options(self) -> TableOptions:
-        """How it was made."""
+        """The options that the table was made with."""
 
     @property
     def column_names(self) -> list[str]:
         """The names of its columns."""
 
     def file_schema(self, schema: pa.Schema) -> pa.Schema:
-        """The schema of new files with these columns. What the table lacks of it, the commit adds: columns,
-        fields inside of them, and the width of numbers, as far as the format can. Fields that a column has
-        only in the table are in the files, too.
+        """The schema of new files with these columns. The commit adds what the table lacks of it:
+        columns, nested fields, and the width of numbers, as far as the format can. The files also have the
+        fields of a column that only the table has.
 
         Raises:
             RefusedError: if a column cannot get its type, or the format has no such type.
@@ -236,18 +236,18 @@ class TransactionalTable(Protocol):
         """
 
     def states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionState]:
-        """The state of each partition that has been read: according to the commits, or, where others have
-        removed what they said, to go on after the largest offset in the table.
+        """The state of each partition that has been read: according to the commits. If others have
+        removed this information, the state is to continue after the largest offset in the table.
         """
 
     def holds(self, job: str, directory: str) -> bool:
-        """Whether a job has committed: a commit names it, or a file in its `directory` is in the table."""
+        """True if a job has committed: a commit names it, or a file in its `directory` is in the table."""
 
     def commit(self, commit: Commit) -> None:
         """Adds the files, and what the table lacks of their schema; afterwards this is the new version.
 
         Raises:
-            UnsettledError: if another one has changed the schema meanwhile.
+            UnsettledError: if another commit has changed the schema meanwhile.
             ConflictError: if there was another commit meanwhile that may have added the same records.
 
         """
@@ -258,8 +258,8 @@ class TransactionalTable(Protocol):
     def rows(
         self, columns: Sequence[str] = DIGESTED, within: Sequence[OffsetRange] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The rows with those of these columns that there are, by default those of digests, in batches of
-        bounded size: all, or those in the ranges `within`, of which there is at least one.
+        """The rows in batches of bounded size: all rows, or those in the ranges `within`, of which there is
+        at least one. They have those of `columns` that exist, by default the columns of digests.
         """
 
     def files_with(self, ranges: Sequence[OffsetRange]) -> Iterator[TableFile]:

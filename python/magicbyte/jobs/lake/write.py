@@ -36,7 +36,7 @@ from magicbyte.storage.paths import is_url
 __all__ = ["LakeWriteOptions", "Written", "write_rows", "write_task"]
 
 _OPEN_FILES = 4
-"""How many files may be open at a time: each holds a row group in memory."""
+"""The maximum number of files that are open at a time: each holds a row group in memory."""
 _MOST_FILES = 10_000
 _MICROS_PER_DAY = 86_400_000_000
 # 0001-01-01 and 9999-12-31.
@@ -46,21 +46,21 @@ _FIRST_MICROS, _LAST_MICROS = _FIRST_DAY * _MICROS_PER_DAY, (_LAST_DAY + 1) * _M
 
 @dataclass(frozen=True)
 class LakeWriteOptions:
-    """How a task decodes, and where it writes."""
+    """Options for decoding and writing in a task."""
 
     read: ReadOptions
     data: str
     """The directory or the URL of the table's data files."""
     directory: str
-    """The job's directory in it."""
+    """The job's directory in `data`."""
     schema: pa.Schema
-    """Of the files."""
+    """The schema of the files."""
     by_day: bool
-    """Whether each file has rows of one day."""
+    """True if each file has rows of one day."""
     codec: str
     bloom_filters: tuple[str, ...]
     file_size: int
-    """How large a file should become, in bytes."""
+    """The target size of a file in bytes."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def write_rows(topic: str, batches: Iterable[pa.RecordBatch], options: LakeWrite
 
 @contextmanager
 def _local(options: LakeWriteOptions) -> Iterator[tuple[LakeWriteOptions, Callable[[LakeFile], None]]]:
-    """Options to write to local files, and what to call with each: it brings them to a store, if need be."""
+    """Options to write to local files, and a function to call with each file, which uploads it if need be."""
     if not is_url(options.data):
         yield options, lambda _: None
         return
@@ -104,7 +104,7 @@ def _local(options: LakeWriteOptions) -> Iterator[tuple[LakeWriteOptions, Callab
 
 
 class _Uploads:
-    """Local files on their way to a store: several at a time, but few, since they take room on the disk."""
+    """Uploads local files to a store: several at a time, but few, since they take up space on the disk."""
 
     def __init__(self, output: Destination, local: str, most: int) -> None:
         self._output = output
@@ -152,12 +152,12 @@ def _write(task: DecodeTask, options: LakeWriteOptions, finished: Callable[[Lake
 
 
 class _Share(NamedTuple):
-    """What the rows of one file have in common."""
+    """Properties that the rows of one file have in common."""
 
     day: int | None
-    """Since 1970 (UTC), if the table is partitioned by it; None for rows that have none."""
+    """Days since 1970 (UTC), if the table is partitioned by day; None for rows without a day."""
     is_dated: bool
-    """Whether the years are 1 to 9999: Python's libraries cannot read statistics of others."""
+    """True if the years are 1 to 9999: Python's libraries cannot read statistics of other years."""
 
 
 class _TopicFiles:
@@ -171,7 +171,7 @@ class _TopicFiles:
         self._options = options
         self._finished = finished
         self._open: dict[_Share, tuple[str, ParquetFile]] = {}
-        """The one written to last at the end."""
+        """The open files, with the one written to last at the end."""
         self._done: list[LakeFile] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -187,9 +187,9 @@ class _TopicFiles:
             self._file(share).write(fitted(rows, self._options.schema))
 
     def roll(self, left: float) -> None:
-        """Ends files that are large enough, but leaves none to come that would be less than half as large.
+        """Ends files that are large enough, unless the next file would be less than half as large.
 
-        What is `left` is in proportion to what was read.
+        `left` is the size of the remaining input, relative to the input that was read.
         """
         sizes = {share: self._size(path) for share, (path, _) in self._open.items()}
         written = sum(sizes.values()) + sum(file.size for file in self._done)
@@ -198,7 +198,7 @@ class _TopicFiles:
                 self._finish(share)
 
     def _size(self, path: str) -> int:
-        """What has been written of a file; a row group may be in memory."""
+        """The bytes of a file that have been written; a row group may be in memory."""
         local = os.path.join(self._options.data, path)
         return os.path.getsize(local) if os.path.exists(local) else 0
 
