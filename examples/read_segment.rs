@@ -9,10 +9,16 @@ use magicbyte::{Batches, Decompressor};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("usage: read_segment FILE.log")?;
-    let bytes = std::fs::read(path)?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    print(&std::fs::read(path)?, &mut io::BufWriter::new(io::stdout().lock()))
+}
+
+/// Writes a line for each record of a segment.
+///
+/// # Errors
+/// Damage in the segment, and those of `out`.
+pub fn print(segment: &[u8], out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let mut decompressor = Decompressor::new();
-    let mut batches = Batches::new(&bytes);
+    let mut batches = Batches::new(segment);
     for batch in batches.by_ref() {
         let batch = batch?;
         batch.verify()?;

@@ -4,6 +4,9 @@
 #[path = "../../examples/produce.rs"]
 mod produce;
 #[allow(dead_code, reason = "main is unused here")]
+#[path = "../../examples/read_segment.rs"]
+mod read_segment;
+#[allow(dead_code, reason = "main is unused here")]
 #[path = "../../examples/read_socket.rs"]
 mod read_socket;
 
@@ -100,4 +103,21 @@ fn batches_may_arrive_in_pieces_and_the_last_may_be_cut() {
     let huge = [&[0; 8][..], &[0x7f, 0xff, 0xff, 0], &[0; 4], &[2]].concat();
     assert!(read_socket::read(&huge[..], |_, _| Ok(())).unwrap_err().to_string().contains("lacks"));
     assert!(read_socket::read(&[0; 12][..], |_, _| Ok(())).is_err());
+}
+
+#[test]
+fn a_segment_is_printed_to_its_cut_end() {
+    let values = values();
+    let mut bytes = Vec::new();
+    produce::produce(&mut bytes, TIMESTAMP, values.iter().take(3).map(Vec::as_slice)).unwrap();
+    let printed = |segment: &[u8]| {
+        let mut out = Vec::new();
+        read_segment::print(segment, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let whole = printed(&bytes);
+    assert_eq!(whole.lines().count(), 3);
+    assert!(whole.starts_with(&format!("0 {TIMESTAMP} null value 0 0\n")), "{whole}");
+    let cut = printed(&[&bytes[..], &bytes[..50]].concat());
+    assert_eq!(cut, format!("{whole}50 bytes of a cut batch at the end\n"));
 }

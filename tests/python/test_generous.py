@@ -301,11 +301,3 @@ def test_importing_loads_little() -> None:
     code = "import magicbyte, sys; print(*sorted({'dataclasses', 'pyarrow', 'pandas'} & {*sys.modules}))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "\n"
-
-
-def test_the_asyncio_example() -> None:
-    command = [sys.executable, ROOT / "examples" / "asyncio_reader.py", ROOT / "samples"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    sizes = {one.name: one.verify().rows for one in magicbyte.Log(ROOT / "samples", mode="PERMISSIVE")}
-    lines = [line.split() for line in done.stdout.splitlines()]
-    assert {name: int(records.replace(",", "")) for name, records, *_ in lines} == sizes
