@@ -7,6 +7,8 @@ import random
 import shutil
 import signal
 import struct
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,6 +34,7 @@ from magicbyte.jobs.typed import TypedColumns
 from test_lake_crashes import Interrupted, only_files_of_commits, outputs
 from test_lake_crashes import start as start_job
 from test_lake_stream import Looks, commits, nothing
+from test_lake_stream import command as stream_command
 from test_lake_stream import start as start_stream
 from typed_logs import TypedLog, array, logical, mapping, record
 from writers import ROUNDS
@@ -338,7 +341,14 @@ def test_what_cannot_be_decoded_is_in_the_table(lake: Lake, log: TypedLog) -> No
 def test_a_stream_says_what_cannot_be_decoded(lake: Lake, log: TypedLog) -> None:
     log.append(FIVE[0], values(0))
     log.registry.write_text(json.dumps({"orders-value": "1.avsc"}))
-    process = start_stream(lake, log.root, "--value-format", "avro", "--schema-registry", str(log.registry))
+    options = ["--value-format", "avro", "--schema-registry", str(log.registry)]
+    arguments = map(str, stream_command(lake, log.root, *options))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "magicbyte", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     assert process.stdout is not None
     said = [process.stdout.readline() for _ in range(2)]
     process.send_signal(signal.SIGTERM)

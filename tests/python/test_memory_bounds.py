@@ -349,7 +349,7 @@ def test_the_page_names_a_test_for_each_limit() -> None:
     rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][2:]
     assert len(rows) > 15
     for row in rows:
-        tests = re.findall(r"`([\w/.]+)::(\w+)`", row[-1])
+        tests = re.findall(r"`([\w/.-]+)::(\w+)`", row[-1])
         assert tests, f"no test: {row[0]}"
         for path, name in tests:
             text = (ROOT / path).read_text()
