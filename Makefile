@@ -62,7 +62,7 @@ $(VENV)/requirements: $(VENV)/runtime
 RUST := Cargo.toml Cargo.lock $(shell find src crates -name '*.rs' -o -name '*.json' -o -name '*.proto' -o -name '*.toml') \
   $(wildcard python/magicbyte/_stubs/*.pyi)
 $(VENV)/built: $(VENV)/runtime $(RUST) pyproject.toml
-	@echo "Building the Rust side (the first time, four minutes on two cores)"
+	@echo "Building the Rust side (the first time, its dependencies take minutes)"
 	@. $(BIN)/activate && maturin develop --profile $(PROFILE) > $(VENV)/maturin.log || { cat $(VENV)/maturin.log; exit 1; }
 	@touch $@
 
