@@ -19,7 +19,7 @@ export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
-	@echo "make check    format, lint and the unit tests of what has changed since the last commit: two minutes"
+	@echo "make check    format, lint and the unit tests near what has changed since the last commit"
 	@echo "make test     everything CI runs: lint, Rust, Python, Spark, then Kafka's own classes and a real broker"
 	@echo "make test-wheel  a part of it: the wheel in bare environments, each extra, oldest and newest versions"
 	@echo "make browser  install Chromium, which a test opens pages in, if it is missing (Debian, as root)"
@@ -48,13 +48,13 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # than the tests.
 $(VENV)/runtime: pyproject.toml | $(BIN)/python
 	@scripts/prerequisites "$(PYTHON)" java
-	@echo "Installing the Python packages of the main job (about a minute)"
+	@echo "Installing the Python packages of the main job"
 	@$(BIN)/python scripts/requirements.py pyproject.toml build cli spark > $(VENV)/runtime.txt
 	@$(PIP) -r $(VENV)/runtime.txt
 	@touch $@
 
 $(VENV)/requirements: $(VENV)/runtime
-	@echo "Installing the Python packages of the tests (about a minute)"
+	@echo "Installing the Python packages of the tests"
 	@$(BIN)/python scripts/requirements.py pyproject.toml dev > $(VENV)/dev.txt
 	@$(PIP) -r $(VENV)/dev.txt
 	@touch $@

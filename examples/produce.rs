@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// In a produce request, the offsets of each batch start at 0, and sequences continue from batch to batch.
 ///
 /// # Errors
-/// Those of the stream, and of records that Kafka forbids.
+/// The errors of the stream, and of records that Kafka forbids.
 pub fn produce<'a>(
     out: &mut impl Write,
     timestamp: i64,

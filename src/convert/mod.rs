@@ -60,7 +60,7 @@ impl Converter {
     /// A converter that writes every batch with this codec and level (`None` for Kafka's default).
     ///
     /// # Errors
-    /// Those of [`Compressor::with_level`].
+    /// The errors of [`Compressor::with_level`].
     pub fn to_codec(codec: Compression, level: Option<i32>) -> Result<Self> {
         Ok(Self { encoder: Encoder::to_codec(codec, level)?, ..Self::new() })
     }

@@ -90,7 +90,7 @@ impl<'a> LegacyBatch<'a> {
     /// Offset of the first record; for a wrapper this costs a decompression.
     ///
     /// # Errors
-    /// Those of [`records`](Self::records).
+    /// The errors of [`records`](Self::records).
     pub fn base_offset(&self, decompressor: &mut Decompressor) -> Result<i64> {
         if self.compression()? == Compression::None {
             return Ok(self.last_offset());

@@ -57,7 +57,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(cli: Cli, path: object) -> Any:
-    """What is read of a directory or an archive: rows, problems, records."""
+    """The contents of a directory or an archive as they are read: rows, problems, records."""
     found = cli.json("verify", path, code=1)
     problems = sorted((one["kind"], one["segment"] or "", one["start"] or 0) for one in found["problems"])
     return found["total"]["rows"], problems, cli.records(path, code=None)
@@ -65,7 +65,7 @@ def said(cli: Cli, path: object) -> Any:
 
 @pytest.fixture(scope="module")
 def of_directory() -> dict[Path, Any]:
-    """What was read of the directory; it stays the same."""
+    """The contents of the directory, which stay the same."""
     return {}
 
 

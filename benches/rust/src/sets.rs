@@ -1,4 +1,4 @@
-//! Small sets in the shapes of `Shape` in `benches/java`, generated here so that `cargo bench` needs nothing
+//! Small sets in the shapes of `Shape` in `benches/java`, generated here so that the benchmark needs nothing
 //! else. The same seed gives the same bytes.
 
 use std::io::Write;

@@ -30,7 +30,7 @@ fn decoder<D: BorrowMut<Decompressor>>(
 /// is set. Unlike in a stream, control records are included.
 ///
 /// # Errors
-/// Those of [`Batch::verify`](magicbyte::Batch::verify) and [`Batch::records`](magicbyte::Batch::records).
+/// The errors of [`Batch::verify`](magicbyte::Batch::verify) and [`Batch::records`](magicbyte::Batch::records).
 pub fn batch_to_arrow(
     data: &Bytes,
     position: u64,

@@ -23,10 +23,10 @@ fn batch(base_sequence: i32, value: &[u8]) -> magicbyte::Result<Vec<u8>> {
     Ok(builder.build()?.clone())
 }
 
-/// Writes what the broker answers.
+/// Writes the broker's answers.
 ///
 /// # Errors
-/// Those of the batches, and of `out`.
+/// The errors of the batches, and of `out`.
 pub fn append(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let mut partition = PartitionSimulator::new(AppendConfig::default())?;
     partition.set_now(NOW);

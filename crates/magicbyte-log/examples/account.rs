@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Writes the account of one partition.
 ///
 /// # Errors
-/// Those of the directory, and of `out`.
+/// The errors of the directory, and of `out`.
 pub fn account(directory: &str, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let account = PartitionLog::open(directory)?.verify(PlanOptions::default())?;
     writeln!(out, "{}-{}: {} bytes", account.topic, account.partition, account.size)?;

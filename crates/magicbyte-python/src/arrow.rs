@@ -138,7 +138,7 @@ impl Exported {
 }
 
 /// # Safety
-/// As all callbacks of a stream are called: with a stream of [`Exported::stream`] that has not been released.
+/// The contract of all callbacks of a stream: they get a stream of [`Exported::stream`] that has not been released.
 unsafe extern "C" fn get_schema(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowSchema) -> c_int {
     // SAFETY: the stream is one of ours, and only `release` drops its data; `out` is the consumer's.
     unsafe {

@@ -13,6 +13,7 @@
 //! assert_eq!(decoded.errors[0].row, 1, "a bad payload costs its own row");
 //! # Ok::<(), magicbyte_schema::SchemaError>(())
 //! ```
+#![forbid(unsafe_code)]
 
 pub mod avro;
 mod budget;

@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// A server for these directories, which stops when it is dropped.
 ///
 /// # Errors
-/// Those of the directories, and of the address.
+/// The errors of the directories, and of the address.
 pub fn serve(listen: &str, directories: impl Iterator<Item = String>) -> Result<Server, Box<dyn Error>> {
     let logs = directories.map(|directory| Ok(PartitionLog::open(directory)?.listing().clone()));
     let logs: Result<Vec<_>, Box<dyn Error>> = logs.collect();

@@ -102,7 +102,7 @@ def with_log_end(
     # A broker would delete segments that end before the log's start.
     kept = [] if start is not None and end is not None and start >= end else list(written)
     log_end = _log_end(plan, cut)
-    if log_end is None or any(json.loads(summary)["next_offset"] >= log_end for summary in kept):
+    if log_end is None or any(json.loads(summary)["next_offset"] >= log_end for summary in reversed(kept)):
         return kept
     return kept + _core.PartitionWriter(os.path.join(directory, "end"), log_end).finish()
 

@@ -1,4 +1,4 @@
-//! Compacts a partition and prints the cost: `bench_compact SOURCE TARGET MEMORY NOW`.
+//! Compacts a partition and prints the cost: `compact SOURCE TARGET MEMORY NOW`.
 //! One line: CPU time and wall time in nanoseconds, records kept, and peak memory in bytes.
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use magicbyte_log::{CompactOptions, CompactRun, compact_partition};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [source, target, memory, now] = &arguments[..] else {
-        return Err("bench_compact SOURCE TARGET MEMORY NOW".into());
+        return Err("compact SOURCE TARGET MEMORY NOW".into());
     };
     let options = CompactOptions { now: now.parse()?, ..CompactOptions::default() };
     let run = CompactRun { memory_bytes: memory.parse()?, ..CompactRun::default() };

@@ -16,7 +16,7 @@ use magicbyte::{Batch, Batches, Compression, Compressor, Decompressor};
 use magicbyte_log::steps::{Chunk, RewriteOptions, rewrite_chunks};
 use magicbyte_log::{LogError, LogResult, PartitionLog, PlanOptions};
 
-const USAGE: &str = "usage: bench_convert PARTITION OUT RECORDS ROUNDS";
+const USAGE: &str = "usage: convert PARTITION OUT RECORDS ROUNDS";
 const CODEC: Compression = Compression::Zstd;
 /// Bytes of a magic 1 wrapper before its content.
 const WRAPPER_OVERHEAD: usize = 34;

@@ -10,7 +10,7 @@ use cpu_time::ThreadTime;
 use magicbyte::Decompressor;
 use magicbyte_benches::pass::{Found, pass};
 
-const USAGE: &str = "usage: bench_decode FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS";
+const USAGE: &str = "usage: decode FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS";
 const ROUND: Duration = Duration::from_millis(50);
 
 fn main() -> Result<(), Box<dyn Error>> {

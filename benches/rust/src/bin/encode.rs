@@ -11,7 +11,7 @@ use cpu_time::ThreadTime;
 use magicbyte::{Batches, Compression, Decompressor, RecordsBuilder};
 use magicbyte_benches::pass::{Found, pass};
 
-const USAGE: &str = "usage: bench_encode CODEC FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS [OUT]";
+const USAGE: &str = "usage: encode CODEC FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS [OUT]";
 const ROUND: Duration = Duration::from_millis(50);
 
 struct Row {

@@ -16,7 +16,7 @@ use magicbyte_log::steps::{partition_history, segment_history, survey_segment};
 use magicbyte_log::{HistoryOptions, PartitionLog, PlanOptions};
 
 const USAGE: &str =
-    "usage: bench_segment generate DIRECTORY\n       bench_segment verify|survey|explain|read SEGMENT ROUNDS";
+    "usage: segment generate DIRECTORY\n       segment verify|survey|explain|read SEGMENT ROUNDS";
 const FILE: &str = "00000000000000000000.log";
 const LARGE: u64 = 1 << 30;
 const FORGED: usize = 256 << 20;

@@ -12,7 +12,7 @@ use magicbyte::{Batches, Compression, Decompressor};
 use magicbyte_benches::pass::{Found, pass};
 use magicbyte_broker::{Append, AppendConfig, AppendValidator, TargetCompression};
 
-const USAGE: &str = "usage: bench_validate TARGET_CODEC|producer FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS";
+const USAGE: &str = "usage: validate TARGET_CODEC|producer FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS";
 const ROUND: Duration = Duration::from_millis(50);
 
 fn main() -> Result<(), Box<dyn Error>> {

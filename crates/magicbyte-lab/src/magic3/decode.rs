@@ -10,7 +10,7 @@ use crate::magic3::fields::{Header3, Idea, RawRecord, write_nullable};
 /// the header that [`Encoder::encode`](super::Encoder::encode) was given is the same; of an uncompressed batch, every byte.
 ///
 /// # Errors
-/// Those of [`Header3::read`] and of the decompression; [`ErrorKind::InvalidRecord`] and the like for records that cannot be read.
+/// The errors of [`Header3::read`] and of the decompression; [`ErrorKind::InvalidRecord`] and the like for records that cannot be read.
 pub fn to_magic_2(batch: &[u8], decompressor: &mut Decompressor, out: &mut Vec<u8>) -> Result<()> {
     let mut writer = RecordWriter { records: Vec::new(), body: Vec::new(), limit: decompressor.limit() };
     let mut header = each_record(batch, decompressor, |shared, record| writer.write(shared, record))?;
@@ -26,7 +26,7 @@ pub fn to_magic_2(batch: &[u8], decompressor: &mut Decompressor, out: &mut Vec<u
 /// Reads the batch and calls `visit` with the headers that all records begin with, and each record.
 ///
 /// # Errors
-/// Those of [`to_magic_2`], and of `visit`.
+/// The errors of [`to_magic_2`], and of `visit`.
 pub(crate) fn each_record(
     batch: &[u8],
     decompressor: &mut Decompressor,

@@ -24,7 +24,7 @@ impl SurveyInParts {
     /// Opens a segment; a part is at least `part_bytes` longer than the one before.
     ///
     /// # Errors
-    /// Those of [`survey_segment`](crate::steps::survey_segment).
+    /// The errors of [`survey_segment`](crate::steps::survey_segment).
     pub fn begin(segment: &Segment, part_bytes: u64) -> LogResult<Self> {
         Ok(Self { scan: Some(Scan::begin(segment, None, true)?), part_bytes, given: 0 })
     }

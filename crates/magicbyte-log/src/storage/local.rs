@@ -32,7 +32,7 @@ pub(crate) fn modified(path: &Path) -> Option<SystemTime> {
 /// Reads once at a position; returns the number of bytes read, 0 at the end of the file.
 ///
 /// # Errors
-/// Those of the system.
+/// The errors of the system.
 #[doc(hidden)]
 pub fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
     #[cfg(unix)]
@@ -44,7 +44,7 @@ pub fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usiz
 /// Writes once at a position; returns the number of bytes written.
 ///
 /// # Errors
-/// Those of the system.
+/// The errors of the system.
 pub(super) fn write_at(file: &File, bytes: &[u8], position: u64) -> io::Result<usize> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::write_at(file, bytes, position);
@@ -73,7 +73,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 /// Opens a regular file that has this pin, if one is given.
 ///
 /// # Errors
-/// As [`open_regular`]; [`io::ErrorKind::StaleNetworkFileHandle`] for another file of the same name.
+/// The errors of [`open_regular`]; [`io::ErrorKind::StaleNetworkFileHandle`] for another file of the same name.
 #[doc(hidden)]
 pub fn open_pinned(path: &Path, pin: Option<&str>) -> io::Result<File> {
     let file = open_regular(path)?;

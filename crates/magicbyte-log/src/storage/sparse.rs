@@ -119,7 +119,7 @@ impl PaxSparse {
     /// The map, given the member's bytes in the archive. None if the member is not sparse.
     ///
     /// # Errors
-    /// Those of reading; what the member is, if it cannot be read as a sparse file.
+    /// The errors of reading; the kind of the member, if it cannot be read as a sparse file.
     pub(super) fn map(
         self,
         stored: Range<u64>,

@@ -143,7 +143,7 @@ impl PartitionWriter {
     /// Appends all batches in `data`; returns their number.
     ///
     /// # Errors
-    /// Those of [`append`](Self::append), and [`LogError::Format`] for bytes that are not a whole batch. The
+    /// The errors of [`append`](Self::append), and [`LogError::Format`] for bytes that are not a whole batch. The
     /// batches before the bad one have been appended.
     pub fn append_all(&mut self, data: &[u8]) -> LogResult<u64> {
         let mut count = 0;

@@ -333,7 +333,7 @@ fn cleaning_stops_at_an_open_transaction() {
     assert_eq!(fs::read(target.join(second)).unwrap(), fs::read(source.join(second)).unwrap());
 }
 
-/// As `LogCleanerManager.cleanableOffsets` and `Cleaner.groupSegmentsBySize`.
+/// The choice of `LogCleanerManager.cleanableOffsets` and `Cleaner.groupSegmentsBySize`.
 #[test]
 fn segments_are_chosen_and_grouped_as_by_a_broker() {
     let segment = |offset: i64, timestamp: i64| {

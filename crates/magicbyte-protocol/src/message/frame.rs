@@ -100,7 +100,7 @@ pub fn read_request(frame: &[u8]) -> Result<Message<'_>> {
 /// version of the message.
 ///
 /// # Errors
-/// As [`read_request`].
+/// The errors of [`read_request`].
 pub fn read_response(frame: &[u8], api_key: i16, api_version: i16) -> Result<Message<'_>> {
     let error = match read_message(MessageKind::Response, frame, api_key, api_version) {
         Err(error) if api_key == API_VERSIONS && api_version != 0 => error,

@@ -74,7 +74,7 @@ impl JsonDecoder {
     /// validation it does not matter.
     ///
     /// # Errors
-    /// As [`validate`](Self::validate).
+    /// The errors of [`validate`](Self::validate).
     pub fn add_writer(&mut self, key: u32, schema: &str, references: &[(&str, &str)]) -> Result<()> {
         match &mut self.validation {
             Some(validation) => validation.add_writer(key, schema, references),
