@@ -243,7 +243,7 @@ bench-spark: $(VENV)/requirements
 
 study: $(VENV)/requirements
 	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
-	$(BIN)/python benches/python/study.py
+	PROFILE=release $(BIN)/python benches/python/study.py
 
 wheel: $(VENV)/requirements
 	$(BIN)/maturin build --release

@@ -43,12 +43,9 @@ PACKAGES = {
 SINCE_SPARK_4_2 = "magicbyte.spark.stream"
 COMMANDS: dict[str, Sequence[str]] = {
     "advise": ("--windows", "4", "--window-bytes", "64k", "{samples}"),
-    "annotate": ("--max-batches", "5", "{samples}"),
-    "check-indexes": ("{samples}/payments-0",),
     "compact": ("--all-topics", "{samples}", "{out}"),
     "completion": ("bash",),
     "convert": ("{samples}", "{out}"),
-    "cost": ("{samples}",),
     "dump": ("--max-records", "5", "{samples}"),
     "explain": ("--html", "{out}.html", "{samples}"),
     "ingest": ("{samples}", "{out}"),
@@ -59,7 +56,6 @@ COMMANDS: dict[str, Sequence[str]] = {
     "rescue": ("{samples}", "{out}"),
     "schemas": ("list", "{samples}"),
     "serve": ("--as-of", "yesterday", "{samples}"),
-    "sidecars": ("{samples}/payments-0/leader-epoch-checkpoint",),
     "stats": ("{samples}",),
     "topics": ("{samples}",),
     "verify": ("{samples}",),

@@ -10,8 +10,8 @@ from pathlib import Path
 from bench import Bench
 from figures import figure, only_ratio
 from magicbyte import DEFAULT_MAX_DECOMPRESSED_BYTES
-from magicbyte.jobs.cost import cost
 from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.field_costs import field_costs
 from magicbyte.jobs.verify import verify
 from processes import pin, unpin
 from ratios import Comparison, in_turn
@@ -30,7 +30,8 @@ def measure(bench: Bench) -> None:
     for of in bench.chosen(*SETS):
         with bench.guarded(f"{PART}, {of.name}"):
             directory = str(partition(of, "laboratory"))
-            ways = {job.__name__: partial(rate, job, directory, of) for job in (cost, verify)}
+            jobs = {"cost": field_costs, "verify": verify}
+            ways = {name: partial(rate, job, directory, of) for name, job in jobs.items()}
             # The first turn warms up.
             rates = {name: turns[1:] for name, turns in in_turn(ways, bench.turns + 1).items()}
             bench.add(figure(PART, "cost", of.name, "verify", Comparison(rates["cost"], rates["verify"])))

@@ -118,8 +118,9 @@ time of one core: `records` without its start. Both sides read magicbyte's Arrow
 
 """
 LABORATORY = """\
-`cost` counts the bytes of every field of every record, in CPU time; `verify` reads the same log. `advise` is
-given 10 GB in many partitions, from the page cache, on all cores; it may take two minutes and 1 GiB.
+`cost` is `stats --fields`, which counts the bytes of every field of every record, in CPU time; `verify`
+reads the same log. `advise` is given 10 GB in many partitions, from the page cache, on all cores; it may
+take two minutes and 1 GiB.
 
 """
 STORES = f"""\

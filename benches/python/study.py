@@ -17,11 +17,11 @@ from typing import Any
 import magicbyte
 import shapes
 import study_page
+from magic3 import KIP_931, Idea, compare
 from magicbyte import Compression
 from magicbyte.convert import Converter
 from magicbyte.jobs.advise import Layout, advise
 from magicbyte.jobs.engines import LocalEngine
-from magicbyte.magic3 import KIP_931, Idea, compare
 from processes import pin
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ _HEAD = """\
 
 Written by `make study` from `docs/study.json`, which it measures; `tests/python/test_study.py` checks the
 sizes. Magic 0 and 1 are written as down-conversions write them, magic 2 as a producer does, and the others
-are the experimental magic 3 (`magicbyte.magic3`, `crates/magicbyte-lab/src/magic3/`), which no broker or
+are the experimental magic 3 (`crates/magicbyte-magic3`), which no broker or
 client reads: KIP-931 as written, and each further idea added to it.
 
 | | |

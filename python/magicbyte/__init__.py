@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from magicbyte.commands import (
         advise,
         compact,
-        cost,
         explain,
         ingest,
         ingest_stream,
@@ -96,7 +95,6 @@ __all__ = [
     "advise",
     "compact",
     "convert_batches",
-    "cost",
     "crc32c",
     "decode_varint",
     "encode_varint",
@@ -118,7 +116,6 @@ __all__ = [
 _COMMANDS = (
     "advise",
     "compact",
-    "cost",
     "explain",
     "ingest",
     "ingest_stream",

@@ -80,12 +80,6 @@ from magicbyte._stubs.log import (
     PartitionLogCore,
     RescuerCore,
 )
-from magicbyte._stubs.magic3 import (
-    compare_format,
-    magic3_encode,
-    magic3_to_magic_2,
-    magic3_validate,
-)
 from magicbyte._stubs.message import (
     apis,
     decode_request,
@@ -214,7 +208,6 @@ __all__ = [
     "chunk_cost",
     "collect_aborted_transactions",
     "compact_group",
-    "compare_format",
     "cost_report",
     "crc32c",
     "decode_data",
@@ -239,9 +232,6 @@ __all__ = [
     "leader_epoch_checkpoint",
     "list_directory",
     "list_partition",
-    "magic3_encode",
-    "magic3_to_magic_2",
-    "magic3_validate",
     "mount_store",
     "offset_for_timestamp",
     "offset_index",

@@ -28,6 +28,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from os import PathLike
+from typing import Literal, overload
 
 from magicbyte import _core
 from magicbyte.enums import Compression, DamageMode, IsolationLevel, PartitionBy, PayloadType, TableFormat
@@ -38,11 +39,10 @@ from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.clean import CleanReport
 from magicbyte.jobs.cluster import read_topic_config
 from magicbyte.jobs.compact import DAY_MS, CompactOptions, compact_partitions, read_checkpoint
-from magicbyte.jobs.cost import DirectoryCost
-from magicbyte.jobs.cost import cost as cost_of_partitions
 from magicbyte.jobs.engines import Engine, LocalEngine
 from magicbyte.jobs.explain import DEFAULT_TRANSACTION_MAX_TIMEOUT_MS
 from magicbyte.jobs.explain import explain as partition_histories
+from magicbyte.jobs.field_costs import FieldCosts, field_costs
 from magicbyte.jobs.ingest import TARGET_FILE_SIZE, IngestOptions, IngestReport
 from magicbyte.jobs.ingest import ingest as ingest_partitions
 from magicbyte.jobs.lake.ingest import ingest_table
@@ -75,7 +75,6 @@ __all__ = [
     "advise",
     "compact",
     "convert",
-    "cost",
     "explain",
     "ingest",
     "ingest_stream",
@@ -99,6 +98,7 @@ def verify(
     table: str | PathLike[str] | None = None,
     catalog: str | None = None,
     catalog_properties: Mapping[str, str] | None = None,
+    indexes: bool = False,
     engine: Engine | None = None,
     progress: Progress = NO_PROGRESS,
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
@@ -107,6 +107,7 @@ def verify(
 
     With `table`, an output of `ingest` in any format, also compares its rows with the records; `catalog` and
     `catalog_properties` are as there. Isolation level, ranges and expression are then those of the table.
+    With `indexes`, also compares the entries of the indexes with the segments.
     """
     return verify_partitions(
         paths_of(sources),
@@ -115,6 +116,7 @@ def verify(
         max_decompressed_bytes=max_decompressed_bytes,
         choice=choice,
         table=None if table is None else open_stored(os.fspath(table), catalog, catalog_properties),
+        indexes=indexes,
         progress=progress,
     )
 
@@ -549,34 +551,42 @@ def schemas(
     )
 
 
+@overload
 def stats(
     sources: Sources,
     *,
-    choice: PartitionChoice = EVERYTHING,
-    engine: Engine | None = None,
-    progress: Progress = NO_PROGRESS,
-    max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
-) -> StatsReport:
-    """Counts records, bytes and batches by codec, magic, producer and time; decodes every record."""
-    return statistics(
-        paths_of(sources),
-        engine or LocalEngine(),
-        max_decompressed_bytes=max_decompressed_bytes,
-        choice=choice,
-        progress=progress,
-    )
-
-
-def cost(
+    fields: Literal[False] = False,
+    choice: PartitionChoice = ...,
+    engine: Engine | None = ...,
+    progress: Progress = ...,
+    max_decompressed_bytes: int = ...,
+) -> StatsReport: ...
+@overload
+def stats(
     sources: Sources,
     *,
+    fields: Literal[True],
+    choice: PartitionChoice = ...,
+    engine: Engine | None = ...,
+    progress: Progress = ...,
+    max_decompressed_bytes: int = ...,
+) -> FieldCosts: ...
+def stats(
+    sources: Sources,
+    *,
+    fields: bool = False,
     choice: PartitionChoice = EVERYTHING,
     engine: Engine | None = None,
     progress: Progress = NO_PROGRESS,
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
-) -> DirectoryCost:
-    """The bytes of every partition by field, and what they would be in other formats."""
-    return cost_of_partitions(
+) -> StatsReport | FieldCosts:
+    """Counts records, bytes and batches by codec, magic, producer and time; decodes every record.
+
+    With `fields`, counts the bytes of every partition by field instead, and what they would be in other
+    formats.
+    """
+    job = field_costs if fields else statistics
+    return job(
         paths_of(sources),
         engine or LocalEngine(),
         max_decompressed_bytes=max_decompressed_bytes,

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ChunkCost",
-    "Comparison",
     "Cost",
     "CostReport",
     "DictionaryTrial",
@@ -166,22 +165,6 @@ class DictionaryTrial(TypedDict):
     without_it: int
     """Bytes of these batches without the dictionary."""
     with_it: int
-
-
-class Comparison(TypedDict):
-    """The costs of batches in a format."""
-
-    records: int
-    size: int
-    """Bytes of all batches."""
-    inspected: int
-    """Bytes that validation decompressed; for uncompressed batches, the bytes of their records."""
-    encode_ns: int
-    """The time for encoding and compressing records that are in memory as uncompressed magic 2 batches."""
-    decode_ns: int
-    """The time for checking CRCs, decompressing, and reading keys, values and headers of all records."""
-    validate_ns: int
-    """The time for checking CRCs, offsets, timestamps and the presence of keys, as a broker does."""
 
 
 class Window(TypedDict):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from magicbyte.jobs.wire_recorder import WireRecorder
 from magicbyte.wire import Exchange, Exchanges
+from wire_recorder import WireRecorder
 
 
 def bootstrap_of(recorder: WireRecorder) -> str:

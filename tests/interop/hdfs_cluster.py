@@ -11,10 +11,10 @@ HOME = Path(__file__).parents[2] / "target" / "hdfs"
 
 
 @contextmanager
-def hdfs_cluster(directory: Path, logs: Iterable[Path]) -> Iterator[dict[str, str]]:
+def hdfs_cluster(directory: Path, logs: Iterable[Path]) -> Iterator[str]:
     """Runs a cluster that keeps its data in `directory`, with local directories `logs` below `/logs`.
 
-    Yields its URLs by their scheme, without a slash at the end.
+    Yields its URL, without a slash at the end.
     """
     # Jersey 1 makes classes; Hadoop's own scripts have the same option.
     java = ["java", "--add-opens=java.base/java.lang=ALL-UNNAMED", "-Xmx512m", "-XX:TieredStopAtLevel=1"]
@@ -34,11 +34,8 @@ def hdfs_cluster(directory: Path, logs: Iterable[Path]) -> Iterator[dict[str, st
     ):
         try:
             assert process.stdout is not None
-            ports = process.stdout.readline().split()
-            assert ports, (directory / "log").read_text()[-4000:]
-            schemes = ("webhdfs", "hdfs")
-            yield {
-                scheme: f"{scheme}://127.0.0.1:{port}" for scheme, port in zip(schemes, ports, strict=True)
-            }
+            port = process.stdout.readline().strip()
+            assert port, (directory / "log").read_text()[-4000:]
+            yield f"hdfs://127.0.0.1:{port}"
         finally:
             process.kill()

@@ -1,4 +1,4 @@
-"""Logs in HDFS, through WebHDFS and by Hadoop's protocol.
+"""Logs in HDFS, read and written by hdfs-native.
 
 They have the same account as the directory, and what is written there reads back.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from getpass import getuser
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +31,9 @@ def local(kafka: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cluster(local: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    with hdfs_cluster(tmp_path_factory.mktemp("hdfs"), sorted(local.iterdir())) as urls:
-        yield urls
-
-
-@pytest.fixture(params=["webhdfs", "hdfs"])
-def hdfs(cluster: dict[str, str], request: pytest.FixtureRequest) -> str:
-    return cluster[request.param]
+def hdfs(local: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with hdfs_cluster(tmp_path_factory.mktemp("hdfs"), sorted(local.iterdir())) as url:
+        yield url
 
 
 def sums(source: object) -> tuple[Any, list[Any]]:
@@ -59,16 +53,14 @@ def test_the_account_of_the_directory(hdfs: str, local: Path) -> None:
 
 def test_what_is_written_there(hdfs: str, local: Path, tmp_path: Path) -> None:
     options = ["--compression", "zstd"]
-    # Only who started the cluster may write there. Hadoop's protocol has the user's name without being asked.
-    user = [f"--storage-option=user={getuser()}"] if hdfs.startswith("webhdfs:") else []
-    out = f"{hdfs}/of-{hdfs.partition(':')[0]}"
-    assert main(["convert", *options, *user, str(local), f"{out}/converted"]) == 0
+    out = f"{hdfs}/out"
+    assert main(["convert", *options, str(local), f"{out}/converted"]) == 0
     assert main(["convert", *options, str(local), str(tmp_path / "converted")]) == 0
     total, partitions = sums(f"{out}/converted")
     assert (total, partitions) == sums(tmp_path / "converted")
     assert total["balanced"]
     for name in PARTITIONS:
         assert rows(f"{out}/converted/{name}-0") == rows(local / f"{name}-0")
-    assert main(["ingest", *user, str(local), f"{out}/tables"]) == 0
-    assert main(["ingest", "--overwrite", *user, str(local), f"{out}/tables"]) == 0
+    assert main(["ingest", str(local), f"{out}/tables"]) == 0
+    assert main(["ingest", "--overwrite", str(local), f"{out}/tables"]) == 0
     assert main(["verify", "--table", f"{out}/tables", f"{hdfs}/logs"]) == 0

@@ -13,7 +13,7 @@ from captures import bootstrap_of, decoded
 from consumers import AS_SEEN, BY_NAME, JAVA_VERSIONS, by_java, by_log, of_line
 from kafka_broker import Broker, Client, Tools
 from magicbyte.jobs.serve import PROBLEMS_TOPIC, Server, parse_address
-from magicbyte.jobs.wire_recorder import WireRecorder
+from wire_recorder import WireRecorder
 
 pytestmark = pytest.mark.interop
 

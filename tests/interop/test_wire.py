@@ -19,8 +19,8 @@ from kafka import KafkaConsumer
 from kafka_broker import Broker
 from magicbyte.jobs.record_sets import extract
 from magicbyte.jobs.serve import parse_address
-from magicbyte.jobs.wire_recorder import WireRecorder
 from magicbyte.wire import Exchange, Exchanges
+from wire_recorder import WireRecorder
 
 pytestmark = pytest.mark.interop
 

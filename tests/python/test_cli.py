@@ -197,9 +197,8 @@ def test_engines_give_the_same_report(cli: Cli, on_spark: Path, command: str) ->
         ["dump", str(KAFKA / "v2_none"), "--json"],
         ["records", str(KAFKA / "v2_none"), "--no-records"],
         ["records", str(KAFKA / "v2_none"), "--value-format", "utf-16"],
-        ["sidecars", str(KAFKA / "v2_none")],
-        ["annotate", str(KAFKA / "v2_none"), "--max-records", "1"],
-        ["check-indexes", "/no/such/directory"],
+        ["dump", "--json", str(KAFKA / "v2_none" / "expected.jsonl")],
+        ["dump", "--bytes", str(KAFKA / "v2_none"), "--start-timestamp", "1"],
         ["rescue", str(KAFKA / "v2_none"), "/no/such/directory", "out"],
         ["recover", str(KAFKA), "--mode", "truncate"],
         ["stats", str(KAFKA), "--max-decompressed-bytes", "many"],
@@ -330,9 +329,8 @@ def test_completion(cli: Cli, shell: str) -> None:
     ("words", "found"),
     [
         ("magicbyte ver", "verify"),
-        ("magicbyte che", "check-indexes"),
         ("magicbyte dump --dec", "--decode"),
-        ("magicbyte annotate --max-b", "--max-batches"),
+        ("magicbyte verify --ind", "--indexes"),
         ("magicbyte dump --decode tr", "transactions"),
     ],
 )

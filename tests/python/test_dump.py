@@ -119,7 +119,7 @@ def test_broken_sidecars_are_named(cli: Cli, tmp_path: Path, suffix: str) -> Non
     broken.write_bytes(data[:-1] + b"\1\1")
     cli("dump", broken, code=1)
     assert str(broken) in cli.error
-    cli("sidecars", broken, code=1)
+    cli("dump", "--json", broken, code=1)
     assert str(broken) in cli.error
 
 
@@ -237,9 +237,9 @@ def test_hostile_bytes_end_in_a_message(cli: Cli, tmp_path: Path, name: str, see
         *(["dump", directory, *files, *options] for options in DUMP_OPTIONS),
         ["records", directory],
         ["records", directory, "--batches"],
-        ["sidecars", *(path for path in files if path.suffix in SIDECARS)],
-        ["annotate", directory, *segments],
-        ["check-indexes", directory, *files],
+        ["dump", "--json", *(path for path in files if path.suffix in SIDECARS)],
+        ["dump", "--bytes", directory, *segments],
+        ["verify", "--indexes", directory],
     ):
         cli(*arguments, code=None)
         assert cli.code in (0, 1)

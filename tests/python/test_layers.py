@@ -37,11 +37,11 @@ LAYERS = [
         "magicbyte.broker",
         "magicbyte.compat",
         "magicbyte.convert",
+        "magicbyte.files",
         "magicbyte.internal_topics",
         "magicbyte.listing",
         "magicbyte.log",
         "magicbyte.log_dir",
-        "magicbyte.magic3",
         "magicbyte.message",
         "magicbyte.rescue",
         "magicbyte.state",
@@ -143,7 +143,7 @@ COMMANDS = [
     ["dump", "samples/orders-0"],
     ["records", "samples/orders-0"],
     ["explain", "samples/orders-0"],
-    ["cost", "samples/orders-0"],
+    ["stats", "--fields", "samples/orders-0"],
 ]
 
 

@@ -200,7 +200,7 @@ def test_the_commands_print_them(tmp_path: Path, cli: Cli) -> None:
         tmp_path / name
         for name in ("replication-offset-checkpoint", "meta.properties", ".kafka_cleanshutdown")
     ]
-    lines = cli.lines("sidecars", *files)
+    lines = cli.lines("dump", "--json", *files)
     assert lines[1] == {
         "file": "replication-offset-checkpoint",
         "topic": "__transaction_state",
@@ -213,5 +213,5 @@ def test_the_commands_print_them(tmp_path: Path, cli: Cli) -> None:
     assert "topic: t-snappy partition: 0 offset: 10440" in dumped
     assert "brokerEpoch: 17" in dumped
     files[0].write_text("0\n1\nt 0\n")
-    cli("sidecars", files[0], code=1)
+    cli("dump", "--json", files[0], code=1)
     assert f"{files[0]}: line 3: expected `topic partition offset`, found 't 0'" in cli.error

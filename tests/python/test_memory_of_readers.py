@@ -19,9 +19,9 @@ OTHERS = {
     # One number, or the bytes that go in.
     "crc32c", "decode_varint", "set_last_offset", "set_partition_leader_epoch", "set_max_timestamp",
     # What a program writes.
-    "magic3_encode", "write_schema_framing",
+    "write_schema_framing",
     # A batch, decoded as by `read_batches`, and numbers.
-    "batches_cost", "check_produce_request", "compare_format", "magic3_to_magic_2", "magic3_validate",
+    "batches_cost", "check_produce_request",
     # An identifier.
     "parse_schema_framing",
     # Checked by the sizes of their files: test_memory_bounds.py.

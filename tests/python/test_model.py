@@ -107,7 +107,6 @@ def documents(listing: str) -> Iterator[tuple[str, Any]]:
         yield _core.reconcile(plan, results), model.PartitionReconciliation
     builder = RecordsBuilder()
     builder.append(0, 0, value=b"v")
-    yield _core.compare_format(builder.build(), 3, 0, 4), lab.Comparison
     history = _core.partition_history(
         listing,
         [_core.segment_history(segment) for segment in segments],

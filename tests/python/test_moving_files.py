@@ -14,11 +14,10 @@ import pyarrow.dataset as ds
 import pytest
 from conftest import KAFKA, Cli
 from magicbyte import PartitionLog, _core
-from magicbyte.cli import index_mismatches
 from magicbyte.errors import CorruptRecordError
 from magicbyte.jobs import decode_partitions as job
 from magicbyte.jobs import explain as explain_job
-from magicbyte.jobs import partitions, rewrite
+from magicbyte.jobs import indexes, partitions, rewrite
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.ingest import IngestOptions, IngestReport, ingest
 from magicbyte.jobs.stats import statistics
@@ -366,23 +365,24 @@ def test_an_index_that_is_read_after_the_log_has_grown(source: Path) -> None:
 
 @pytest.mark.parametrize("change", [append, delete, clean, merge, remove_all])
 def test_check_indexes(change: Change, source: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
-    step = index_mismatches.read_sidecar
+    step = indexes.read_sidecar
 
     def changed(path: str) -> Any:
-        monkeypatch.setattr(index_mismatches, "read_sidecar", step)
+        monkeypatch.setattr(indexes, "read_sidecar", step)
         found = step(path)
         change(source / "v2_none")
         return found
 
     shutil.rmtree(source / "v2_gzip")
-    monkeypatch.setattr(index_mismatches, "read_sidecar", changed)
-    cli("check-indexes", source)
+    monkeypatch.setattr(indexes, "read_sidecar", changed)
+    report = cli.json("verify", "--indexes", source, code=None)
+    assert report["indexes"]["mismatches"] == []
 
 
 def test_an_index_without_its_log(source: Path, cli: Cli) -> None:
     (source / "v2_none" / MIDDLE).unlink()
-    found = cli.lines("check-indexes", "--json", source / "v2_none" / MIDDLE.replace("log", "index"), code=1)
-    assert [one["kind"] for one in found] == ["no_log"]
+    report = cli.json("verify", "--indexes", source / "v2_none", code=1)
+    assert {one["kind"] for one in report["indexes"]["mismatches"]} == {"no_log"}
 
 
 def test_fail_fast(source: Path) -> None:

@@ -22,8 +22,6 @@ NUMBERS = {
         "--max-decompressed-bytes": SIZES,
     },
     ("dump",): {"--max-records": OFFSETS, "--max-decompressed-bytes": SIZES},
-    ("annotate",): {"--offset": OFFSETS, "--max-batches": OFFSETS, "--max-decompressed-bytes": SIZES},
-    ("check-indexes",): {"--max-decompressed-bytes": SIZES},
     ("verify",): {"--max-decompressed-bytes": SIZES},
     ("stats",): {"--max-decompressed-bytes": SIZES},
     ("rescue",): {"--max-decompressed-bytes": SIZES},

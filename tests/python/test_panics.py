@@ -162,10 +162,6 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "encode_request": lambda: c.encode_request(3, 0, {}, {}),
         "encode_response": lambda: c.encode_response(3, 0, {}, {}),
         "error_name": lambda: c.error_name(1),
-        "compare_format": lambda: c.compare_format(b"", 2, 0, 0),
-        "magic3_encode": lambda: c.magic3_encode(b"", 0, 0),
-        "magic3_to_magic_2": lambda: c.magic3_to_magic_2(b""),
-        "magic3_validate": lambda: c.magic3_validate(b""),
         "trim_chunk": lambda: c.trim_chunk(one.chunk),
         "try_layouts": lambda: c.try_layouts([one.chunk], 0, [], window_bytes=1),
     }

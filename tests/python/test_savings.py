@@ -1,4 +1,4 @@
-"""docs/savings.md: the scenarios that widely read documents calculate, as `magicbyte cost` counts them."""
+"""docs/savings.md: the scenarios that widely read documents calculate, by `magicbyte stats --fields`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def cost_of(records: Iterable[Record], directory: Path, cli: Cli) -> dict[str, A
     builder.append_many(records)
     directory.mkdir()
     (directory / f"{0:020}.log").write_bytes(builder.build())
-    formats: dict[str, Any] = cli.json("cost", directory)["total"]["formats"]
+    formats: dict[str, Any] = cli.json("stats", "--fields", directory)["total"]["formats"]
     return formats
 
 

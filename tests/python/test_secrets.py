@@ -245,13 +245,6 @@ def test_topics_and_their_configs(metadata: Path, cli: Cli) -> None:
         assert "[hidden]" in printed
 
 
-def test_a_capture_is_readable_by_its_owner_only(tmp_path: Path) -> None:
-    from magicbyte.jobs.pcap_file import PcapFile
-
-    PcapFile(str(tmp_path / "x.pcap"), 1 << 20).close()
-    assert (tmp_path / "x.pcap").stat().st_mode & 0o077 == 0
-
-
 def test_help_names_the_option() -> None:
     for command in ("wire", "dump", "records"):
         done = subprocess.run(

@@ -1,28 +1,35 @@
-"""`magicbyte sidecars` and `magicbyte check-indexes`: the files beside segments."""
+"""`magicbyte dump --json` and `magicbyte verify --indexes`: the files beside segments."""
 
 from __future__ import annotations
 
-import json
+import re
 import shutil
+import struct
+import tarfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import magicbyte
 import pytest
 from conftest import KAFKA, Cli
 from digest import expected
 from kafka_dumps import LOG, lines_of
+from magicbyte.jobs.engines import SparkEngine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def test_entries(cli: Cli) -> None:
     path = KAFKA / "v2_txn" / "00000000000000000007.index"
     known = {line["file"]: line["entries"] for line in expected(KAFKA / "v2_txn", "sidecars.jsonl")}
-    found = [[line["offset"], line["position"]] for line in cli.lines("sidecars", path)]
+    found = [[line["offset"], line["position"]] for line in cli.lines("dump", "--json", path)]
     assert found == known[path.name]
 
 
 def test_checkpoints(cli: Cli) -> None:
     path = KAFKA / "v2_epochs"
-    lines = cli.lines("sidecars", path / "leader-epoch-checkpoint", path / "partition.metadata")
+    lines = cli.lines("dump", "--json", path / "leader-epoch-checkpoint", path / "partition.metadata")
     epochs = [line.split() for line in (path / "leader-epoch-checkpoint").read_text().splitlines()[2:]]
     assert lines[:-1] == [
         {"file": "leader-epoch-checkpoint", "epoch": int(epoch), "startOffset": int(offset)}
@@ -36,19 +43,34 @@ def test_checkpoints(cli: Cli) -> None:
 def test_other_files_are_refused(cli: Cli, name: str) -> None:
     path = KAFKA / "v2_txn" / name
     index = KAFKA / "v2_txn" / "00000000000000000007.index"
-    assert cli("sidecars", index, path, code=2) == ""
+    assert cli("dump", "--json", index, path, code=2) == ""
     assert f"{path} is not an index, a snapshot or a checkpoint" in cli.error
 
 
-@pytest.mark.parametrize("command", ["records", "annotate"])
-def test_commands_for_segments_refuse_sidecars(cli: Cli, command: str) -> None:
+def test_json_goes_with_no_other_option(cli: Cli) -> None:
     index = KAFKA / "v2_txn" / "00000000000000000007.index"
-    assert cli(command, KAFKA / "v2_txn" / LOG, index, code=2) == ""
+    for options in (["--bytes"], ["--no-records"], ["--max-records", "1"], ["--start-offset", "1"]):
+        assert cli("dump", "--json", *options, index, code=2) == ""
+        assert "--json goes with no other option" in cli.error
+
+
+@pytest.mark.parametrize("command", [["records"], ["dump", "--bytes"]], ids=" ".join)
+def test_commands_for_segments_refuse_sidecars(cli: Cli, command: list[str]) -> None:
+    index = KAFKA / "v2_txn" / "00000000000000000007.index"
+    assert cli(*command, KAFKA / "v2_txn" / LOG, index, code=2) == ""
     assert f"{index} is not a segment" in cli.error
-    assert "magicbyte sidecars" in cli.error
+    assert "magicbyte dump" in cli.error
 
 
-# --- check-indexes ------------------------------------------------------------------------------
+# --- verify --indexes ---------------------------------------------------------------------------
+
+
+def mismatches(cli: Cli, *sources: Path) -> list[dict[str, Any]]:
+    report = cli.json("verify", "--indexes", *sources, code=None)
+    assert report["indexes"]["mismatches_left_out"] == 0
+    assert cli.code == (1 if report["indexes"]["mismatches"] or report["total"]["problems"] else 0)
+    found: list[dict[str, Any]] = report["indexes"]["mismatches"]
+    return found
 
 
 def reported(line: dict[str, Any]) -> list[Any]:
@@ -69,26 +91,65 @@ def test_differences_are_those_of_kafka(cli: Cli, tmp_path: Path, case: dict[str
         damaged = bytearray(index.read_bytes())
         damaged[position : position + len(data) // 2] = bytes.fromhex(data)
         index.write_bytes(damaged)
-    files = [directory / file for file in case["files"]]
+    files = {str(directory / file) for file in case["files"]}
     if not files:
         return
-    output = cli("check-indexes", *files, "--json", code=None)
-    lines = [json.loads(line) for line in output.splitlines()]
+    lines = [line for line in mismatches(cli, directory) if line["file"] in files]
     found = [reported(line) for line in lines if line["kind"] != "malformed"]
     assert sorted(found) == case["mismatches"]
-    assert cli.code == (1 if lines else 0)
-    text = cli("check-indexes", *files, code=cli.code).splitlines()
-    assert text[len(lines) :] == [f"{len(files)} indexes compared, {len(lines)} differences"]
+    text = cli("verify", "--indexes", directory, code=cli.code)
+    for line in lines:
+        assert f"{line['file']}: kind: {line['kind']} " in text
 
 
 def test_directories(cli: Cli) -> None:
-    output = cli("check-indexes", KAFKA / "v2_txn", KAFKA / "v2_compacted_txn")
-    assert output == "25 indexes compared, 0 differences\n"
+    output = cli("verify", "--indexes", KAFKA / "v2_txn", KAFKA / "v2_compacted_txn")
+    assert "\n25 indexes compared, 0 differences\n" in output
+
+
+def test_a_file_of_the_log(cli: Cli) -> None:
+    output = cli("verify", "--indexes", KAFKA / "v2_txn" / LOG, code=None)
+    assert re.search(r"^[1-9] index(es)? compared, 0 differences$", output, re.MULTILINE)
+
+
+def test_an_archive(cli: Cli, tmp_path: Path) -> None:
+    partition = tmp_path / "t-0"
+    shutil.copytree(KAFKA / "v2_txn", partition)
+    index = partition / "00000000000000000007.index"
+    index.chmod(0o644)
+    index.write_bytes(index.read_bytes()[:-1] + b"\x01")
+    local = mismatches(cli, partition)
+    assert local
+    with tarfile.open(tmp_path / "logs.tar", "w") as archive:
+        archive.add(partition, "t-0")
+    stored = mismatches(cli, tmp_path / "logs.tar")
+    assert [{**one, "file": Path(one["file"]).name} for one in stored] == [
+        {**one, "file": Path(one["file"]).name} for one in local
+    ]
+
+
+def test_many_differences_are_counted(tmp_path: Path) -> None:
+    partition = tmp_path / "t-0"
+    shutil.copytree(KAFKA / "v2_none", partition)
+    index = partition / "00000000000000000000.index"
+    index.chmod(0o644)
+    index.write_bytes(b"".join(struct.pack(">ii", number, number) for number in range(1, 3001)))
+    report = magicbyte.verify(partition, indexes=True)["indexes"]
+    assert report is not None
+    assert len(report["mismatches"]) == 1000
+    assert report["mismatches_left_out"] >= 2000
+
+
+@pytest.mark.spark
+def test_the_same_on_spark(spark: SparkSession) -> None:
+    damaged = [KAFKA / "v2_torn_tail", KAFKA / "v2_txn"]
+    on_spark = magicbyte.verify(damaged, indexes=True, engine=SparkEngine(spark))["indexes"]
+    assert on_spark == magicbyte.verify(damaged, indexes=True)["indexes"]
 
 
 def test_a_torn_segment(cli: Cli) -> None:
     """The index points to a truncated batch, for which Kafka's tool throws an exception."""
-    (line,) = cli.lines("check-indexes", KAFKA / "v2_torn_tail", "--json", code=1)
+    (line,) = mismatches(cli, KAFKA / "v2_torn_tail")
     assert (line["offset"], line["position"], line["found"]) == (125, 4070, "no batch begins there")
 
 
@@ -99,7 +160,7 @@ def test_a_transaction_index(cli: Cli, source: Path) -> None:
     wrong = bytearray(entries[1])
     wrong[25] ^= 0x40
     index.write_bytes(b"".join([entries[0], wrong, *entries[3:]]))
-    lines = cli.lines("check-indexes", index, "--json", code=1)
+    lines = [line for line in mismatches(cli, index.parent) if line["file"] == str(index)]
     assert [(line["kind"], line["producer_id"], line["last_offset"]) for line in lines] == [
         ("no_abort_marker", 3, 25 ^ 0x40),
         ("not_indexed", 2, 43),

@@ -186,21 +186,12 @@ def refusal(prepare: str, *command: str) -> str:
     [
         ("obstore", "s3://bucket", "s3:// needs obstore: pip install 'magicbyte[cloud]'"),
         ("fsspec", "sftp://host", "sftp:// needs fsspec: pip install 'magicbyte[cloud]'"),
-        ("requests", "webhdfs://host:9870", 'webHDFS access requires "requests" to be installed'),
+        ("hdfs_native", "hdfs://host:9000", "hdfs://host:9000 needs the package hdfs-native"),
     ],
 )
 def test_a_package_that_is_missing(missing: str, url: str, says: str) -> None:
     for command in (["verify", f"{url}/logs"], ["convert", str(KAFKA), f"{url}/out"]):
         assert says in refusal(f"sys.modules[{missing!r}] = None", *command)
-
-
-def test_hdfs_without_any_library() -> None:
-    # Without hdfs-native this is what fsspec has for hdfs://.
-    by_pyarrow = "fsspec.implementations.arrow.HadoopFileSystem"
-    prepare = f"import fsspec; fsspec.register_implementation('hdfs', {by_pyarrow!r}, clobber=True)"
-    line = refusal(prepare, "verify", "hdfs://host:9000/logs")
-    assert "hdfs://host:9000 needs the package hdfs-native, or libhdfs: Unable to load lib" in line
-    assert "dlopen" not in line
 
 
 def test_a_host_that_does_not_answer(cli: Cli) -> None:
@@ -230,7 +221,6 @@ def test_fsspec(logs: Path, tmp_path: Path, cli: Cli) -> None:
 def test_what_is_refused(tmp_path: Path, cli: Cli) -> None:
     for command in (
         ["compact", "s3://b/x", tmp_path / "o"],
-        ["annotate", "s3://b/x"],
         ["recover", "s3://b/x"],
     ):
         cli(*command, code=2)

@@ -143,7 +143,7 @@ def test_records_and_statistics_of_one_partition(tmp_path: Path, cli: Cli) -> No
     assert offsets == list(range(RECORDS))
     last = [json.loads(line)["offset"] for line in cli("records", "--tail", 2, *sources).splitlines()]
     assert last == [RECORDS - 2, RECORDS - 1]
-    assert cli.json("cost", *sources)["total"]["records"] == RECORDS
+    assert cli.json("stats", "--fields", *sources)["total"]["records"] == RECORDS
 
 
 def test_jobs_write_one_partition(tmp_path: Path, cli: Cli) -> None:

@@ -1,12 +1,10 @@
-//! The fields of a batch, below the command `annotate`.
+//! The fields of a batch, below `magicbyte dump --bytes`.
 
-use ::bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use magicbyte::layout::{BatchLayout, Field, Section};
-use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
-use magicbyte_lab::magic3::layout::Layout3;
+use magicbyte::layout::{BatchLayout, Section};
+use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 
 use crate::docs::docstring;
 use crate::errors::to_py;
@@ -18,41 +16,16 @@ type Fields = (bool, usize, Py<PyBytes>, &'static str, Option<u32>, Option<u32>,
 
 #[doc = docstring!(layout, BatchLayoutCore)]
 #[pyclass(frozen, name = "BatchLayoutCore", module = "magicbyte._core")]
-pub(super) struct PyBatchLayout(Locked<Layout>);
-
-/// The experimental format has its own reader, so that no other path takes it.
-enum Layout {
-    Kafka(BatchLayout),
-    Experimental(Layout3),
-}
-
-impl Layout {
-    fn next(&mut self) -> Option<Result<Field>> {
-        match self {
-            Self::Kafka(layout) => layout.next(),
-            Self::Experimental(layout) => layout.next(),
-        }
-    }
-
-    fn bytes(&self, section: Section) -> &Bytes {
-        match self {
-            Self::Kafka(layout) => layout.bytes(section),
-            Self::Experimental(layout) => layout.bytes(section),
-        }
-    }
-}
+pub(super) struct PyBatchLayout(Locked<BatchLayout>);
 
 #[pymethods]
 impl PyBatchLayout {
     #[new]
-    #[pyo3(signature = (batch, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES, experimental_v3 = false))]
-    fn new(batch: &Bound<'_, PyAny>, max_decompressed_bytes: usize, experimental_v3: bool) -> PyResult<Self> {
+    #[pyo3(signature = (batch, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
+    fn new(batch: &Bound<'_, PyAny>, max_decompressed_bytes: usize) -> PyResult<Self> {
         let decompressor = Decompressor::with_limit(max_decompressed_bytes);
         let batch = to_bytes(batch)?;
-        Ok(Self(Locked::new(match experimental_v3 {
-            true => Layout::Experimental(Layout3::new(batch, decompressor)),
-            false => Layout::Kafka(BatchLayout::new(batch, decompressor)),
-        })))
+        Ok(Self(Locked::new(BatchLayout::new(batch, decompressor))))
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {

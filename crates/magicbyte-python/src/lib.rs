@@ -24,7 +24,6 @@ mod layout;
 mod lines;
 mod locked;
 mod log;
-mod magic3;
 mod message;
 mod objects;
 mod panics;
@@ -91,7 +90,6 @@ mod _core {
     #[pymodule_export]
     use crate::log::{PyLogBatches, PyPartitionLog};
     #[pymodule_export]
-    use crate::magic3::{compare_format, magic3_encode, magic3_to_magic_2, magic3_validate};
     #[pymodule_export]
     use crate::message::{
         apis, decode_request, decode_response, encode_request, encode_response, error_name,

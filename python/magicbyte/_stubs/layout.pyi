@@ -1,4 +1,4 @@
-"""The fields of a batch and where they are: used by `magicbyte annotate`."""
+"""The fields of a batch and where they are: used by `magicbyte dump --bytes`."""
 
 from typing import Self, final
 
@@ -11,12 +11,10 @@ class BatchLayoutCore:
     A field is (in the decompressed payload, position, bytes, name, record, header, number, computed CRC).
     `record` and `header` are indexes, None outside of records and headers; `number` is None for fields that
     are not numbers; `name` is Kafka's, or `rest` for the bytes after the last field. Raises Error after the
-    last field before damage. With `experimental_v3` it takes batches of `magicbyte.magic3`, and no others.
+    last field before damage.
     """
 
-    def __new__(
-        cls, batch: Buffer, *, max_decompressed_bytes: int = ..., experimental_v3: bool = False
-    ) -> Self: ...
+    def __new__(cls, batch: Buffer, *, max_decompressed_bytes: int = ...) -> Self: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> tuple[bool, int, bytes, str, int | None, int | None, int | None, int | None]: ...
     @property

@@ -13,6 +13,7 @@ from magicbyte.jobs.plan import count_of
 
 if TYPE_CHECKING:
     from magicbyte.jobs.clean import CleanReport
+    from magicbyte.jobs.indexes import IndexReport
     from magicbyte.jobs.lake.compare import ComparedPartition, TableComparison
     from magicbyte.jobs.rewrite import RewriteReport
     from magicbyte.jobs.verify import VerifyReport
@@ -49,6 +50,8 @@ def print_verified(report: VerifyReport, sources: Sequence[str], view: View) -> 
     print_overview(report["partitions"], total, view)
     print_problems(report["problems"], report["problems_left_out"])
     print_unread(report["partitions"], report["skipped"], report["log_dirs"])
+    if report["indexes"] is not None:
+        _print_indexes(report["indexes"])
     if report["table"] is not None:
         _print_table(report["table"])
     elif total["quarantined_bytes"]:
@@ -64,8 +67,22 @@ def verify_code(report: VerifyReport) -> int:
     compared = [] if report["table"] is None else report["table"]["partitions"]
     is_equal = all(one["result"] != "differs" for one in compared)
     problems = sum(one["result"] != "equal" for one in compared)
+    if report["indexes"] is not None:
+        problems += len(report["indexes"]["mismatches"])
     problems += report["total"]["problems"] + sum(len(one["problems"]) for one in report["log_dirs"])
     return exit_code(balanced=report["balanced"] and is_equal, problems=problems)
+
+
+def _print_indexes(report: IndexReport) -> None:
+    """Prints a line for each difference between an index and its segment, and their number."""
+    mismatches, left_out = report["mismatches"], report["mismatches_left_out"]
+    for one in mismatches:
+        fields = " ".join(f"{name}: {value}" for name, value in one.items() if name != "file")
+        print_line(f"{one['file']}: {fields}")
+    if left_out:
+        print_line(f"... and {left_out:,} more")
+    compared = f"{report['compared']:,} index{'' if report['compared'] == 1 else 'es'} compared"
+    print_line(f"{compared}, {count_of(len(mismatches) + left_out, 'difference')}")
 
 
 def _print_table(comparison: TableComparison) -> None:

@@ -13,12 +13,9 @@ from click.shell_completion import shell_complete
 
 from magicbyte import _core
 from magicbyte.cli.advise import advise
-from magicbyte.cli.annotate import annotate
-from magicbyte.cli.check_indexes import check_indexes
 from magicbyte.cli.compact import compact
 from magicbyte.cli.completion import COMPLETE_VARIABLE, completion
 from magicbyte.cli.convert import convert
-from magicbyte.cli.cost import cost
 from magicbyte.cli.dump import dump
 from magicbyte.cli.exits import CLEAN, FAILED, INTERRUPTED, USAGE
 from magicbyte.cli.explain import explain
@@ -31,7 +28,6 @@ from magicbyte.cli.redact import redact
 from magicbyte.cli.rescue import rescue
 from magicbyte.cli.schemas import schemas
 from magicbyte.cli.serve import serve
-from magicbyte.cli.sidecars import sidecars
 from magicbyte.cli.stats import stats
 from magicbyte.cli.terminal import ReaderGoneError, drop_output, prepare, print_problem
 from magicbyte.cli.topics import topics
@@ -57,7 +53,6 @@ def app() -> None:
     magicbyte verify  /backup/kafka-logs                  is everything readable?
     magicbyte stats   /backup/kafka-logs                  what is in there?
     magicbyte explain /backup/kafka-logs/orders-0         what happened there?
-    magicbyte cost    /backup/kafka-logs                  what are the bytes for?
     magicbyte advise  /backup/kafka-logs                  which codec and batch size would be better?
     magicbyte records /backup/kafka-logs/orders-0 | jq    the records as JSON lines
     magicbyte topics  /backup/kafka-logs                  which topics, partitions and configs are there?
@@ -83,12 +78,9 @@ def app() -> None:
 
 for command in (
     advise,
-    annotate,
-    check_indexes,
     compact,
     completion,
     convert,
-    cost,
     dump,
     explain,
     ingest,
@@ -99,7 +91,6 @@ for command in (
     rescue,
     schemas,
     serve,
-    sidecars,
     stats,
     topics,
     verify,

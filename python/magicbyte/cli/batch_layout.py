@@ -1,4 +1,4 @@
-"""The layout of a batch for `magicbyte annotate`: the core finds the fields, this module explains them."""
+"""The meaning of the fields of a batch, which the core finds: for `magicbyte dump --bytes`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from magicbyte import _core
 from magicbyte.cli.terminal import plain
 from magicbyte.cli.times import time_text
 from magicbyte.enums import Compression
-from magicbyte.magic3 import Idea
 
 __all__ = ["Field", "Layout", "Section", "batch_layout", "wrapped_checksums"]
 
 _QUOTED = 40
 """The number of bytes of a key or value that are shown as text."""
-_IDEAS = {one.value: str(one.name).lower().replace("_", " ") for one in Idea}
 _CODEC, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL, _HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
 
 
@@ -41,16 +39,14 @@ class Section:
 Layout: TypeAlias = Iterator[Field | Section]
 
 
-def batch_layout(data: bytes, max_decompressed_bytes: int, *, experimental_v3: bool = False) -> Layout:
-    """Yields the fields of one batch of any magic; with `experimental_v3`, of a batch of `magicbyte.magic3`.
+def batch_layout(data: bytes, max_decompressed_bytes: int) -> Layout:
+    """Yields the fields of one batch of any magic.
 
     Raises:
         Error: the bytes make no sense; all fields before have been yielded.
 
     """
-    layout = _core.BatchLayoutCore(
-        data, max_decompressed_bytes=max_decompressed_bytes, experimental_v3=experimental_v3
-    )
+    layout = _core.BatchLayoutCore(data, max_decompressed_bytes=max_decompressed_bytes)
     words = _Words()
     compressed = False
     for in_payload, start, field, name, record, header, number, computed in layout:
@@ -98,7 +94,7 @@ class _Words:
     @property
     def has_records(self) -> bool:
         """True for a batch of records, and not a message."""
-        return self.magic in (2, 3)
+        return self.magic == 2
 
     @property
     def codec(self) -> str:
@@ -123,8 +119,7 @@ class _Words:
                 return f"{number}, unused"
             if not is_inside:
                 self._bits = number
-            ideas = [_IDEAS[bit] for bit in _IDEAS if self.magic == 3 and number & bit]
-            return ", ".join([_attributes(number), *ideas])
+            return _attributes(number)
         if not is_inside:
             self._numbers[name] = number
         if name == "crc":
@@ -147,9 +142,6 @@ class _Words:
                 _time(number) + ("; the delete horizon" if self._bits & _HORIZON else "")
             ),
             "maxTimestamp": lambda: _time(number),
-            "maxTimestampDelta": lambda: f"{number}: {_time(base_time + number)}",
-            "appendTimeDelta": lambda: f"{number}: {_time(base_time + number)}",
-            "fieldsSize": lambda: f"{number} bytes: the fields of all records",
             "timestamp": lambda: _time(number),
             "producerId": lambda: _or_none(number),
             "producerEpoch": lambda: _or_none(number),
@@ -166,7 +158,7 @@ class _Words:
         if name == "rest":
             return f"{len(data)} bytes after the last field"
         is_payload = name == "value" and not is_inside and self._bits & _CODEC
-        if is_payload or name in ("records", "fields", "content"):
+        if is_payload or name == "records":
             return f"{len(data)} bytes of {self.codec}"
         if name == "key" and self.has_records and self._bits & _CONTROL and len(data) >= 4:
             return _control_key(data)

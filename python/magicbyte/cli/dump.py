@@ -23,6 +23,15 @@ __all__ = ["dump"]
 @partition_choice.options()
 @selection_options
 @click.option("--no-records", is_flag=True, help="Print batches only.")
+@click.option(
+    "--bytes",
+    "as_bytes",
+    is_flag=True,
+    help="Print the bytes of batches, each field with its meaning.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the files beside segments as JSON lines, a line per entry."
+)
 @options.decode
 @options.show_secrets
 @typed_text
@@ -32,6 +41,8 @@ def dump(
     choice: PartitionChoice,
     selection: Selection,
     no_records: bool,
+    as_bytes: bool,
+    as_json: bool,
     decode: str,
     show_secrets: bool,
     text: TypedText | None,
@@ -58,13 +69,31 @@ def dump(
     magicbyte dump __consumer_offsets-7/                who committed what?
     magicbyte dump backup/offsets --decode offsets      the same in a directory of another name
     magicbyte dump __cluster_metadata-0/*.checkpoint    KRaft: topics, brokers, configs, ACLs
+    magicbyte dump --bytes --start-offset 1234 --max-records 1 orders-0/    the bytes of that batch
+    magicbyte dump --json orders-0/*.timeindex orders-0/leader-epoch-checkpoint | jq -c
 
-    For JSON see `magicbyte records` and `magicbyte sidecars`.
+    With --bytes, a damaged batch is printed as far as its bytes make sense, followed by the error. The
+    decompressed records of a compressed batch follow it. Offsets choose batches, and --max-records counts
+    them.
+
+    With --json, the fields have the names that kafka-dump-log or Kafka's classes give them. `magicbyte
+    records` prints records as JSON lines, and with --batches batches.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
+    from magicbyte.cli.batch_bytes import print_bytes
     from magicbyte.cli.kafka_text import print_as_kafka
-    from magicbyte.cli.sources import files_of, readable
+    from magicbyte.cli.sidecar_text import print_json, sidecars_only
+    from magicbyte.cli.sources import files_of, readable, segments_only
 
-    files, unread = files_of(readable(sources), choice)
+    if as_json:
+        if as_bytes or no_records or text is not None or selection != Selection():
+            raise click.UsageError("--json goes with no other option: it prints all of a file")
+        return print_json(sidecars_only(readable(sources)))
+    if as_bytes and (no_records or text is not None or selection.has_times):
+        raise click.UsageError("--bytes goes with offsets and --max-records alone")
+    files, unread = files_of(segments_only(sources) if as_bytes else readable(sources), choice)
+    if as_bytes:
+        code = print_bytes(files, selection, max_decompressed_bytes=max_decompressed_bytes)
+        return max(unread, code)
     code = print_as_kafka(
         files,
         selection,

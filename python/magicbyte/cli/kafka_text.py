@@ -16,12 +16,13 @@ from magicbyte import _core
 from magicbyte.cli.batch_layout import wrapped_checksums
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.internal_records import compact_json, decoded_text, decoder_for, topic_of_file
-from magicbyte.cli.segment_file import Batch, batches, size_of
 from magicbyte.cli.selection import Selection
-from magicbyte.cli.sidecar_entries import base_offset, is_sidecar, read_sidecar, sidecar_lines
+from magicbyte.cli.sidecar_text import sidecar_lines
 from magicbyte.cli.terminal import print_data, print_problem
 from magicbyte.enums import Compression, TimestampType
 from magicbyte.errors import Error
+from magicbyte.files.segment import Batch, batches, size_of
+from magicbyte.files.sidecars import base_offset, is_sidecar, read_sidecar
 from magicbyte.internal_topics.decode import Decoder
 
 if TYPE_CHECKING:

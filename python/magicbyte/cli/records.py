@@ -145,7 +145,7 @@ def records(
         from magicbyte.cli.typed_text import TypedText
 
         typed = TypedText.open(schema_registry, by_schema, http_settings(registry_config), validate=validate)
-    listings, unread = partitions_of(segments_only("records", sources), choice)
+    listings, unread = partitions_of(segments_only(sources), choice)
     if batches:
         code = print_batches(
             listings,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from magicbyte.cli.exits import CLEAN, FAILED, PROBLEMS
 from magicbyte.cli.tables import print_table
@@ -22,10 +22,12 @@ __all__ = [
     "print_json",
     "print_preview",
     "print_problems",
+    "print_report",
     "print_rewrite",
 ]
 
 _PROBLEMS_SHOWN = 20
+Report = TypeVar("Report")
 
 
 def exit_code(*, balanced: bool, problems: int) -> int:
@@ -39,6 +41,14 @@ def print_json(document: Any) -> None:
     """Prints one JSON document."""
     for line in json.dumps(document, indent=1).splitlines():
         print_line(line)
+
+
+def print_report(report: Report, print_text: Callable[[Report], None], *, as_json: bool) -> None:
+    """Prints a report as JSON, or as text."""
+    if as_json:
+        print_json(report)
+    else:
+        print_text(report)
 
 
 def print_rewrite(report: RewriteReport, out: str) -> None:

@@ -9,7 +9,6 @@ import click
 from magicbyte.cli import options
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.schema_check import check, lint
-from magicbyte.cli.schema_sizes import sizes
 from magicbyte.cli.schema_source import SchemaSource, schema_source
 from magicbyte.cli.terminal import print_data, print_line, print_problem
 
@@ -38,8 +37,6 @@ def schemas() -> None:
     magicbyte schemas copy https://registry:8081 schemas/
     magicbyte schemas check orders-value orders.avsc /backup/kafka-logs
     magicbyte schemas lint /backup/kafka-logs
-
-    The SRC of `sizes` are partitions, and --schema-registry is one of these.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
 
 
@@ -166,5 +163,5 @@ def _print(report: SchemasReport) -> None:
         print_line(f"no subject: id {schema['id']}{place}, {schema['schema_type']}")
 
 
-for command in (check, copy, lint, list_, show, sizes):
+for command in (check, copy, lint, list_, show):
     schemas.add_command(command)

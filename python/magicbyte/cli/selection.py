@@ -41,10 +41,14 @@ class Selection(Ranges):
         )
 
     @property
+    def has_times(self) -> bool:
+        """True if there is a range of times."""
+        return self.start_timestamp is not None or self.end_timestamp is not None
+
+    @property
     def has_ranges(self) -> bool:
         """True if any range is given."""
-        bounds = (self.start_offset, self.end_offset, self.start_timestamp, self.end_timestamp)
-        return any(bound is not None for bound in bounds)
+        return self.start_offset is not None or self.end_offset is not None or self.has_times
 
 
 def options(command: F) -> F:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from magicbyte.cli.exits import CLEAN, PROBLEMS
-from magicbyte.cli.sidecar_entries import is_sidecar
 from magicbyte.cli.terminal import print_problem
+from magicbyte.files.sidecars import is_sidecar
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.partitions import list_partitions, list_segment_file, refuse_other_encodings
 from magicbyte.listing import unread_segments
@@ -34,7 +34,7 @@ def readable(sources: Sequence[str]) -> tuple[str, ...]:
     return tuple(sources)
 
 
-def segments_only(command: str, sources: Sequence[str]) -> tuple[str, ...]:
+def segments_only(sources: Sequence[str]) -> tuple[str, ...]:
     """The sources, none of them a sidecar.
 
     Raises:
@@ -45,8 +45,7 @@ def segments_only(command: str, sources: Sequence[str]) -> tuple[str, ...]:
     for source in readable(sources):
         if is_sidecar(source) and not is_directory(source):
             raise click.UsageError(
-                f"{source} is not a segment: {command} reads segments,"
-                " and `magicbyte sidecars` prints the files beside them"
+                f"{source} is not a segment; `magicbyte dump` prints the files beside segments"
             )
     return tuple(sources)
 

@@ -9,7 +9,6 @@ import click
 from magicbyte.cli import options
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.terminal import json_line, print_data, print_line, print_problem
-from magicbyte.cli.wire_record import wire_record
 
 if TYPE_CHECKING:
     from magicbyte.jobs.record_sets import ExtractReport
@@ -19,20 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["wire"]
 
 
-class _Wire(click.Command):
-    """The command, whose first argument may be another one."""
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        if args[:1] == [wire_record.name]:
-            return wire_record.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
-
-
-@click.command(
-    cls=_Wire, short_help="Decode captured network traffic: who asked for what, and the batches in it."
-)
+@click.command(short_help="Decode captured network traffic: who asked for what, and the batches in it.")
 @click.argument("captures", metavar="FILE...", nargs=-1, type=click.Path(exists=True, dir_okay=False))
 @click.option(
     "--requests",
@@ -101,8 +87,6 @@ def wire(
     apiKey, apiVersion, correlationId, isSaslToken, requestTime, responseTime, latency, requestBytes,
     responseBytes, topics, errors, and problem where a message cannot be decoded.
 
-    `magicbyte wire record` is a proxy that makes a capture where none can be taken; see its --help.
-
     --json has bytes and record sets in base64. Passwords, keys and tokens are left out, as are the records of
     __cluster_metadata: texts are [hidden], bytes null, unless --show-secrets is given. --extract writes
     records as they are.
@@ -115,7 +99,6 @@ def wire(
     magicbyte wire --extract fetched/ kafka.pcap
     magicbyte records fetched/orders-0
     magicbyte wire --requests client.bin --responses broker.bin
-    magicbyte wire record --listen 127.0.0.1:9093 --upstream broker:9092 kafka.pcap
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.jobs.record_sets import extract
     from magicbyte.wire import Exchanges

@@ -13,6 +13,7 @@ from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.decode_partitions import SMALL_TASK, decode_partitions
 from magicbyte.jobs.engines import Engine
+from magicbyte.jobs.indexes import IndexReport, check_indexes
 from magicbyte.jobs.lake.sums import NullTimes, RecordSums
 from magicbyte.jobs.log_dirs import LogDirReport, log_dir_reports, note_missing_ids
 from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
@@ -43,6 +44,8 @@ class VerifyReport(TypedDict):
     """The number of problems that are not listed."""
     table: TableComparison | None
     """The comparison with a table, if one was requested."""
+    indexes: IndexReport | None
+    """The comparison of the indexes, if it was requested."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +85,13 @@ def verify(
     max_decompressed_bytes: int,
     choice: PartitionChoice = EVERYTHING,
     table: StoredTable | None = None,
+    indexes: bool = False,
     progress: Progress = NO_PROGRESS,
 ) -> VerifyReport:
     """Checks sizes, CRCs and every record of the partitions at and below `sources`.
 
     With a `table`, also compares its rows with the records, which are then chosen as those of the table were:
-    by its isolation level, ranges and expression.
+    by its isolation level, ranges and expression. With `indexes`, compares the indexes with the segments.
 
     Raises:
         RefusedError: if there is nothing to read, or a partition to compare is found twice.
@@ -131,6 +135,11 @@ def verify(
         table=None
         if log is None
         else log.compare(_log_sums(plans, sums, times, problems, partitions), choice, engine),
+        indexes=check_indexes(
+            inputs.listings, engine, max_decompressed_bytes=max_decompressed_bytes, progress=progress
+        )
+        if indexes
+        else None,
     )
 
 

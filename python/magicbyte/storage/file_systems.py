@@ -6,6 +6,7 @@ import errno
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from importlib.util import find_spec
 from typing import Any
 
 import fsspec
@@ -29,16 +30,12 @@ class FileSystem:
 
     def __init__(self, url: str, options: StorageOptions) -> None:
         self._url = url
+        if url.startswith(_OF_HADOOP) and find_spec("hdfs_native") is None:
+            raise MissingPackageError(f"{url} needs the package hdfs-native")
         try:
             self._system, top = fsspec.core.url_to_fs(url + "/", **options)
         except ImportError as error:  # of the package that reaches it
             raise MissingPackageError(f"{url}: {error}") from None
-        except OSError as error:
-            if not url.startswith(_OF_HADOOP):
-                raise
-            # pyarrow names every place where it has looked for libhdfs.
-            why = str(error).partition("\n")[0]
-            raise MissingPackageError(f"{url} needs the package hdfs-native, or libhdfs: {why}") from None
         self._top = str(top).rstrip("/")
 
     def tree(self, directory: str) -> dict[str, list[Entry]] | None:

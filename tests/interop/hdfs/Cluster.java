@@ -5,7 +5,7 @@ import org.apache.hadoop.hdfs.MiniDFSCluster;
 
 /**
  * A name node and a data node, until the end of the standard input. Arguments: a directory for their data, then local directories,
- * which are copied to /logs. Prints the ports of WebHDFS and of the name node.
+ * which are copied to /logs. Prints the port of the name node.
  */
 public final class Cluster {
     public static void main(String[] arguments) throws Exception {
@@ -16,7 +16,7 @@ public final class Cluster {
         for (int i = 1; i < arguments.length; i++) {
             files.copyFromLocalFile(new Path(arguments[i]), new Path("/logs"));
         }
-        System.out.println(cluster.getNameNode().getHttpAddress().getPort() + " " + cluster.getNameNodePort());
+        System.out.println(cluster.getNameNodePort());
         while (System.in.read() >= 0) {}
         cluster.shutdown();
     }

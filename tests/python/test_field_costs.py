@@ -1,4 +1,4 @@
-"""`magicbyte cost`: sums of bytes by field that agree with the account, whatever the engine, chunks and
+"""`magicbyte stats --fields`: sums of bytes by field that agree with the account, with any engine, chunks and
 damage."""
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from conftest import KAFKA, PARTITIONS, Cli
 from magicbyte import _core, lab
-from magicbyte.jobs.cost import cost
 from magicbyte.jobs.engines import LocalEngine, SparkEngine
+from magicbyte.jobs.field_costs import field_costs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,7 +39,7 @@ def batch(offset: int, value: bytes, **options: Any) -> bytes:
 
 def test_the_costs_are_those_of_all_good_batches(cli: Cli) -> None:
     verified = cli.json("verify", KAFKA, code=1)["total"]
-    report = cli.json("cost", KAFKA, code=1)
+    report = cli.json("stats", "--fields", KAFKA, code=1)
     assert report["account"] == verified
     assert report["balanced"]
     total = report["total"]
@@ -59,7 +59,7 @@ def test_the_costs_are_those_of_all_good_batches(cli: Cli) -> None:
 
 @pytest.mark.parametrize("name", PARTITIONS)
 def test_content_is_that_of_the_records(name: str, cli: Cli) -> None:
-    report = cli.json("cost", KAFKA / name, code=None)
+    report = cli.json("stats", "--fields", KAFKA / name, code=None)
     sums = dict.fromkeys(("keys", "values", "header_keys", "header_values"), 0)
     records = 0
     for one in magicbyte.PartitionLog(KAFKA / name).batches():
@@ -79,19 +79,19 @@ def test_damage_is_left_out_and_named(tmp_path: Path, cli: Cli) -> None:
     bad[-1] ^= 1
     good = batch(0, b"first"), batch(2, b"third")
     write(tmp_path / "logs/t-0", good[0], bytes(bad), good[1])
-    report = cli.json("cost", tmp_path / "logs", code=1)
+    report = cli.json("stats", "--fields", tmp_path / "logs", code=1)
     assert report["total"]["stored"] == len(good[0]) + len(good[1])
     assert report["total"]["records"] == 2
     assert report["account"]["quarantined_bytes"] == len(bad)
     assert [one["kind"] for one in report["problems"]] == ["crc_mismatch"]
-    assert "crc_mismatch" in cli("cost", tmp_path / "logs", code=1)
+    assert "crc_mismatch" in cli("stats", "--fields", tmp_path / "logs", code=1)
 
 
 def test_codecs_differ_in_stored_bytes_alone(tmp_path: Path, cli: Cli) -> None:
     for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
         compression = magicbyte.Compression[codec.upper()]
         write(tmp_path / codec / "t-0", batch(0, b"v" * 1000, compression=compression))
-    reports = {codec.name: cli.json("cost", codec)["total"] for codec in tmp_path.iterdir()}
+    reports = {codec.name: cli.json("stats", "--fields", codec)["total"] for codec in tmp_path.iterdir()}
     assert len({one["stored"] for one in reports.values()}) > 3
     assert all(one["decompressed"] == reports["none"]["decompressed"] for one in reports.values())
     assert reports["none"]["stored"] == total_of(reports["none"]["decompressed"])
@@ -104,7 +104,7 @@ def test_codecs_differ_in_stored_bytes_alone(tmp_path: Path, cli: Cli) -> None:
 
 def test_the_table(tmp_path: Path, cli: Cli) -> None:
     write(tmp_path / "logs/orders-0", batch(0, b"12345"), batch(1, b"12345"))
-    printed = cli("cost", tmp_path / "logs")
+    printed = cli("stats", "--fields", tmp_path / "logs")
     rows = {line.split("  ")[0].strip(): line.split() for line in printed.splitlines() if line.strip()}
     assert rows["batch headers"][2:] == ["122", "80.3%", "61.0", "0", "0", "122", rows["batch headers"][-1]]
     assert rows["values"][1:4] == ["10", "6.6%", "5.0"]
@@ -125,14 +125,14 @@ def test_chunks_add_up(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_spark_finds_the_same(spark: SparkSession) -> None:
-    assert cost([str(KAFKA)], SparkEngine(spark)) == cost([str(KAFKA)], LocalEngine(2))
+    assert field_costs([str(KAFKA)], SparkEngine(spark)) == field_costs([str(KAFKA)], LocalEngine(2))
 
 
 def test_of_bytes(cli: Cli) -> None:
     for partition in sorted(SAMPLES.iterdir()):
         batches = [batch.to_bytes() for batch in magicbyte.PartitionLog(partition).batches()]
         whole = lab.cost(b"".join(batches))
-        assert whole == cli.json("cost", partition)["total"]
+        assert whole == cli.json("stats", "--fields", partition)["total"]
         table = pa.Table.from_pylist([lab.cost(batch) for batch in batches])
         assert sum(table["stored"].to_pylist()) == whole["stored"]
         values = table.flatten()["decompressed.records"].to_pylist()
@@ -151,9 +151,9 @@ def test_of_damaged_bytes() -> None:
 
 
 def test_nothing_to_read(tmp_path: Path, cli: Cli) -> None:
-    cli("cost", tmp_path, code=2)
+    cli("stats", "--fields", tmp_path, code=2)
     (tmp_path / "t-0").mkdir()
     (tmp_path / f"t-0/{0:020}.log").touch()
-    report = cli.json("cost", tmp_path)
+    report = cli.json("stats", "--fields", tmp_path)
     assert report["total"]["records"] == 0
-    assert "total" in cli("cost", tmp_path)
+    assert "total" in cli("stats", "--fields", tmp_path)

@@ -1,4 +1,5 @@
-"""Entries of indexes that the log contradicts, by the rules of Kafka's DumpLogSegments.
+"""The check of `magicbyte verify --indexes`: entries that the log contradicts, by the rules of Kafka's
+DumpLogSegments.
 
 A `.txnindex` is compared with the markers of the whole directory: a transaction may have begun in an
 earlier segment. As in Kafka, an entry's offset has to be the last one of its batch; brokers before 4.1
@@ -12,62 +13,123 @@ import os
 import time
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from typing import Any
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import islice
+from typing import Any, TypedDict
 
 from magicbyte import _core
-from magicbyte.cli.segment_file import batches
-from magicbyte.cli.sidecar_entries import Entry, is_sidecar, read_sidecar
 from magicbyte.errors import Error
-from magicbyte.jobs.engines import LocalEngine
+from magicbyte.files.segment import batches
+from magicbyte.files.sidecars import Entry, read_sidecar
+from magicbyte.jobs.engines import Engine, LocalEngine
 from magicbyte.jobs.moving import ATTEMPTS
 from magicbyte.jobs.partitions import list_directory
 from magicbyte.jobs.plan import plan_partitions
+from magicbyte.jobs.progress import NO_PROGRESS, Progress
+from magicbyte.model import PartitionListing
+from magicbyte.storage.paths import absolute, is_stored
 
-__all__ = ["Mismatch", "indexes_of", "mismatches_of"]
+__all__ = ["IndexReport", "Mismatch", "check_indexes", "mismatches_of"]
 
 _SUFFIXES = (".index", ".timeindex", ".txnindex")
 _PAUSE_SECONDS = 0.05
 Mismatch = dict[str, Any]
 
 
-def indexes_of(files: Sequence[str]) -> list[str]:
-    """The indexes among the files, and those beside the `.log` files among them, each once."""
-    found: dict[str, None] = {}
-    for path in files:
+class IndexReport(TypedDict):
+    """The comparison of indexes with their segments."""
+
+    compared: int
+    """The number of indexes."""
+    mismatches: list[Mismatch]
+    """The first `LISTED`; the field `file` names the index."""
+    mismatches_left_out: int
+    """The number of mismatches that are not listed."""
+
+
+@dataclass(frozen=True)
+class _Index:
+    path: str
+    log: str
+    log_size: int
+
+
+def check_indexes(
+    listings: Sequence[PartitionListing],
+    engine: Engine,
+    *,
+    max_decompressed_bytes: int,
+    progress: Progress = NO_PROGRESS,
+) -> IndexReport:
+    """Compares the indexes of partitions with their segments, which are read from their start."""
+    indexes = [index for listing in listings for index in _indexes_of(listing)]
+    reports = engine.map(
+        partial(_check_index, max_decompressed_bytes=max_decompressed_bytes),
+        indexes,
+        name="magicbyte verify: compare indexes",
+        sizes=[index.log_size for index in indexes],
+        progress=progress,
+    )
+    mismatches = [mismatch for listed, _ in reports for mismatch in listed]
+    return IndexReport(
+        compared=len(indexes),
+        mismatches=mismatches[: _core.LISTED],
+        mismatches_left_out=sum(left_out for _, left_out in reports) + len(mismatches[_core.LISTED :]),
+    )
+
+
+def _indexes_of(listing: PartitionListing) -> Iterator[_Index]:
+    """The indexes of a partition; of a segment given by its name, those beside it."""
+    logs = {os.path.splitext(one["path"])[0]: one for one in listing["segments"]}
+    paths = [os.path.join(listing["path"], one["file"]) for one in listing["sidecars"]]
+    if not paths:
+        beside = (stem + suffix for stem in logs for suffix in _SUFFIXES)
+        paths = [path for path in beside if os.path.exists(path)]
+    for path in paths:
         stem, suffix = os.path.splitext(path)
-        beside = [path] if is_sidecar(path) else [stem + one for one in _SUFFIXES]
-        if suffix == ".log" or suffix in _SUFFIXES:
-            found.update((one, None) for one in beside if os.path.exists(one))
-    return list(found)
+        if suffix in _SUFFIXES:
+            log = logs.get(stem)
+            yield _Index(path, log["path"] if log else stem + ".log", log["size"] if log else 0)
 
 
-def mismatches_of(index: str, max_decompressed_bytes: int) -> Iterator[Mismatch]:
+def _check_index(index: _Index, max_decompressed_bytes: int) -> tuple[list[Mismatch], int]:
+    """The first `LISTED` mismatches, and the number of the others."""
+    mismatches = mismatches_of(index.path, index.log, max_decompressed_bytes)
+    listed = [{"file": index.path, **one} for one in islice(mismatches, _core.LISTED)]
+    return listed, sum(1 for _ in mismatches)
+
+
+def mismatches_of(index: str, log: str, max_decompressed_bytes: int) -> Iterator[Mismatch]:
     """Yields the errors of an index: first in its format, then in its entries.
 
     An index and its log are compared again, a few times, if a broker has changed one of them meanwhile. An
     index that the broker has deleted has no mismatches.
     """
     for attempts_left in reversed(range(ATTEMPTS)):
-        before = _state(index)
-        found = _mismatches_now(index, max_decompressed_bytes)
+        before = _state(index, log)
+        found = _mismatches_now(index, log, max_decompressed_bytes)
         first = next(found, None)
         if first is None:
             return
         if first["kind"] == "no_log":
             time.sleep(_PAUSE_SECONDS)  # a broker renames a log before its indexes
-        if not os.path.exists(index):
+        if not _exists(index):
             return
-        if not attempts_left or _state(index) == before:
+        if not attempts_left or _state(index, log) == before:
             yield first
             yield from found
             return
 
 
-def _state(index: str) -> tuple[tuple[int, int, int] | None, ...]:
+def _exists(path: str) -> bool:
+    """False if a local file is gone: an object was listed, and is read as it was then."""
+    return is_stored(path) or os.path.exists(path)
+
+
+def _state(index: str, log: str) -> tuple[tuple[int, int, int] | None, ...]:
     """A state that changes with an index and the files that it is compared with."""
-    stem, suffix = os.path.splitext(index)
-    logs = _logs(os.path.dirname(index)) if suffix == ".txnindex" else [stem + ".log"]
+    logs = _logs(os.path.dirname(index)) if index.endswith(".txnindex") else [log]
     return tuple(map(_state_of_file, (index, *logs)))
 
 
@@ -87,20 +149,18 @@ def _state_of_file(path: str) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _mismatches_now(index: str, max_decompressed_bytes: int) -> Iterator[Mismatch]:
-    stem, suffix = os.path.splitext(index)
+def _mismatches_now(index: str, log: str, max_decompressed_bytes: int) -> Iterator[Mismatch]:
     entries, error = read_sidecar(index)
     if error is not None:
         yield {"kind": "malformed", "found": str(error)}
-    log = stem + ".log"
-    if not os.path.exists(log):
+    if not _exists(log):
         yield {"kind": "no_log", "expected": log}
-    elif suffix == ".index":
-        yield from _offset_mismatches(log, entries, max_decompressed_bytes)
-    elif suffix == ".timeindex":
+    elif index.endswith(".txnindex"):
+        yield from _transaction_mismatches(log, entries)
+    elif index.endswith(".timeindex"):
         yield from _time_mismatches(log, entries, max_decompressed_bytes)
     else:
-        yield from _transaction_mismatches(log, entries)
+        yield from _offset_mismatches(log, entries, max_decompressed_bytes)
 
 
 def _offset_mismatches(log: str, entries: list[Entry], max_decompressed_bytes: int) -> Iterator[Mismatch]:
@@ -164,7 +224,7 @@ def _largest_time(batch: _core.RecordBatch | _core.LegacyBatch) -> int | str:
 
 def _transaction_mismatches(log: str, entries: list[Entry]) -> Iterator[Mismatch]:
     """Checks that each aborted transaction with data has an entry, and each entry an abort marker."""
-    directory = os.path.dirname(os.path.abspath(log))
+    directory = os.path.dirname(absolute(log))
     surveys, aborted = _transactions(directory, tuple(map(_state_of_file, _logs(directory))))
     if os.path.basename(log) not in surveys:
         yield {"kind": "no_log", "expected": f"{log} as a part of the partition"}

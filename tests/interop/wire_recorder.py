@@ -1,26 +1,18 @@
-"""The job of `magicbyte wire record`: a proxy that records what passes between clients and brokers."""
+"""A proxy that records the traffic between clients and brokers."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
 import threading
-import time
 from types import TracebackType
 from typing import Self
 
-from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.pcap_file import Address, CapturedConnection, PcapFile, PcapSummary
-from magicbyte.jobs.redirect import Redirect
+from pcap_file import Address, CapturedConnection, PcapFile
+from redirect import Redirect
 
-__all__ = ["MAX_BYTES", "MAX_CONNECTIONS", "WireRecorder"]
-
-MAX_BYTES = 16 << 30
-MAX_CONNECTIONS = 256
-_MOST_BROKERS = 1000
 _RECEIVED = 60_000
 _CONNECT_SECONDS = 10
-_PAUSE_SECONDS = 0.05
 
 
 class WireRecorder:
@@ -30,46 +22,22 @@ class WireRecorder:
     listens for each broker on a port of its own.
     """
 
-    def __init__(
-        self,
-        path: str,
-        listen: Address,
-        upstream: Address,
-        *,
-        max_bytes: int = MAX_BYTES,
-        max_connections: int = MAX_CONNECTIONS,
-    ) -> None:
+    def __init__(self, path: str, listen: Address, upstream: Address) -> None:
         """Starts, in threads.
 
         Args:
             path: the capture, a new pcap file.
             listen: host and port; port 0 is any free one.
             upstream: host and port of a broker.
-            max_bytes: when the capture has this size, the rest is passed on and not recorded.
-            max_connections: more are closed at once.
-
-        Raises:
-            RefusedError: if the capture exists.
-            OSError: if it cannot be created, or the address cannot be listened on.
 
         """
         self._host = listen[0]
-        self._most = max_connections
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
         self._listeners: dict[Address, socket.socket] = {}
-        self._connections = self._active = 0
-        self._problems: list[str] = []
         self._closed = False
-        listener = _listening(listen)
-        try:
-            self._file = PcapFile(path, max_bytes)
-        except FileExistsError:
-            listener.close()
-            raise RefusedError(f"{path} exists") from None
-        except OSError:
-            listener.close()
-            raise
+        listener = socket.create_server(listen)
+        self._file = PcapFile(path)
         self._begin(upstream, listener)
         self._address: Address = listener.getsockname()[:2]
 
@@ -77,21 +45,6 @@ class WireRecorder:
     def address(self) -> Address:
         """The address for clients to connect to."""
         return self._address
-
-    @property
-    def connections(self) -> int:
-        """The number of connections so far."""
-        return self._connections
-
-    @property
-    def summary(self) -> PcapSummary:
-        """The content of the capture."""
-        return self._file.summary
-
-    @property
-    def problems(self) -> list[str]:
-        """Reasons why connections were not passed on, or brokers have no listener; the first 100."""
-        return list(self._problems)
 
     def close(self) -> None:
         """Ends all connections and the capture. Does nothing if that was done before."""
@@ -123,22 +76,10 @@ class WireRecorder:
         while True:
             try:
                 client, address = listener.accept()
-            except OSError as error:
-                if self._closed:
-                    return
-                # For example, no more files can be opened.
-                self._problem(f"a connection was not accepted: {error}")
-                time.sleep(_PAUSE_SECONDS)
-                continue
+            except OSError:
+                return
             with self._lock:
-                is_refused = self._closed or self._active >= self._most
-                if not is_refused:
-                    self._open.add(client)
-                    self._connections += 1
-                    self._active += 1
-            if is_refused:
-                client.close()
-                continue
+                self._open.add(client)
             threading.Thread(target=self._serve, args=(client, address, upstream), daemon=True).start()
 
     def _serve(self, client: socket.socket, address: Address, upstream: Address) -> None:
@@ -152,11 +93,14 @@ class WireRecorder:
                 if self._closed:
                     return
             self._pass_on(client, address, server)
-        # A broker may name an impossible host or port.
-        except (OSError, ValueError, OverflowError) as error:
-            self._problem(f"{upstream[0]}:{upstream[1]}: {error}")
+        except OSError:
+            # The broker is down: the client sees its connection end.
+            pass
         finally:
-            self._end(*ends)
+            with self._lock:
+                self._open.difference_update(ends)
+            for end in ends:
+                end.close()
 
     def _pass_on(self, client: socket.socket, address: Address, server: socket.socket) -> None:
         reached = client.getsockname()[0]
@@ -172,27 +116,9 @@ class WireRecorder:
         with self._lock:
             listener = self._listeners.get((host, port))
             if listener is None and not self._closed:
-                if len(self._listeners) >= _MOST_BROKERS:
-                    return host, port
-                try:
-                    listener = _listening((self._host, 0))
-                except OSError as error:
-                    self._problem(f"no port for {host}:{port}: {error}")
-                    return host, port
+                listener = socket.create_server((self._host, 0))
                 self._begin((host, port), listener)
         return (host, port) if listener is None else (reached, listener.getsockname()[1])
-
-    def _problem(self, problem: str) -> None:
-        if len(self._problems) < 100:
-            self._problems.append(problem)
-
-    def _end(self, *ends: socket.socket) -> None:
-        """Ends a connection."""
-        with self._lock:
-            self._open.difference_update(ends)
-            self._active -= 1
-        for end in ends:
-            end.close()
 
 
 def _request(
@@ -227,11 +153,3 @@ def _shut(end: socket.socket) -> None:
     """Stops sending to a socket."""
     with contextlib.suppress(OSError):
         end.shutdown(socket.SHUT_WR)
-
-
-def _listening(address: Address) -> socket.socket:
-    try:
-        (family, *_), *_ = socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        return socket.create_server(address, family=family, backlog=128)
-    except OSError as error:
-        raise OSError(error.errno, f"cannot listen on {address[0]}:{address[1]}: {error}") from error

@@ -7,10 +7,10 @@ use magicbyte::convert::Converter;
 use magicbyte::internals::{BatchBuilder, Cursor, HeaderFields};
 use magicbyte::{Batches, Compression, Compressor, Decompressor, ErrorKind, Header, RecordBatch, Result};
 
-use crate::magic3::decode::each_record;
-use crate::magic3::encode::Encoder;
-use crate::magic3::fields::{Ideas, RawRecord, frames};
-use crate::magic3::validate::{Validated, Validator};
+use crate::decode::each_record;
+use crate::encode::Encoder;
+use crate::fields::{Ideas, RawRecord, frames};
+use crate::validate::{Validated, Validator};
 
 /// A format of batches.
 #[non_exhaustive]

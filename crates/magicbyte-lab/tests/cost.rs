@@ -1,4 +1,5 @@
 //! What batches cost: fields that add up to the batches' own sizes, and the sizes that conversions really write.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use magicbyte::convert::Converter;
 use magicbyte::{

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
 import threading
 import time
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import NamedTuple
-
-__all__ = ["CapturedConnection", "PcapFile", "PcapSummary"]
 
 # Link type 101: IP packets of both versions.
 _HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, 101)
@@ -22,34 +18,13 @@ _WRAP = 1 << 32
 Address = tuple[str, int]
 
 
-class PcapSummary(NamedTuple):
-    """The content of a capture."""
-
-    size: int
-    """Bytes of the file."""
-    problem: str | None
-    """The reason why the capture is incomplete: the limit, or an error of the file."""
-
-
 class PcapFile:
     """A new file, complete after each segment; any number of threads may write."""
 
-    def __init__(self, path: str, max_bytes: int) -> None:
-        """Creates the file, for its owner alone. When it has `max_bytes` or cannot be written, the rest is
-        left out.
-
-        Raises:
-            OSError: if the file exists or cannot be created.
-
-        """
-        self._path = path
-        self._max_bytes = max_bytes
+    def __init__(self, path: str) -> None:
         self._lock = threading.Lock()
-        # The capture may contain passwords.
-        self._file = open(path, "xb", buffering=0, opener=_private)  # noqa: SIM115 (closed by `close`)
-        self._size = 0
-        self._problem: str | None = None
-        self._write(_HEADER)
+        self._file = open(path, "xb", buffering=0)  # noqa: SIM115 (closed by `close`)
+        self._file.write(_HEADER)
 
     def connection(self, client: Address, server: Address) -> CapturedConnection:
         """Begins a connection."""
@@ -58,37 +33,16 @@ class PcapFile:
     def packet(self, data: bytes) -> None:
         """Adds an IP packet, with the current time."""
         with self._lock:
-            if self._problem is not None or self._file.closed:
-                return
-            if self._size + 16 + len(data) > self._max_bytes:
-                self._problem = f"{self._path} has {self._size:,} bytes, and is not allowed more"
+            if self._file.closed:
                 return
             micros = time.time_ns() // 1000
             head = struct.pack("<IIII", micros // 1_000_000, micros % 1_000_000, len(data), len(data))
-            try:
-                self._write(head + data)
-            except OSError as error:
-                self._problem = str(error)
-
-    def _write(self, data: bytes) -> None:
-        left = memoryview(data)
-        while left:
-            left = left[self._file.write(left) :]
-        self._size += len(data)
-
-    @property
-    def summary(self) -> PcapSummary:
-        """The content of the capture so far."""
-        return PcapSummary(self._size, self._problem)
+            self._file.write(head + data)
 
     def close(self) -> None:
         """Ends the file; later packets are left out."""
         with self._lock:
             self._file.close()
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 class CapturedConnection:

@@ -6,7 +6,7 @@ use magicbyte::{
     Batch, Compression, Compressor, Decompressor, Error, Header, RecordBatch, Result, encode_varint,
 };
 
-use crate::magic3::fields::{Header3, Idea, Ideas, RawRecord, write_length, write_nullable};
+use crate::fields::{Header3, Idea, Ideas, RawRecord, write_length, write_nullable};
 
 /// Writes magic 2 batches as experimental ones. Buffers and compression contexts are reused.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Encoder {
         })
     }
 
-    /// Appends the batch to `out`. Nothing is lost: [`to_magic_2`](super::to_magic_2) returns its records and its header. A CRC is
+    /// Appends the batch to `out`. Nothing is lost: [`to_magic_2`](crate::to_magic_2) returns its records and its header. A CRC is
     /// not checked.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! An experimental magic 3, to measure what ideas for the next format are worth. No broker or client reads it, and nothing
-//! else in this crate does, but for [`comparison`](super::comparison). docs/study.md has the results.
+//! An experimental magic 3, to measure what ideas for the next format are worth. No broker or client reads it, and no
+//! other crate does. [`compare`] measures it beside the real formats; docs/study.md has the results.
 //!
 //! The base is KIP-931 as written, a proposal that was discarded. Its batch, with what it leaves open:
 //!
@@ -26,14 +26,16 @@
 //! | 11 | the fields of all records first, then their keys, values and headers | the KIP's additional proposal |
 //! | 12 | the same as two sections, compressed one by one | a variant of it |
 
-pub mod decode;
-pub mod encode;
-pub mod fields;
-pub mod layout;
-pub mod validate;
+#![forbid(unsafe_code)]
 
+mod comparison;
+mod decode;
+mod encode;
+mod fields;
+mod validate;
+
+pub use comparison::{Comparison, Form, compare};
 pub use decode::to_magic_2;
 pub use encode::Encoder;
 pub use fields::{Header3, Idea, Ideas, frames};
-pub use layout::Layout3;
 pub use validate::{Validated, Validator, validate};

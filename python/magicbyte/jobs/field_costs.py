@@ -1,6 +1,4 @@
-"""The job of `magicbyte cost`: what the bytes of partitions are for, and what they would be in other
-formats.
-"""
+"""The job of `magicbyte stats --fields`: the bytes of partitions by field, and in other formats."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.lab import ChunkCost, CostReport
 from magicbyte.model import Problem
 
-__all__ = ["DirectoryCost", "PartitionCost", "cost"]
+__all__ = ["FieldCosts", "PartitionCost", "field_costs"]
 
 
 class PartitionCost(TypedDict):
@@ -32,7 +30,7 @@ class PartitionCost(TypedDict):
     cost: CostReport
 
 
-class DirectoryCost(TypedDict):
+class FieldCosts(TypedDict):
     """The costs of all partitions, together and one by one."""
 
     total: CostReport
@@ -52,14 +50,14 @@ def _cost_task(task: DecodeTask, max_decompressed_bytes: int) -> list[str]:
     return [_core.chunk_cost(chunk, max_decompressed_bytes=max_decompressed_bytes) for chunk in task.chunks]
 
 
-def cost(
+def field_costs(
     sources: Sequence[str],
     engine: Engine,
     *,
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
     choice: PartitionChoice = EVERYTHING,
     progress: Progress = NO_PROGRESS,
-) -> DirectoryCost:
+) -> FieldCosts:
     """Adds up the bytes of all partitions at and below `sources`, field by field. Every record is decoded.
 
     Raises:
@@ -71,7 +69,7 @@ def cost(
         lambda: partial(_cost_task, max_decompressed_bytes=max_decompressed_bytes),
         inputs.listings,
         engine,
-        verb="cost",
+        verb="stats",
         accounts_of=lambda texts: (json.dumps(json.loads(text)["result"]) for text in texts),
         stored_task_bytes=SMALL_TASK,
         progress=progress,
@@ -86,7 +84,7 @@ def cost(
     problems = [problem for planned in plans for problem in planned.plan["problems"]]
     problems += [problem for own in chunks for chunk in own for problem in chunk["problems"]]
     left_out = sum(chunk["problems_left_out"] for own in chunks for chunk in own)
-    return DirectoryCost(
+    return FieldCosts(
         total=_report(text for texts in of_plans for text in texts),
         topics={topic: _report(texts) for topic, texts in sorted(by_topic.items())},
         partitions=[

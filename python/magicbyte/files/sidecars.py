@@ -18,19 +18,18 @@ from magicbyte.log_dir import (
     parse_offset_checkpoint,
 )
 
-__all__ = ["base_offset", "is_sidecar", "read_sidecar", "sidecar_lines"]
+__all__ = ["Entry", "base_offset", "is_sidecar", "kind_of", "read_sidecar"]
 
 Entry = dict[str, Any]
 
 _INT_MAX = (1 << 31) - 1
-_INDEX_ENTRY_BYTES = 8
 
 
 def is_sidecar(path: str) -> bool:
     """True if the name is that of an index, a snapshot or a checkpoint of a partition, or of a file that a
     broker keeps beside its partitions.
     """
-    return _kind(path) in _READERS
+    return kind_of(path) in _READERS
 
 
 def base_offset(path: str) -> int:
@@ -39,7 +38,8 @@ def base_offset(path: str) -> int:
     return int(digits[0]) if digits else 0
 
 
-def _kind(path: str) -> str:
+def kind_of(path: str) -> str:
+    """The extension of a file beside segments, or its name if that is fixed."""
     name = os.path.basename(path)
     return name if name in _READERS else os.path.splitext(name)[1]
 
@@ -48,24 +48,10 @@ def read_sidecar(path: str) -> tuple[list[Entry], Error | OSError | None]:
     """Reads all entries up to the first error; returns them, and the error if there is one."""
     entries: list[Entry] = []
     try:
-        entries.extend(_READERS[_kind(path)](_core.read_sidecar(path), base_offset(path)))
+        entries.extend(_READERS[kind_of(path)](_core.read_sidecar(path), base_offset(path)))
     except (Error, OSError) as error:
         return entries, error
     return entries, None
-
-
-def sidecar_lines(path: str, entries: list[Entry]) -> Iterator[str]:
-    """Yields the lines that Kafka prints for these entries."""
-    if _kind(path) == ".index" and _core.StoredFile(path).size < _INDEX_ENTRY_BYTES:
-        yield f"{path} is empty."
-    for entry in entries:
-        yield " ".join(f"{name}: {_text(name, value)}" for name, value in entry.items())
-
-
-def _text(name: str, value: Any) -> str:
-    if name != "currentTxnFirstOffset":
-        return str(value)
-    return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
 
 
 def _offset_index(data: bytes, base: int) -> Iterator[Entry]:

@@ -5,8 +5,8 @@
 use magicbyte::internals::{Cursor, Prefix, PrefixContext};
 use magicbyte::{Compression, Decompressor, Error, ErrorKind, Headers, Result};
 
-use crate::magic3::decode::RecordFields;
-use crate::magic3::fields::{Header3, Idea, RawRecord};
+use crate::decode::RecordFields;
+use crate::fields::{Header3, Idea, RawRecord};
 
 /// A first guess of how much to decompress, in bytes per record.
 const FIRST_GUESS: usize = 8;

@@ -1,4 +1,4 @@
-"""`magicbyte annotate`: the bytes of batches, field by field."""
+"""`magicbyte dump --bytes`: the bytes of batches, field by field."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def hello_world() -> bytes:
 def test_example(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / LOG
     path.write_bytes(hello_world())
-    output = cli("annotate", path)
+    output = cli("dump", "--bytes", path)
     assert output.replace(str(tmp_path), "logs") == (DUMPS / "annotated.txt").read_text()
     assert path.stat().st_size == 85
     rows = {line[35:61].strip(): line for line in output.splitlines()}
@@ -61,13 +61,13 @@ def test_layouts_hold_every_byte_and_value(name: str) -> None:
 def test_one_batch(cli: Cli) -> None:
     path = KAFKA / "v1_gzip"
     batches = expected(path, "batches.jsonl")
-    output = cli("annotate", path, "--offset", batches[2]["baseOffset"])
+    output = cli("dump", "--bytes", path, "--start-offset", batches[2]["baseOffset"], "--max-records", 1)
     assert output.splitlines()[0].endswith(
         f"batch at byte {batches[2]['position']}, {batches[2]['size']} bytes"
     )
     assert output.count(": batch at byte ") == 1
     assert "the wrapper's value, decompressed from gzip" in output
-    assert cli("annotate", path, "--max-batches", 3).count(": batch at byte ") == 3
+    assert cli("dump", "--bytes", path, "--max-records", 3).count(": batch at byte ") == 3
 
 
 def test_a_damaged_batch_ends_in_its_error(cli: Cli, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_damaged_batch_ends_in_its_error(cli: Cli, tmp_path: Path) -> None:
     data = bytearray(hello_world())
     data[61] += 2
     path.write_bytes(data)
-    output = cli("annotate", path, code=1)
+    output = cli("dump", "--bytes", path, code=1)
     assert "wrong, computed 0x" in output
     assert 'record 0: value             "hello"' in output
     assert output.splitlines()[-2].startswith(

@@ -4,10 +4,10 @@ use magicbyte::internals::batch_header::LOG_APPEND_TIME;
 use magicbyte::internals::{Cursor, append_batch};
 use magicbyte::{Compression, Compressor, Decompressor, ErrorKind, Header, Headers, Result, encode_varint};
 
-use crate::magic3::fields::{Header3, Idea, RawRecord, write_nullable};
+use crate::fields::{Header3, Idea, RawRecord, write_nullable};
 
 /// Appends the experimental batch to `out` as magic 2, with the same codec at Kafka's default level. Every record and every field of
-/// the header that [`Encoder::encode`](super::Encoder::encode) was given is the same; of an uncompressed batch, every byte.
+/// the header that [`Encoder::encode`](crate::Encoder::encode) was given is the same; of an uncompressed batch, every byte.
 ///
 /// # Errors
 /// The errors of [`Header3::read`] and of the decompression; [`ErrorKind::InvalidRecord`] and the like for records that cannot be read.

@@ -1,0 +1,107 @@
+"""The output of `magicbyte dump --bytes`: the bytes of batches, each field with its meaning."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+from magicbyte.cli.batch_layout import Field, Layout, Section, batch_layout
+from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.selection import Selection
+from magicbyte.cli.terminal import print_data, print_problem
+from magicbyte.errors import Error
+from magicbyte.files.segment import open_segment
+
+__all__ = ["print_bytes"]
+
+_HEADER = struct.Struct(">qiibIhi")
+_OVERHEAD = 12
+"""Bytes of a batch before those that its length counts: the offset and the length."""
+_MAGIC_AT = 16
+_BYTES_PER_LINE = 8
+_BYTES_SHOWN = 64
+
+
+def print_bytes(files: Sequence[str], selection: Selection, *, max_decompressed_bytes: int) -> int:
+    """Prints the batches of segments field by field; returns the exit code.
+
+    `selection` has no times. Its limit counts batches.
+    """
+    code = CLEAN
+    left = selection.max_records
+    for path in files:
+        try:
+            for position, data in _batches(path, selection, max_decompressed_bytes):
+                if left == 0:
+                    return code
+                left = None if left is None else left - 1
+                layout = batch_layout(data, max_decompressed_bytes)
+                if not _print_batch(path, position, len(data), layout):
+                    code = PROBLEMS
+        except Error as error:
+            code = PROBLEMS
+            print_problem(f"magicbyte: {error}")
+    return code
+
+
+def _batches(path: str, selection: Selection, max_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """Yields the position and bytes of each batch, framed by its length alone, and any rest of the file.
+
+    Reads at most `max_bytes` of a batch, whatever its length says.
+    """
+    position = 0
+    with open_segment(path) as file:
+        size = file.seek(0, os.SEEK_END)
+        while position < size:
+            end, offsets = _bounds(file, position)
+            if end is None or end > size:
+                end = size
+            if offsets is None or selection.may_include(*offsets, max_timestamp=0):
+                file.seek(position)
+                yield position, file.read(min(end - position, max_bytes))
+            position = end
+
+
+def _bounds(file: BinaryIO, position: int) -> tuple[int | None, tuple[int, int] | None]:
+    """The end of the batch, and its base offset and last offset; None for what the header lacks."""
+    file.seek(position)
+    header = file.read(_HEADER.size)
+    if len(header) <= _MAGIC_AT:
+        return None, None
+    # The smallest message of magic 0 is shorter than this header.
+    base, length, _, magic, _, _, delta = _HEADER.unpack(header.ljust(_HEADER.size, b"\0"))
+    # The header of a compressed wrapper has the last offset alone.
+    offsets = (base, base + delta) if magic >= 2 else (0, base)
+    return (position + _OVERHEAD + length if length > 0 else None), offsets
+
+
+def _print_batch(path: str, position: int, size: int, layout: Layout) -> bool:
+    """Prints a batch, up to its first error; returns whether there is none."""
+    print_data(f"{path}: batch at byte {position}, {size} bytes")
+    print_data(f"{'position':>8}  {'bytes':<{3 * _BYTES_PER_LINE - 1}}  {'field':<26}  meaning")
+    try:
+        for part in layout:
+            _print_part(part)
+    except Error as error:
+        print_data(f"error: {error}", "")
+        print_problem(f"magicbyte: {path}, batch at byte {position}: {error}")
+        return False
+    print_data("")
+    return True
+
+
+def _print_part(part: Field | Section) -> None:
+    if isinstance(part, Section):
+        print_data(f"--- {part.title}")
+        return
+    shown = part.data[:_BYTES_SHOWN]
+    starts = range(0, len(shown), _BYTES_PER_LINE)
+    lines = [shown[start : start + _BYTES_PER_LINE].hex(" ") for start in starts] or [""]
+    width = 3 * _BYTES_PER_LINE - 1
+    print_data(f"{part.start:>8}  {lines[0]:<{width}}  {part.name:<26}  {part.meaning}".rstrip())
+    for number, line in enumerate(lines[1:], 1):
+        print_data(f"{part.start + number * _BYTES_PER_LINE:>8}  {line}")
+    if len(part.data) > _BYTES_SHOWN:
+        print_data(f"{'':>8}  ... {len(part.data) - _BYTES_SHOWN} more bytes")

@@ -1,0 +1,1 @@
+"""Single files of a log as they are, with their damage."""
