@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from io import StringIO
+from itertools import chain
 
 import click
 from click.shell_completion import shell_complete
@@ -40,7 +41,27 @@ from magicbyte.storage.backend import MissingPackageError
 __all__ = ["app", "run"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+_SECTIONS: dict[str, tuple[click.Command, ...]] = {
+    "Read": (records, dump, ingest, serve, topics, offsets, schemas, wire),
+    "Check": (verify, explain),
+    "Repair": (rescue, recover),
+    "Change": (convert, compact, redact),
+    "Learn": (stats, advise, completion),
+}
+
+
+class _Sections(click.Group):
+    """A group whose help lists the commands by section."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, commands in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(str(one.name), one.get_short_help_str(90)) for one in commands])
+
+
+@click.group(
+    cls=_Sections, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(_core.__version__, prog_name="magicbyte")
 def app() -> None:
     """Read Kafka's segment files: every record, every byte accounted for, without a broker.
@@ -51,22 +72,11 @@ def app() -> None:
 
     \b
     magicbyte verify  /backup/kafka-logs                  is everything readable?
-    magicbyte stats   /backup/kafka-logs                  what is in there?
-    magicbyte explain /backup/kafka-logs/orders-0         what happened there?
-    magicbyte advise  /backup/kafka-logs                  which codec and batch size would be better?
     magicbyte records /backup/kafka-logs/orders-0 | jq    the records as JSON lines
-    magicbyte topics  /backup/kafka-logs                  which topics, partitions and configs are there?
-    magicbyte schemas list /backup/kafka-logs             which schemas did the registry have?
-    magicbyte offsets /backup/kafka-logs                  who committed what, and how far behind are they?
+    magicbyte ingest  /backup/kafka-logs tables/          Parquet tables, with proof that nothing is lost
     magicbyte serve   /backup/kafka-logs                  let every Kafka client read it
-    magicbyte dump    orders-0 | less                     the segments, as kafka-dump-log prints them
-    magicbyte rescue  /backup/kafka-logs saved/           save what can be saved of the damage
     magicbyte recover /backup/kafka-logs repaired/        repair damaged partitions for a broker
     magicbyte convert /backup/kafka-0.10 new-logs/        move old segments to Kafka 4
-    magicbyte compact /backup/kafka-logs compacted/       keep the last record of each key
-    magicbyte redact  --key bob /backup/kafka-logs out/   forget somebody
-    magicbyte wire    kafka.pcap                          who asked the brokers for what?
-    magicbyte ingest  /backup/kafka-logs tables/          Parquet tables, with proof that nothing is lost
 
     Commands that run a job do so in threads of this process; --engine spark, or --master, runs it on Spark
     instead, with the same result.
@@ -76,26 +86,7 @@ def app() -> None:
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
 
 
-for command in (
-    advise,
-    compact,
-    completion,
-    convert,
-    dump,
-    explain,
-    ingest,
-    offsets,
-    records,
-    recover,
-    redact,
-    rescue,
-    schemas,
-    serve,
-    stats,
-    topics,
-    verify,
-    wire,
-):
+for command in chain.from_iterable(_SECTIONS.values()):
     app.add_command(command)
 
 
