@@ -16,8 +16,8 @@ import sets
 import spark_report
 from figures import only_ratio
 from magicbyte.cli.session import spark_session
-from magicbyte.jobs.engines import Engine, LocalEngine, SparkEngine
 from magicbyte.jobs.ingest import IngestOptions, ingest
+from magicbyte.jobs.run.engines import Engine, LocalEngine, SparkEngine
 from ratios import Comparison
 
 

@@ -17,8 +17,8 @@ import sets
 from bench import Bench
 from figures import figure
 from magicbyte import _core
-from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.offsets import offsets_of
+from magicbyte.jobs.run.engines import LocalEngine
 from processes import pin
 from ratios import Comparison
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from bench import Bench
 from figures import figure, only_ratio
 from magicbyte import DEFAULT_MAX_DECOMPRESSED_BYTES
-from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.field_costs import field_costs
+from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.verify import verify
 from processes import pin, unpin
 from ratios import Comparison, in_turn

@@ -28,12 +28,12 @@ import spark_report
 from broker import Broker
 from figures import only_ratio
 from kafka_topic import PARTITIONS
-from magicbyte.jobs.columns import KAFKA_COLUMNS
-from magicbyte.jobs.engines import LocalEngine, SparkEngine
+from magicbyte.jobs.find.partitions import list_partitions
 from magicbyte.jobs.ingest import IngestOptions, ingest
-from magicbyte.jobs.partitions import list_partitions
-from magicbyte.jobs.plan import plan_partitions, tasks_of
-from magicbyte.jobs.reading import ReadOptions, Rows, read_chunk
+from magicbyte.jobs.run.columns import KAFKA_COLUMNS
+from magicbyte.jobs.run.engines import LocalEngine, SparkEngine
+from magicbyte.jobs.run.plan import plan_partitions, tasks_of
+from magicbyte.jobs.run.reading import ReadOptions, Rows, read_chunk
 from magicbyte.jobs.typed import TypedColumns, column_decoders
 from magicbyte.schemas import encode
 from pyspark.sql import functions as sql

@@ -13,12 +13,12 @@ import ready_arrow
 from broker import Broker
 from kafka_topic import Topic
 from magicbyte import _core
-from magicbyte.jobs.columns import KAFKA_COLUMNS
-from magicbyte.jobs.engines import LocalEngine, SparkEngine
+from magicbyte.jobs.find.partitions import list_partitions
 from magicbyte.jobs.ingest import IngestOptions, ingest
-from magicbyte.jobs.partitions import list_partitions
-from magicbyte.jobs.plan import plan_partitions, tasks_of
-from magicbyte.jobs.reading import ReadOptions, Rows, read_chunk
+from magicbyte.jobs.run.columns import KAFKA_COLUMNS
+from magicbyte.jobs.run.engines import LocalEngine, SparkEngine
+from magicbyte.jobs.run.plan import plan_partitions, tasks_of
+from magicbyte.jobs.run.reading import ReadOptions, Rows, read_chunk
 from processes import Family, Used, measure
 from pyspark.sql import functions as sql
 

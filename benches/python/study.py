@@ -21,7 +21,7 @@ from magic3 import KIP_931, Idea, compare
 from magicbyte import Compression
 from magicbyte.convert import Converter
 from magicbyte.jobs.advise import Layout, advise
-from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.run.engines import LocalEngine
 from processes import pin
 
 ROOT = Path(__file__).parents[2]

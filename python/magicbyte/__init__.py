@@ -58,7 +58,7 @@ if TYPE_CHECKING:
         topics,
         verify,
     )
-    from magicbyte.jobs.choice import PartitionChoice
+    from magicbyte.jobs.find.choice import PartitionChoice
     from magicbyte.logs import Log
     from magicbyte.storage.encryption_keys import add_encryption_key
     from magicbyte.storage.mounts import mount_storage
@@ -130,7 +130,7 @@ _COMMANDS = (
 # Imported when they are first used: most programs that import this package run no job.
 _LAZY = {
     "Log": "magicbyte.logs",
-    "PartitionChoice": "magicbyte.jobs.choice",
+    "PartitionChoice": "magicbyte.jobs.find.choice",
     "add_encryption_key": "magicbyte.storage.encryption_keys",
     "mount_storage": "magicbyte.storage.mounts",
     **dict.fromkeys(_COMMANDS, "magicbyte.commands"),

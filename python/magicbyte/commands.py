@@ -11,9 +11,9 @@ The first argument names directories with partitions anywhere below them, or seg
 sequence of them. They are only read. The functions share these arguments:
 
 - `choice`: which of the partitions to read.
-- `engine`: where the tasks run; None for one thread per core. `magicbyte.jobs.engines.SparkEngine(spark)`
+- `engine`: where the tasks run; None for one thread per core. `magicbyte.jobs.run.engines.SparkEngine(spark)`
   runs them on Spark.
-- `progress`: where to report progress; `magicbyte.jobs.progress.terminal_progress()` shows a bar.
+- `progress`: where to report progress; `magicbyte.jobs.run.progress.terminal_progress()` shows a bar.
 - `max_decompressed_bytes`: the limit for one batch, stored or decompressed; larger ones are damage.
 
 An `out` is a directory that does not exist or is empty; it appears under its name when all is done. Every
@@ -27,6 +27,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 from os import PathLike
 from typing import Literal, overload
 
@@ -35,28 +36,25 @@ from magicbyte.enums import Compression, DamageMode, IsolationLevel, PartitionBy
 from magicbyte.following import ingest_stream
 from magicbyte.jobs.advise import AdviseReport
 from magicbyte.jobs.advise import advise as advise_topics
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.clean import CleanReport
-from magicbyte.jobs.cluster import read_topic_config
 from magicbyte.jobs.compact import DAY_MS, CompactOptions, compact_partitions, read_checkpoint
-from magicbyte.jobs.engines import Engine, LocalEngine
 from magicbyte.jobs.explain import DEFAULT_TRANSACTION_MAX_TIMEOUT_MS
 from magicbyte.jobs.explain import explain as partition_histories
 from magicbyte.jobs.field_costs import FieldCosts, field_costs
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.cluster import read_topic_config
 from magicbyte.jobs.ingest import TARGET_FILE_SIZE, IngestOptions, IngestReport
 from magicbyte.jobs.ingest import ingest as ingest_partitions
-from magicbyte.jobs.lake.ingest import ingest_table
-from magicbyte.jobs.lake.read import open_stored
-from magicbyte.jobs.lake.table import TableTarget
 from magicbyte.jobs.offsets import OffsetsReport
 from magicbyte.jobs.offsets import offsets as committed_offsets
-from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.ranges import Ranges
 from magicbyte.jobs.recover import RecoveryMethod
 from magicbyte.jobs.recover import recover as recover_partitions
 from magicbyte.jobs.redact import RedactOptions, redact_partitions
 from magicbyte.jobs.rescue import RescueReport, rescue_partitions
 from magicbyte.jobs.rewrite import RewriteOptions, RewriteReport, rewrite
+from magicbyte.jobs.run.engines import Engine, LocalEngine
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.run.ranges import Ranges
 from magicbyte.jobs.schemas import SchemasReport
 from magicbyte.jobs.schemas import schemas as registered_schemas
 from magicbyte.jobs.stats import StatsReport, statistics
@@ -65,6 +63,10 @@ from magicbyte.jobs.topics import topics as topics_of_partitions
 from magicbyte.jobs.typed import UNTYPED, TypedColumns
 from magicbyte.jobs.verify import VerifyReport
 from magicbyte.jobs.verify import verify as verify_partitions
+from magicbyte.lake.compare import LogOfTable
+from magicbyte.lake.ingest import ingest_table
+from magicbyte.lake.read import open_stored
+from magicbyte.lake.table import TableTarget
 from magicbyte.logs import Sources, paths_of
 from magicbyte.model import PartitionHistory
 from magicbyte.schemas.http_client import DEFAULT_SETTINGS, HttpSettings
@@ -115,7 +117,9 @@ def verify(
         isolation_level=isolation_level,
         max_decompressed_bytes=max_decompressed_bytes,
         choice=choice,
-        table=None if table is None else open_stored(os.fspath(table), catalog, catalog_properties),
+        table=None
+        if table is None
+        else partial(LogOfTable, open_stored(os.fspath(table), catalog, catalog_properties)),
         indexes=indexes,
         progress=progress,
     )
@@ -381,12 +385,12 @@ def compact(
         mode: what happens at damage.
         topic_ids: the id of each topic in the cluster that `out` is for, for `partition.metadata`; otherwise
             it is that of `sources`. The key "" stands for the only topic.
-        topic_config: a JSON file with configs of topics, see `magicbyte.jobs.cluster.read_topic_config`.
+        topic_config: a JSON file with configs of topics, see `magicbyte.jobs.find.cluster.read_topic_config`.
         all_topics: compact topics whatever their `cleanup.policy`, and drop records without a key.
         max_decompressed_bytes: the limit for one batch, stored or decompressed; larger ones are damage.
         choice: which partitions to read.
-        engine: where the tasks run; None for one thread per core. `magicbyte.jobs.engines.SparkEngine(spark)`
-            runs them on Spark.
+        engine: where the tasks run; None for one thread per core.
+            `magicbyte.jobs.run.engines.SparkEngine(spark)` runs them on Spark.
         progress: where to report progress.
 
     Returns:
@@ -674,7 +678,7 @@ def topics(
 
     Args:
         sources: what to read.
-        topic_config: a JSON file with configs of topics: see `magicbyte.jobs.cluster.read_topic_config`.
+        topic_config: a JSON file with configs of topics: see `magicbyte.jobs.find.cluster.read_topic_config`.
         choice: which partitions to read.
 
     """

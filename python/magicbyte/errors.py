@@ -1,4 +1,4 @@
-"""The exceptions: one base class, and a subclass for each way in which bytes can be unusable."""
+"""The exceptions: a base class, and a subclass for each way in which bytes are unusable or a job fails."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ __all__ = [
     "CorruptRecordError",
     "Error",
     "InvalidRecordError",
+    "JobError",
     "LimitExceededError",
     "RecordError",
+    "RefusedError",
     "UnsupportedCompressionError",
     "UnsupportedMagicError",
 ]
 
 
 class Error(ValueError):
-    """Bytes that Kafka's format does not allow.
+    """The base class of all errors here, and bytes that Kafka's format does not allow.
 
     Attributes:
         kind: a stable name of the error to compare with, such as ``"crc_mismatch"``.
@@ -125,3 +127,21 @@ class AppendError(Error):
         kind, arguments = super().__reduce__()
         message, *place = arguments
         return kind, (message, self.code, self.error_code, self.record_errors, *place)
+
+
+class JobError(Error):
+    """A job that could not finish: the request was valid, but a file or an engine failed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "job_failed")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self),)
+
+
+class RefusedError(JobError):
+    """A job that refuses to start. Nothing was written, and the message explains what to change."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.kind = "refused"

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping
 from os import PathLike
 
 from magicbyte.enums import PartitionBy, TableFormat
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.engines import Engine, LocalEngine
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.errors import RefusedError
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.ingest import IngestOptions, IngestReport
-from magicbyte.jobs.lake.stream import DEFAULT_INTERVAL_SECONDS
-from magicbyte.jobs.lake.stream import ingest_stream as follow_table
-from magicbyte.jobs.lake.table import TableTarget
-from magicbyte.jobs.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.run.engines import Engine, LocalEngine
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
+from magicbyte.lake.stream import DEFAULT_INTERVAL_SECONDS
+from magicbyte.lake.stream import ingest_stream as follow_table
+from magicbyte.lake.table import TableTarget
 from magicbyte.logs import Sources, paths_of
 
 __all__ = ["ingest_stream"]

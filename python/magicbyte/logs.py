@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from magicbyte._core import DEFAULT_MAX_DECOMPRESSED_BYTES
 from magicbyte.enums import DamageMode
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
 from magicbyte.log import PartitionLog
 from magicbyte.storage.paths import is_stored
 
 if TYPE_CHECKING:
-    from magicbyte.jobs.log_dirs import LogDir
+    from magicbyte.jobs.find.log_dirs import LogDir
 
 __all__ = ["Log", "Sources", "paths_of"]
 

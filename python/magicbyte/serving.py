@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from magicbyte import _core
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.engines import Engine, LocalEngine
-from magicbyte.jobs.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.run.engines import Engine, LocalEngine
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.serve import ServeOptions, Server
 from magicbyte.jobs.serve import serve as serve_partitions
 from magicbyte.logs import Sources, paths_of

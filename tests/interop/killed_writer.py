@@ -18,7 +18,7 @@ from typing import Any
 
 import forked
 from magicbyte.cli import main
-from magicbyte.jobs import beacon
+from magicbyte.jobs.publish import heartbeat
 from magicbyte.storage.remote import RemoteStore
 
 __all__ = ["kill_everywhere", "run_killed"]
@@ -58,7 +58,7 @@ def kill_everywhere(arguments: Callable[[], list[object]], check: Callable[[], A
 
 def _run(when: str, deadly: int, command: list[str], errors: str) -> None:
     # No beats: how many there are depends on the machine, and each would be a request.
-    beacon.SILENCE_SECONDS, beacon.BEAT_SECONDS = 0.05, 3600
+    heartbeat.SILENCE_SECONDS, heartbeat.BEAT_SECONDS = 0.05, 3600
     numbers = itertools.count(1)
     write = RemoteStore.write
     reads = {"read_tagged", "files"}

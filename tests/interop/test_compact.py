@@ -20,7 +20,7 @@ from kafka_broker import Broker, java
 from magicbyte import _core
 from magicbyte.convert import set_partition_leader_epoch
 from magicbyte.jobs.compact import DAY_MS, CompactOptions, compact_partitions
-from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.run.engines import LocalEngine
 
 pytestmark = pytest.mark.interop
 

@@ -8,10 +8,10 @@ import magicbyte
 import pyarrow as pa
 import pytest
 from kafka_broker import Broker
-from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.recover import RecoveryMethod, recover
 from magicbyte.jobs.rewrite import RewriteOptions, rewrite
-from magicbyte.jobs.rows import RowsOptions, commit_rows, staging_in, write_rows
+from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.jobs.write_rows import RowsOptions, commit_rows, staging_in, write_rows
 from reading import printed
 
 pytestmark = pytest.mark.interop

@@ -21,13 +21,13 @@ from deltalake import DeltaTable
 from flaky_proxy import flaky_proxy
 from magicbyte import RecordsBuilder, mount_storage
 from magicbyte.cli import main
-from magicbyte.jobs import beacon
+from magicbyte.jobs.publish import heartbeat
 from pyiceberg.catalog import load_catalog
 from s3_server import BUCKET, KEY, OPTIONS, SECRET, TABLES, client
 
 pytestmark = pytest.mark.interop
 forked.load("deltalake", "obstore", "pyiceberg.catalog.rest", "pyiceberg.catalog.sql", "pyiceberg.io.pyarrow")
-forked.load("magicbyte.jobs.lake")
+forked.load("magicbyte.lake")
 NAMES = ("v2_txn", "v2_zstd", "v0_gzip", "v2_headers_nulls")
 KINDS = ("delta", "sql", "rest")
 DAY = "--partition-by=day"
@@ -120,7 +120,7 @@ def lake(request: pytest.FixtureRequest, s3: str, catalog_port: int, tmp_path: P
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beacon, "SILENCE_SECONDS", 2)
+    monkeypatch.setattr(heartbeat, "SILENCE_SECONDS", 2)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from kafka_broker import ROOT, java
 from magicbyte.internal_topics.remote_segments import RemoteSpan
-from magicbyte.jobs.leader_epochs import epochs_between, is_within_lineage, with_records
+from magicbyte.jobs.find.leader_epochs import epochs_between, is_within_lineage, with_records
 
 pytestmark = pytest.mark.interop
 

@@ -13,7 +13,7 @@ import magicbyte
 import pyarrow as pa
 import pytest
 from magicbyte import PartitionLog, mount_storage
-from magicbyte.jobs.lake.sums import RecordSums
+from magicbyte.jobs.run.sums import RecordSums
 from s3_server import BUCKET, OPTIONS
 from web_server import web_server
 

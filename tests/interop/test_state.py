@@ -17,8 +17,8 @@ import magicbyte
 import pytest
 from kafka_broker import Broker, java
 from magicbyte import _core
-from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.explain import explain
+from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.state import LeaderEpochs, read_committed
 from state_oracle import StateOracle
 from state_play import EXPIRATION, STEPS, Play, data, marker, one

@@ -17,8 +17,8 @@ from captures import bootstrap_of, decoded
 from consumers import BY_NAME, JAVA_VERSIONS, READS_OLD_LZ4, by_java
 from kafka import KafkaConsumer
 from kafka_broker import Broker
-from magicbyte.jobs.record_sets import extract
 from magicbyte.jobs.serve import parse_address
+from magicbyte.jobs.wire_extract import extract
 from magicbyte.wire import Exchange, Exchanges
 from wire_recorder import WireRecorder
 

@@ -12,9 +12,9 @@ import magicbyte
 import pyarrow as pa
 from conftest import KAFKA
 from deltalake import DeltaTable
-from magicbyte.jobs.engines import Engine, LocalEngine
 from magicbyte.jobs.ingest import IngestReport
-from magicbyte.jobs.lake.table import TableTarget
+from magicbyte.jobs.run.engines import Engine, LocalEngine
+from magicbyte.lake.table import TableTarget
 from pyiceberg.catalog import load_catalog
 from pyiceberg.table import Table
 

@@ -10,7 +10,7 @@ import pytest
 from lakes import Lake
 from magicbyte import RecordsBuilder
 from magicbyte.jobs.ingest import IngestReport
-from magicbyte.jobs.lake.divergence import DivergedError, Divergence
+from magicbyte.lake.divergence import DivergedError, Divergence
 
 ID, OTHER_ID = "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"
 NAME = "orders-0"

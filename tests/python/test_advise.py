@@ -15,8 +15,8 @@ from browser import chromium, opened
 from conftest import KAFKA, Cli
 from magicbyte.cli.advice_text import remarks_of
 from magicbyte.jobs.advise import GOALS, LAYOUTS, THOROUGH, AdviseReport, Layout, advise
-from magicbyte.jobs.engines import Engine, LocalEngine, SparkEngine
-from magicbyte.jobs.sampling import estimate, windows_of
+from magicbyte.jobs.run.engines import Engine, LocalEngine, SparkEngine
+from magicbyte.jobs.run.sampling import estimate, windows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ import magicbyte
 import pytest
 from conftest import KAFKA, Cli
 from magicbyte import PartitionLog, RecordsBuilder, _core
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.errors import RefusedError
 from test_cleanup_policy import metadata, partition_record, topic
 
 if TYPE_CHECKING:

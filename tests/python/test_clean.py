@@ -22,11 +22,11 @@ import pytest
 from conftest import KAFKA, Cli
 from magicbyte import RecordsBuilder, _core
 from magicbyte.convert import set_partition_leader_epoch
+from magicbyte.errors import RefusedError
 from magicbyte.jobs.clean import CleanReport
 from magicbyte.jobs.compact import DAY_MS, CompactOptions, compact_partitions
-from magicbyte.jobs.engines import LocalEngine, SparkEngine
-from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.redact import RedactOptions, redact_partitions
+from magicbyte.jobs.run.engines import LocalEngine, SparkEngine
 
 NOW = 1_800_000_000_000
 COMPACTED = [

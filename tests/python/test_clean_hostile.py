@@ -10,11 +10,11 @@ from pathlib import Path
 import magicbyte
 import pytest
 from conftest import KAFKA
+from magicbyte.errors import JobError
 from magicbyte.jobs.clean import CleanReport
 from magicbyte.jobs.compact import CompactOptions, compact_partitions
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.redact import RedactOptions, redact_partitions
+from magicbyte.jobs.run.engines import LocalEngine
 from wire import sealed
 
 CORPUS = Path(__file__).parent.parent / "corpus"

@@ -22,11 +22,11 @@ from functools import partial
 from pathlib import Path
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
-import magicbyte.jobs.decode_partitions as steps
+import magicbyte.jobs.run.decode_partitions as steps
 import magicbyte.jobs.ingest as job
-from magicbyte.jobs.commit import LocalTables
-from magicbyte.jobs.decode import decode_task
-from magicbyte.jobs.engines import SparkEngine
+from magicbyte.jobs.publish.local_tables import LocalTables
+from magicbyte.jobs.publish.table_files import decode_task
+from magicbyte.jobs.run.engines import SparkEngine
 
 master, source, out, marker, happens = sys.argv[1:]
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pyarrow.dataset as ds
 import pytest
-from magicbyte.jobs.commit import LocalTables
-from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.errors import JobError, RefusedError
+from magicbyte.jobs.find.partitions import list_partitions
 from magicbyte.jobs.ingest import IngestOptions, ingest
-from magicbyte.jobs.partitions import list_partitions
-from magicbyte.jobs.plan import Task, plan_partitions, tasks_of
-from magicbyte.jobs.reading import ReadOptions, table_schema
+from magicbyte.jobs.publish.local_tables import LocalTables
+from magicbyte.jobs.publish.table_files import Decoded, WriteOptions, decode_task
+from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.jobs.run.plan import Task, plan_partitions, tasks_of
+from magicbyte.jobs.run.reading import ReadOptions, table_schema
 
 REPORT = {"magicbyte": "test"}
 pytestmark = pytest.mark.partitions("v2_txn", "v0_gzip")
@@ -51,7 +51,7 @@ def test_only_named_files_are_published(source: Path, tmp_path: Path) -> None:
 
 DEAD_JOB = """
 import os, sys
-from magicbyte.jobs.commit import LocalTables
+from magicbyte.jobs.publish.local_tables import LocalTables
 
 output = LocalTables(sys.argv[1], [])
 open(os.path.join(output.staging, "part.parquet"), "wb").close()

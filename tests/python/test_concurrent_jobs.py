@@ -11,8 +11,8 @@ from typing import Any
 import magicbyte
 import pyarrow as pa
 import pytest
-from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.rows import RowsOptions, commit_rows, staging_in, write_rows
+from magicbyte.errors import RefusedError
+from magicbyte.jobs.write_rows import RowsOptions, commit_rows, staging_in, write_rows
 from writers import ROUNDS, WRITERS, content_of, is_published, make_source, outcome, start
 
 SECONDS = 0.2

@@ -19,8 +19,8 @@ import pyarrow.dataset as ds
 import pytest
 from conftest import KAFKA
 from digest import digest, summary
-from magicbyte.jobs.engines import Engine, LocalEngine
 from magicbyte.jobs.ingest import IngestOptions, ingest
+from magicbyte.jobs.run.engines import Engine, LocalEngine
 from writers import ROUNDS, WRITERS, content_of, is_published, make_source, outcome, start
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def killed_job(source: str, out: str, deadly: int, engine: Engine | None = None)
 forked.load(__name__)
 SPARK_JOB = """
 import sys
-from magicbyte.jobs.engines import SparkEngine
+from magicbyte.jobs.run.engines import SparkEngine
 from pyspark.sql import SparkSession
 from test_crashes import killed_job
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import magicbyte
 import pytest
-from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.verify import verify
 
 BASE = 100

@@ -19,17 +19,17 @@ import magicbyte
 import pytest
 from lakes import FORMATS, Lake
 from magicbyte import RecordsBuilder, _core
-from magicbyte.jobs import decode_partitions as job
-from magicbyte.jobs import surveys_ahead
-from magicbyte.jobs.arriving_tasks import ArrivingTasks
-from magicbyte.jobs.choice import PartitionChoice
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.errors import RefusedError
+from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.jobs.find.partitions import list_partitions
 from magicbyte.jobs.ingest import IngestOptions, ingest
-from magicbyte.jobs.partitions import list_partitions
-from magicbyte.jobs.plan import DecodeTask, Planned, plan_partitions
-from magicbyte.jobs.ranges import EVERY_RECORD, Ranges
-from magicbyte.jobs.surveys_ahead import Stopped, Surveyed, SurveysAhead
+from magicbyte.jobs.run import decode_partitions as job
+from magicbyte.jobs.run import surveys_ahead
+from magicbyte.jobs.run.arriving_tasks import ArrivingTasks
+from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.jobs.run.plan import DecodeTask, Planned, plan_partitions
+from magicbyte.jobs.run.ranges import EVERY_RECORD, Ranges
+from magicbyte.jobs.run.surveys_ahead import Stopped, Surveyed, SurveysAhead
 from magicbyte.model import PartitionListing
 
 VALUE = bytes(64 << 10)
@@ -186,7 +186,7 @@ def test_files_of_a_table_of_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def value(offset: int) -> bytes:
         return random.Random(offset).randbytes(64 << 10)
 
-    monkeypatch.setattr("magicbyte.jobs.parquet._ROW_GROUP_BYTES", 1 << 20)
+    monkeypatch.setattr("magicbyte.jobs.publish.parquet._ROW_GROUP_BYTES", 1 << 20)
     system = fsspec.filesystem("memory")
     system.pipe(f"/sizes/t-0/{LOG[0]}", segment(0, 400, value))
     system.pipe(f"/sizes/t-0/{LOG[1]}", segment(400, 100, value))

@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 import pytest
 from conftest import Cli
 from magicbyte import Log, PartitionLog, RecordsBuilder
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.log_dir import read_offset_checkpoint
 from test_serve import Connection
 

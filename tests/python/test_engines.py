@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow.dataset as ds
 import pytest
-from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task
-from magicbyte.jobs.engines import LocalEngine, SparkEngine
-from magicbyte.jobs.failure import JobError
+from magicbyte.errors import JobError
 from magicbyte.jobs.ingest import IngestOptions, ingest
-from magicbyte.jobs.plan import Task
+from magicbyte.jobs.publish.table_files import Decoded, WriteOptions, decode_task
+from magicbyte.jobs.run.engines import LocalEngine, SparkEngine
+from magicbyte.jobs.run.plan import Task
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -141,7 +141,7 @@ def test_a_retried_task_does_not_double_rows(
             raise OSError("failed after it wrote its files")
         return decoded
 
-    monkeypatch.setattr("magicbyte.jobs.commit.LocalTables.decode", staticmethod(dies_once))
+    monkeypatch.setattr("magicbyte.jobs.publish.local_tables.LocalTables.decode", staticmethod(dies_once))
     out = tmp_path / "out"
     report = ingest([str(source)], str(out), SparkEngine(spark), IngestOptions())
     assert marker.exists()

@@ -14,8 +14,8 @@ from browser import chromium, opened
 from conftest import KAFKA, PARTITIONS, Cli
 from magicbyte import RecordsBuilder
 from magicbyte.cli.history_text import figures_of
-from magicbyte.jobs.engines import SparkEngine
 from magicbyte.jobs.explain import explain
+from magicbyte.jobs.run.engines import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from conftest import KAFKA, PARTITIONS, Cli
 from magicbyte import _core, lab
-from magicbyte.jobs.engines import LocalEngine, SparkEngine
 from magicbyte.jobs.field_costs import field_costs
+from magicbyte.jobs.run.engines import LocalEngine, SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

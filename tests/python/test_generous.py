@@ -14,7 +14,7 @@ import magicbyte
 import pytest
 from magicbyte import Compression, PartitionChoice, PartitionLog, RecordsBuilder, commands
 from magicbyte.convert import convert_batches
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.errors import RefusedError
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data" / "kafka"

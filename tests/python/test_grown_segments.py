@@ -13,9 +13,9 @@ import magicbyte
 import pytest
 from conftest import KAFKA
 from magicbyte import _core
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.kept_surveys import KeptSurveys
-from magicbyte.jobs.partitions import list_directory
+from magicbyte.jobs.find.partitions import list_directory
+from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.jobs.run.kept_surveys import KeptSurveys
 
 SEGMENTS = [
     path

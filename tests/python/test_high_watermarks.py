@@ -11,13 +11,13 @@ from conftest import Cli
 from lakes import FORMATS, Lake
 from magicbyte import RecordsBuilder
 from magicbyte.enums import IsolationLevel
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.errors import RefusedError
 from magicbyte.jobs.ingest import IngestOptions
-from magicbyte.jobs.kept_surveys import KeptSurveys
-from magicbyte.jobs.lake.checked import Checked
-from magicbyte.jobs.lake.ingest import ingest_table
-from magicbyte.jobs.ranges import Ranges
+from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.jobs.run.kept_surveys import KeptSurveys
+from magicbyte.jobs.run.ranges import Ranges
+from magicbyte.lake.checked import Checked
+from magicbyte.lake.ingest import ingest_table
 from magicbyte.log_dir import format_offset_checkpoint
 from test_lake_stream import Looks, commits, nothing
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from magicbyte import RecordsBuilder
-from magicbyte.jobs.partitions import find_inputs
+from magicbyte.jobs.find.partitions import find_inputs
 from magicbyte.storage import objects, remote, web
 from magicbyte.storage.backend import ODD_KEY, ignored_entry, is_odd
 from magicbyte.storage.mounts import mount

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.errors import RefusedError
 from magicbyte.jobs.schemas import open_registry
 from magicbyte.schemas import decode
 from magicbyte.schemas.http_client import HttpSettings, RegistryError, read_settings

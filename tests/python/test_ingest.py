@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import KAFKA, PARTITIONS
 from digest import digest, expected, summary
-from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.ingest import IngestOptions, IngestReport, ingest
+from magicbyte.jobs.run.engines import LocalEngine
 
 TRANSACTIONAL = [name for name in PARTITIONS if (KAFKA / name / "committed.jsonl").exists()]
 

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import Cli
 from magicbyte import RecordsBuilder
-from magicbyte.jobs import parquet
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.errors import JobError, RefusedError
+from magicbyte.jobs.find.partitions import list_partitions
 from magicbyte.jobs.ingest import IngestOptions, ingest
-from magicbyte.jobs.partitions import list_partitions
-from magicbyte.jobs.plan import plan_partitions, tasks_of
-from magicbyte.jobs.reading import ReadOptions, Rows, read_chunk
+from magicbyte.jobs.publish import parquet
+from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.jobs.run.plan import plan_partitions, tasks_of
+from magicbyte.jobs.run.reading import ReadOptions, Rows, read_chunk
 
 FIRST = f"{0:020d}.log"
 Row = tuple[int, bytes | None, bytes | None]

@@ -11,13 +11,13 @@ import pyarrow.dataset as ds
 import pytest
 from conftest import KAFKA, Cli
 from magicbyte import RecordsBuilder
-from magicbyte.jobs.engines import LocalEngine, SparkEngine
-from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.errors import JobError, RefusedError
+from magicbyte.jobs.find.partitions import list_partitions
 from magicbyte.jobs.ingest import IngestOptions, IngestReport, ingest
-from magicbyte.jobs.partitions import list_partitions
-from magicbyte.jobs.plan import plan_partitions
-from magicbyte.jobs.reading import ReadOptions, Rows, read_chunk
-from magicbyte.jobs.selecting import record_filter
+from magicbyte.jobs.run.engines import LocalEngine, SparkEngine
+from magicbyte.jobs.run.plan import plan_partitions
+from magicbyte.jobs.run.reading import ReadOptions, Rows, read_chunk
+from magicbyte.jobs.run.selecting import record_filter
 
 NOW = 1_700_000_000_000
 FAR = 2**62

@@ -16,11 +16,11 @@ from confluent_kafka.schema_registry import SchemaReference, SchemaRegistryClien
 from confluent_kafka.schema_registry.json_schema import JSONSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from magicbyte import RecordsBuilder, commands
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.failure import JobError
-from magicbyte.jobs.partitions import list_partitions
-from magicbyte.jobs.plan import plan_partitions
-from magicbyte.jobs.reading import ReadOptions, read_chunk
+from magicbyte.errors import JobError
+from magicbyte.jobs.find.partitions import list_partitions
+from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.jobs.run.plan import plan_partitions
+from magicbyte.jobs.run.reading import ReadOptions, read_chunk
 from magicbyte.jobs.typed import TypedColumns
 from magicbyte.schemas import decode
 from magicbyte.schemas.decoding import ColumnDecoder, InvalidSchemaError

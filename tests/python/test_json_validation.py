@@ -17,7 +17,7 @@ from confluent_kafka.schema_registry.json_schema import JSONDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext, SerializationError
 from conftest import Cli
 from magicbyte import RecordsBuilder, commands
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.errors import RefusedError
 from magicbyte.jobs.typed import TypedColumns
 from magicbyte.schemas import decode
 from magicbyte.schemas.decoding import ColumnDecoder, InvalidSchemaError, SchemaFormat

@@ -20,11 +20,11 @@ from deltalake import DeltaTable
 from digest import digest, summary
 from lakes import FORMATS, GrowingLog, Lake
 from magicbyte import RecordsBuilder, _core
-from magicbyte.jobs.choice import PartitionChoice
-from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.errors import JobError, RefusedError
+from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.ingest import TARGET_FILE_SIZE
-from magicbyte.jobs.lake.divergence import DivergedError
-from magicbyte.jobs.plan import target_bytes
+from magicbyte.jobs.run.plan import target_bytes
+from magicbyte.lake.divergence import DivergedError
 from pyiceberg.expressions import GreaterThanOrEqual
 from test_ingest_tables import FIRST, write_log
 
@@ -169,7 +169,7 @@ def test_other_readers(lake: Lake, root: Path) -> None:
 
 @pytest.mark.spark
 def test_tasks_of_spark(lake: Lake, tmp_path: Path, spark: Any) -> None:
-    from magicbyte.jobs.engines import SparkEngine
+    from magicbyte.jobs.run.engines import SparkEngine
 
     log = GrowingLog(tmp_path / "logs", GROWN)
     for share in (0.6, 1):
@@ -476,8 +476,8 @@ def test_files_have_the_size_that_is_wanted(
     lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, files: int
 ) -> None:
     # What is in memory counts once it is written.
-    monkeypatch.setattr("magicbyte.jobs.parquet._ROW_GROUP_BYTES", 1)
-    monkeypatch.setattr("magicbyte.jobs.parquet._COLUMN_CHUNK_BYTES", 0)
+    monkeypatch.setattr("magicbyte.jobs.publish.parquet._ROW_GROUP_BYTES", 1)
+    monkeypatch.setattr("magicbyte.jobs.publish.parquet._COLUMN_CHUNK_BYTES", 0)
     write_segments(tmp_path / "logs", count, 10_000)
     report = lake.ingest(tmp_path / "logs", target_file_size=100_000)
     assert report["tables"]["records"]["files"] == len(lake.files()) == files

@@ -24,7 +24,7 @@ SECONDS = 300
 DRIVER = """
 import os, random, signal, sys, threading, time
 from pathlib import Path
-from magicbyte.jobs.engines import SparkEngine
+from magicbyte.jobs.run.engines import SparkEngine
 from pyspark.sql import SparkSession
 from lakes import GrowingLog, Lake
 from test_lake import GROWN

@@ -18,11 +18,11 @@ import pytest
 from deltalake import DeltaTable
 from lakes import FORMATS, GrowingLog, Lake
 from magicbyte.cli import main
-from magicbyte.jobs.choice import PartitionChoice
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.failure import JobError
-from magicbyte.jobs.lake.job_files import LocalJobFiles
-from magicbyte.jobs.lake.table import LakeFile
+from magicbyte.errors import JobError
+from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.lake.job_files import LocalJobFiles
+from magicbyte.lake.table import LakeFile
 from test_lake import GROWN, append, by_topic, of_kafka, root  # noqa: F401 (a fixture)
 from writers import ROUNDS
 

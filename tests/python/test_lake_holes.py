@@ -9,7 +9,7 @@ import pytest
 from conftest import Cli
 from lakes import FORMATS, Lake
 from lineages import NAME, diverges, expected, records, repair, values, write
-from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.errors import JobError, RefusedError
 from test_lake_stream import Looks, commits, nothing
 from typed_logs import TypedLog, record
 

@@ -13,15 +13,15 @@ from deltalake import DeltaTable
 from lakes import FORMATS, Lake
 from lineages import ID, NAME, OTHER_ID, again, diverges, expected, records, repair, values, write
 from magicbyte import RecordsBuilder
-from magicbyte.jobs.choice import PartitionChoice
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.failure import JobError, RefusedError
-from magicbyte.jobs.holes import MAX_HOLES, Hole, joined, uncovered
+from magicbyte.errors import JobError, RefusedError
+from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.ingest import IngestOptions
-from magicbyte.jobs.lake.checked import Checked
-from magicbyte.jobs.lake.differences import digests_of_log
-from magicbyte.jobs.lake.divergence import DivergedError
-from magicbyte.jobs.lake.ingest import ingest_table
+from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.jobs.run.holes import MAX_HOLES, Hole, joined, uncovered
+from magicbyte.lake.checked import Checked
+from magicbyte.lake.differences import digests_of_log
+from magicbyte.lake.divergence import DivergedError
+from magicbyte.lake.ingest import ingest_table
 from test_lake_crashes import Interrupted, outputs, start
 from test_lake_stream import Looks, commits, nothing, stream
 from typed_logs import TypedLog, record
@@ -333,12 +333,10 @@ def test_a_table_of_an_earlier_version(lake: Lake, root: Path, monkeypatch: pyte
 def _ingest_as_before(lake: Lake, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         if lake.format == "delta":
-            patch.setattr("magicbyte.jobs.lake.delta_state._numbers", lambda _: iter(()))
+            patch.setattr("magicbyte.lake.delta_state._numbers", lambda _: iter(()))
         else:
-            patch.setattr("magicbyte.jobs.lake.iceberg.STATE", "unknown")
-            patch.setattr(
-                "magicbyte.jobs.lake.table.Commit.summary", property(lambda commit: commit.description)
-            )
+            patch.setattr("magicbyte.lake.iceberg.STATE", "unknown")
+            patch.setattr("magicbyte.lake.table.Commit.summary", property(lambda commit: commit.description))
         lake.ingest(root)
 
 
@@ -479,7 +477,7 @@ def test_a_stream_compares_a_partition_again_only_once_it_has_changed(
         found.append(len(plans))
         return digests_of_log(plans, *arguments)
 
-    monkeypatch.setattr("magicbyte.jobs.lake.divergence.digests_of_log", count)
+    monkeypatch.setattr("magicbyte.lake.divergence.digests_of_log", count)
     checked = Checked()
     for _ in range(2):
         ingest_again(lake, root, checked)

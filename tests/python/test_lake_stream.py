@@ -23,10 +23,10 @@ import pytest
 from conftest import KAFKA, Cli
 from digest import expected
 from lakes import FORMATS, GrowingLog, Lake
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.ingest import IngestOptions, IngestReport
-from magicbyte.jobs.lake.divergence import DivergedError
+from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.lake.divergence import DivergedError
 from test_ingest_tables import FIRST
 from test_lake import GROWN, append, by_topic, of_kafka, root  # noqa: F401 (a fixture)
 from test_lake_crashes import only_files_of_commits

@@ -27,10 +27,10 @@ from conftest import KAFKA, Cli
 from deltalake import DeltaTable, write_deltalake
 from lakes import FORMATS, Lake
 from magicbyte import RecordsBuilder
-from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.ingest import IngestOptions
-from magicbyte.jobs.lake.growth import grown, plain_schema
 from magicbyte.jobs.typed import TypedColumns
+from magicbyte.lake.growth import grown, plain_schema
 from test_lake_crashes import Interrupted, only_files_of_commits, outputs
 from test_lake_crashes import start as start_job
 from test_lake_stream import Looks, commits, nothing
@@ -185,7 +185,7 @@ def test_with_other_options(lake: Lake, log: TypedLog, options: dict[str, Any], 
 
 @pytest.mark.spark
 def test_tasks_of_spark(lake: Lake, log: TypedLog, spark: Any) -> None:
-    from magicbyte.jobs.engines import SparkEngine
+    from magicbyte.jobs.run.engines import SparkEngine
 
     for version in (0, 3):
         log.append(FIVE[version], values(version))

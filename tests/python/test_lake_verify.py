@@ -10,7 +10,7 @@ import pytest
 from conftest import Cli
 from deltalake import DeltaTable
 from lakes import FORMATS, Lake
-from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.run.engines import LocalEngine
 from test_lake import write_times
 from test_lake_lineage import NAME, again, records, write
 from typed_logs import TypedLog, record

@@ -6,7 +6,7 @@ import random
 from typing import Any, cast
 
 import pytest
-from magicbyte.jobs.lineage import UNKNOWN, EpochStart, Lineage, LogLineage, divergence, epochs_of
+from magicbyte.jobs.find.lineage import UNKNOWN, EpochStart, Lineage, LogLineage, divergence, epochs_of
 from magicbyte.model import PartitionPlan
 
 OLD, NEW = "cThDCR9PQGKsbgjMRDDf3w", "u1mzpqQaRLOROuWi4MCVBw"

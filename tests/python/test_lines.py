@@ -18,11 +18,11 @@ from conftest import KAFKA, PARTITIONS
 from kafka_dumps import damaged
 from magicbyte._core import LineWriter, RowFilter
 from magicbyte.cli.terminal import json_line
-from magicbyte.jobs.columns import RECORDS_WITH_METADATA
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.partitions import list_partitions
-from magicbyte.jobs.plan import plan_partitions
-from magicbyte.jobs.reading import ReadOptions, read_chunk
+from magicbyte.jobs.find.partitions import list_partitions
+from magicbyte.jobs.run.columns import RECORDS_WITH_METADATA
+from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.jobs.run.plan import plan_partitions
+from magicbyte.jobs.run.reading import ReadOptions, read_chunk
 
 TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
 FORMATS = {

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 from conftest import KAFKA, Cli
 from magicbyte import PartitionLog, _core
-from magicbyte.errors import CorruptRecordError
-from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.partitions import list_partitions
+from magicbyte.errors import CorruptRecordError, RefusedError
+from magicbyte.jobs.find.partitions import list_partitions
 from magicbyte.rescue import rescue
 from magicbyte.state import leader_epochs_of
 from unprivileged import run_unprivileged
@@ -417,7 +416,7 @@ def test_spark(source: Path) -> None:
 
 def test_streams(source: Path, caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("pyspark", minversion="4.2")
-    from magicbyte.jobs.failure import JobError
+    from magicbyte.errors import JobError
     from magicbyte.spark.options import parse_stream_options
     from magicbyte.spark.stream import MagicbyteStreamReader
 

@@ -16,10 +16,9 @@ from typing import Any
 import pytest
 from conftest import KAFKA, Cli
 from magicbyte import PartitionLog, RecordsBuilder
-from magicbyte.errors import Error
-from magicbyte.jobs.choice import PartitionChoice
-from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.partitions import find_inputs, list_partitions
+from magicbyte.errors import Error, RefusedError
+from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.jobs.find.partitions import find_inputs, list_partitions
 from magicbyte.log_dir import format_offset_checkpoint
 
 FIRST, SECOND = "00000000000000000000", "00000000000000000232"
@@ -656,8 +655,8 @@ sys.exit(main(["verify", "--json", sys.argv[1]]))
 
 
 def test_a_file_that_vanishes_costs_only_itself(root: Path) -> None:
-    from magicbyte.jobs.engines import LocalEngine
-    from magicbyte.jobs.plan import plan_partitions
+    from magicbyte.jobs.run.engines import LocalEngine
+    from magicbyte.jobs.run.plan import plan_partitions
 
     listings = list_partitions([str(root)], PartitionChoice(topics=("orders",)))
     (root / "orders-0" / f"{FIRST}.log").unlink()

@@ -13,7 +13,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is
 import pytest
 from conftest import KAFKA, PARTITIONS
 from magicbyte import RecordsBuilder, _core, crc32c, lab, model
-from magicbyte.jobs.reading import ReadOptions, decoded_problems, read_chunk
+from magicbyte.jobs.run.reading import ReadOptions, decoded_problems, read_chunk
 
 TYPES = [
     value

@@ -15,11 +15,12 @@ import pytest
 from conftest import KAFKA, Cli
 from magicbyte import PartitionLog, _core
 from magicbyte.errors import CorruptRecordError
-from magicbyte.jobs import decode_partitions as job
 from magicbyte.jobs import explain as explain_job
-from magicbyte.jobs import indexes, partitions, rewrite
-from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs import indexes, rewrite
+from magicbyte.jobs.find import partitions
 from magicbyte.jobs.ingest import IngestOptions, IngestReport, ingest
+from magicbyte.jobs.run import decode_partitions as job
+from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.stats import statistics
 from magicbyte.jobs.verify import VerifyReport, verify
 

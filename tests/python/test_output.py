@@ -17,11 +17,11 @@ import magicbyte
 import pyarrow.dataset as ds
 import pytest
 from conftest import KAFKA, Cli
-from magicbyte.jobs.commit import LocalTables
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.failure import JobError, RefusedError
-from magicbyte.jobs.output import LocalPartitions
+from magicbyte.errors import JobError, RefusedError
+from magicbyte.jobs.publish.local_partitions import LocalPartitions
+from magicbyte.jobs.publish.local_tables import LocalTables
 from magicbyte.jobs.rewrite import RewriteOptions, rewrite
+from magicbyte.jobs.run.engines import LocalEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -300,7 +300,7 @@ def test_leftovers_below_a_source_are_named_and_not_read(
 
 KILLED_JOB = """
 import os, sys
-from magicbyte.jobs.output import LocalPartitions
+from magicbyte.jobs.publish.local_partitions import LocalPartitions
 
 output = LocalPartitions(sys.argv[1], [])
 rename, calls = os.rename, int(sys.argv[2])

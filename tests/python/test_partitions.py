@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from magicbyte import _core
-from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.partitions import find_partitions, list_partitions, list_segment_file
+from magicbyte.errors import RefusedError
+from magicbyte.jobs.find.partitions import find_partitions, list_partitions, list_segment_file
 
 
 @pytest.mark.parametrize(

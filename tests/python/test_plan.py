@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from magicbyte.jobs.engines import LocalEngine, group_by_size
-from magicbyte.jobs.partitions import list_partitions
-from magicbyte.jobs.plan import MIB, plan_partitions, target_bytes, tasks_of
+from magicbyte.jobs.find.partitions import list_partitions
+from magicbyte.jobs.run.engines import LocalEngine, group_by_size
+from magicbyte.jobs.run.plan import MIB, plan_partitions, target_bytes, tasks_of
 
 
 def test_small_neighbours_are_grouped() -> None:

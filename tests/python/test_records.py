@@ -15,7 +15,7 @@ from digest import digest, expected, summary
 from kafka_dumps import LOG, damaged
 from magicbyte import RecordsBuilder
 from magicbyte.cli import record_reading
-from magicbyte.jobs.reading import ReadOptions, Rows, read_chunk
+from magicbyte.jobs.run.reading import ReadOptions, Rows, read_chunk
 
 
 @pytest.mark.parametrize("name", PARTITIONS)

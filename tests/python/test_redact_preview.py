@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from conftest import KAFKA, PARTITIONS, Cli
 from magicbyte import RecordsBuilder
-from magicbyte.errors import Error
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.errors import Error, JobError, RefusedError
 from magicbyte.jobs.redact import RedactOptions, redact_partitions
 from magicbyte.jobs.redact_preview import RedactionPreview, preview_redaction
+from magicbyte.jobs.run.engines import LocalEngine
 
 NOW = 1_700_000_000_000
 

@@ -15,11 +15,11 @@ import magicbyte
 import pytest
 from conftest import Cli
 from magicbyte import RecordsBuilder, _core
+from magicbyte.errors import JobError
 from magicbyte.jobs import redact as job
 from magicbyte.jobs.clean import CleanReport
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.redact import RedactOptions, redact_partitions
+from magicbyte.jobs.run.engines import LocalEngine
 from wire import batch, message, record, sealed
 
 SECRET = b"user-4711-secret"

@@ -13,11 +13,11 @@ import magicbyte
 import pytest
 from conftest import Cli
 from magicbyte import RecordsBuilder, _core
+from magicbyte.errors import JobError
 from magicbyte.expressions import record_filter
 from magicbyte.jobs import redact as job
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.redact import RedactOptions, redact_partitions
+from magicbyte.jobs.run.engines import LocalEngine
 from wire import batch, record
 
 NOW = 1_700_000_000_000

@@ -16,10 +16,10 @@ import magicbyte
 import pytest
 from conftest import KAFKA, PARTITIONS
 from magicbyte.cli import app
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.errors import RefusedError
 from magicbyte.jobs.recover import recover
 from magicbyte.jobs.rewrite import RewriteOptions, RewriteReport, rewrite
+from magicbyte.jobs.run.engines import LocalEngine
 
 LOG = "00000000000000000000.log"
 Row = tuple[int, int, int, bytes | None, bytes | None, list[tuple[bytes, bytes | None]]]

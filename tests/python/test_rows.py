@@ -11,9 +11,9 @@ import magicbyte
 import pyarrow as pa
 import pytest
 from conftest import KAFKA
-from magicbyte.jobs.failure import JobError, RefusedError
-from magicbyte.jobs.partitions import find_partitions
-from magicbyte.jobs.rows import Part, RowsOptions, commit_rows, staging_in, write_rows
+from magicbyte.errors import JobError, RefusedError
+from magicbyte.jobs.find.partitions import find_partitions
+from magicbyte.jobs.write_rows import Part, RowsOptions, commit_rows, staging_in, write_rows
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 ROWS = {

@@ -21,7 +21,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from conftest import Cli
 from fastavro.utils import generate_many
 from magicbyte import RecordsBuilder, commands
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.errors import RefusedError
 from magicbyte.jobs.typed import TypedColumns
 from magicbyte.schemas import decode
 from magicbyte.schemas.decoding import ColumnDecoder, InvalidSchemaError, latest_of_topic

@@ -15,9 +15,8 @@ from uuid import UUID
 import pytest
 from conftest import KAFKA, Cli
 from magicbyte import RecordsBuilder, commands
-from magicbyte.errors import InvalidRecordError
-from magicbyte.jobs.choice import PartitionChoice
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.errors import InvalidRecordError, RefusedError
+from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.schemas import open_registry
 from magicbyte.schemas.directory import SchemaFileError, files_of, read_directory
 from magicbyte.schemas.registry import (

@@ -20,7 +20,7 @@ import magicbyte
 import pytest
 from conftest import KAFKA
 from magicbyte import message
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.errors import RefusedError
 from magicbyte.jobs.serve import PROBLEMS_TOPIC, Server, parse_address
 
 TOPIC = "v2_txn"
@@ -251,7 +251,7 @@ def test_a_slow_client_stalls_nobody(server: Server) -> None:
 
 
 def test_too_many_connections(tmp_path: Path) -> None:
-    from magicbyte.jobs.engines import LocalEngine
+    from magicbyte.jobs.run.engines import LocalEngine
     from magicbyte.jobs.serve import ServeOptions, serve
 
     shutil.copytree(KAFKA / "v2_none", tmp_path / "orders-0")

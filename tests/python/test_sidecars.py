@@ -14,7 +14,7 @@ import pytest
 from conftest import KAFKA, Cli
 from digest import expected
 from kafka_dumps import LOG, lines_of
-from magicbyte.jobs.engines import SparkEngine
+from magicbyte.jobs.run.engines import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

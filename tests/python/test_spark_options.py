@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from magicbyte.jobs.columns import KAFKA_COLUMNS
+from magicbyte.jobs.run.columns import KAFKA_COLUMNS
 from magicbyte.spark.offsets import Edge
 from magicbyte.spark.options import (
     BATCH_OPTIONS,

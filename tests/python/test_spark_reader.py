@@ -15,8 +15,7 @@ from magicbyte import RecordsBuilder
 
 pytest.importorskip("pyspark")
 
-from magicbyte.errors import CorruptRecordError
-from magicbyte.jobs.failure import JobError
+from magicbyte.errors import CorruptRecordError, JobError
 from magicbyte.spark.options import parse_options
 from magicbyte.spark.reader import MagicbyteReader
 from pyspark.sql.datasource import InputPartition

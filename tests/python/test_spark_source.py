@@ -219,8 +219,8 @@ def test_pushdown(spark: SparkSession) -> None:
 
 
 def test_output_of_ingest_is_readable(spark: SparkSession, tmp_path: Path) -> None:
-    from magicbyte.jobs.engines import SparkEngine
     from magicbyte.jobs.ingest import IngestOptions, ingest
+    from magicbyte.jobs.run.engines import SparkEngine
 
     out = tmp_path / "out"
     options = IngestOptions(batch_metadata=True)

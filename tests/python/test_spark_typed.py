@@ -13,7 +13,7 @@ import magicbyte
 import pytest
 from conftest import KAFKA
 from magicbyte import RecordsBuilder
-from magicbyte.jobs.engines import SparkEngine
+from magicbyte.jobs.run.engines import SparkEngine
 from magicbyte.jobs.typed import TypedColumns
 from magicbyte.spark.options import OptionError, parse_table
 from proto_files import file_of, schema_of

@@ -109,7 +109,7 @@ def test_strange_archives(logs: Path, tmp_path: Path) -> None:
     for size in (1, 511, 513, 700, len(data) // 2, len(data) + 600):
         cut = tmp_path / f"cut{size}.tar"
         cut.write_bytes(whole[:size])
-        with pytest.raises((OSError, magicbyte.Error, ValueError, magicbyte.jobs.failure.RefusedError)):  # type: ignore[attr-defined]
+        with pytest.raises((OSError, ValueError)):
             magicbyte.verify(str(cut))
     huge = tarfile.TarInfo("x")
     huge.type, huge.size = tarfile.XHDTYPE, 1 << 40

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from conftest import Cli
 from killed_writer import kill_everywhere, run_killed
-from magicbyte.jobs import beacon
-from magicbyte.jobs.failure import JobError, RefusedError
-from magicbyte.jobs.stored_job import StoredJob
-from magicbyte.jobs.stored_uploads import JobRecord
-from magicbyte.jobs.workspace import check_apart
+from magicbyte.errors import JobError, RefusedError
+from magicbyte.jobs.publish import heartbeat
+from magicbyte.jobs.publish.stored_job import StoredJob
+from magicbyte.jobs.publish.stored_uploads import JobRecord
+from magicbyte.jobs.publish.workspace import check_apart
 from magicbyte.storage.destination import Destination
 
 pytest.importorskip("fsspec")
@@ -33,8 +33,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(beacon, "SILENCE_SECONDS", 0.3)
-    monkeypatch.setattr(beacon, "BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(heartbeat, "SILENCE_SECONDS", 0.3)
+    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.05)
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     monkeypatch.setattr("tempfile.tempdir", None)
@@ -116,7 +116,7 @@ def test_two_jobs_at_once(source: Path, tmp_path: Path, cli: Cli) -> None:
 
 def test_a_job_that_was_taken_for_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output = Destination(f"local://{tmp_path}/out")
-    monkeypatch.setattr(beacon, "BEAT_SECONDS", 1000)
+    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 1000)
     slow = StoredJob(output)
     slow.announce(["a-0"], "reconciliation.json")
     output.put("a-0/x", b"of the slow one")
@@ -233,7 +233,7 @@ def test_the_next_job_waits_for_the_end(source_of_one: Path, tmp_path: Path, cli
     """A job that ends while it is watched lets the next one in."""
     output = Destination(f"local://{tmp_path}/out")
     job = StoredJob(output)
-    job._beacon._stop.set()  # no beats: as if between two of them
+    job._heartbeat._stop.set()  # no beats: as if between two of them
     threading.Timer(0.1, job.close).start()
     cli("convert", source_of_one, output.url)
     time.sleep(0.2)

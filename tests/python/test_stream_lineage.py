@@ -13,7 +13,7 @@ from magicbyte import RecordsBuilder
 
 pytest.importorskip("pyspark", minversion="4.2")
 
-from magicbyte.jobs.failure import JobError
+from magicbyte.errors import JobError
 from test_stream_reader import FIRST, Offsets, Stream, next_offsets, numbers
 
 OLD, NEW = "e49HdDeaTmKdrrGZN_hIcg", "u1mzpqQaRLOROuWi4MCVBw"

@@ -18,8 +18,7 @@ from digest import expected
 pytest.importorskip("pyspark", minversion="4.2")
 
 from magicbyte import _core
-from magicbyte.errors import CorruptRecordError
-from magicbyte.jobs.failure import JobError
+from magicbyte.errors import CorruptRecordError, JobError
 from magicbyte.spark.limits import limit_offsets
 from magicbyte.spark.options import OptionError, parse_stream_options
 from magicbyte.spark.stream import MagicbyteStreamReader

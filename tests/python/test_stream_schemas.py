@@ -15,7 +15,7 @@ from magicbyte import RecordsBuilder
 
 pytest.importorskip("pyspark", minversion="4.2")
 
-from magicbyte.jobs.failure import JobError
+from magicbyte.errors import JobError
 from magicbyte.spark.options import OptionError, parse_options, parse_stream_options
 from magicbyte.spark.stream import MagicbyteStreamReader
 from magicbyte.spark.typed import decoders_for

@@ -12,7 +12,7 @@ import magicbyte
 import pytest
 from conftest import Cli
 from magicbyte import _core
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 
 TOPIC_ID = "R5ONT1_KRNm0plmgyh-N-w"
 SEGMENT_IDS = ("9ReE-tebSsmSlbyz2x-Ljg", "ch3Yoc3RS-25Hxeplhn1AA", "-o6INKICTBmxlZSiTw7VtQ")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import KAFKA, Cli
-from magicbyte.jobs.engines import Engine, LocalEngine
+from magicbyte.jobs.run.engines import Engine, LocalEngine
 from magicbyte.jobs.typed import TypedColumns
 from test_lake_typed import CHANGES, FIVE, plain, values
 from typed_logs import Schema, TypedLog, logical, mapping, record
@@ -54,7 +54,7 @@ def test_schemas_and_ranges(log: TypedLog, tmp_path: Path, options: dict[str, An
 
 @pytest.mark.spark
 def test_tasks_of_spark(log: TypedLog, tmp_path: Path, spark: Any) -> None:
-    from magicbyte.jobs.engines import SparkEngine
+    from magicbyte.jobs.run.engines import SparkEngine
 
     fill(log)
     ingest(log, tmp_path / "out", engine=SparkEngine(spark))

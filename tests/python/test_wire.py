@@ -13,7 +13,7 @@ import magicbyte
 import pyarrow.parquet as parquet
 import pytest
 from magicbyte.cli.app import run
-from magicbyte.jobs.record_sets import extract
+from magicbyte.jobs.wire_extract import extract
 from magicbyte.wire import Exchange, Exchanges
 
 DATA = Path(__file__).parents[1] / "data" / "wire"

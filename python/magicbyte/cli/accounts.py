@@ -9,14 +9,13 @@ from magicbyte.cli.inputs import print_unread
 from magicbyte.cli.overview import View, print_next, print_overview
 from magicbyte.cli.reports import exit_code, print_json, print_problems
 from magicbyte.cli.terminal import print_line
-from magicbyte.jobs.plan import count_of
+from magicbyte.jobs.run.plan import count_of
 
 if TYPE_CHECKING:
     from magicbyte.jobs.clean import CleanReport
     from magicbyte.jobs.indexes import IndexReport
-    from magicbyte.jobs.lake.compare import ComparedPartition, TableComparison
     from magicbyte.jobs.rewrite import RewriteReport
-    from magicbyte.jobs.verify import VerifyReport
+    from magicbyte.jobs.verify import ComparedPartition, TableComparison, VerifyReport
 
 __all__ = ["print_verified", "print_written", "verify_code"]
 

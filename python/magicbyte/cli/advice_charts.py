@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from magicbyte.cli.advice_text import columns_of, figures_of, goals_of, largest_of, layout_name
 from magicbyte.cli.html_charts import LEFT, PLOT, Chart, label, line, rect, svg, text
 from magicbyte.jobs.advise import LayoutCost, TopicAdvice
-from magicbyte.jobs.progress import format_bytes
+from magicbyte.jobs.run.progress import format_bytes
 
 __all__ = ["advice_charts"]
 

@@ -9,7 +9,7 @@ import click
 from magicbyte.cli import engines, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 
 __all__ = ["advise"]
 
@@ -88,7 +88,7 @@ def advise(
     from magicbyte.cli.html_page import check_replaceable, write_page
     from magicbyte.jobs.advise import LAYOUTS, THOROUGH
     from magicbyte.jobs.advise import advise as advise_job
-    from magicbyte.jobs.progress import terminal_progress
+    from magicbyte.jobs.run.progress import terminal_progress
 
     if page is not None:
         check_replaceable(page, "advise")

@@ -34,8 +34,7 @@ from magicbyte.cli.terminal import ReaderGoneError, drop_output, prepare, print_
 from magicbyte.cli.topics import topics
 from magicbyte.cli.verify import verify
 from magicbyte.cli.wire import wire
-from magicbyte.errors import Error
-from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.errors import Error, JobError, RefusedError
 from magicbyte.storage.backend import MissingPackageError
 
 __all__ = ["app", "run"]

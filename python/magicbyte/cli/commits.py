@@ -18,8 +18,8 @@ __all__ = ["print_above", "print_commit", "print_invalid", "print_stream"]
 def print_commit(commit: CommitReport, sums: TableSum) -> None:
     """Prints the rows that a table received."""
     from magicbyte.cli.reports import print_problems
-    from magicbyte.jobs.plan import count_of
-    from magicbyte.jobs.progress import format_bytes
+    from magicbyte.jobs.run.plan import count_of
+    from magicbyte.jobs.run.progress import format_bytes
 
     print_problems(commit["problems"], commit["problems_left_out"])
     for directory in commit["orphans"]:

@@ -10,7 +10,7 @@ from magicbyte.cli import engines, options, overview, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.overview import View
 from magicbyte.enums import DamageMode
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 
 __all__ = ["compact"]
 
@@ -133,9 +133,9 @@ def compact(
     magicbyte compact --topic-config topics.json logs/ out/              a cluster with ZooKeeper
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import accounts, reports
-    from magicbyte.jobs.cluster import read_topic_config
     from magicbyte.jobs.compact import CompactOptions, compact_partitions, read_checkpoint
-    from magicbyte.jobs.progress import terminal_progress
+    from magicbyte.jobs.find.cluster import read_topic_config
+    from magicbyte.jobs.run.progress import terminal_progress
 
     settings = CompactOptions(
         now=round(time.time() * 1000) if now is None else now,

@@ -9,7 +9,7 @@ from magicbyte.cli import engines, options, overview, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.overview import View
 from magicbyte.enums import Compression
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 
 __all__ = ["convert"]
 
@@ -88,8 +88,8 @@ def convert(
     magicbyte convert --topic-id orders=AAAAAAAAAAAAAAAAAAAAAQ backup/ new-logs/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import accounts, reports
-    from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.rewrite import RewriteOptions, rewrite
+    from magicbyte.jobs.run.progress import terminal_progress
 
     if level is not None and compression is None:
         raise click.UsageError("--level needs --compression")

@@ -10,7 +10,7 @@ from magicbyte.cli import options, partition_choice
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.selection import options as selection_options
 from magicbyte.cli.typed import typed_text
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 
 if TYPE_CHECKING:
     from magicbyte.cli.typed_text import TypedText

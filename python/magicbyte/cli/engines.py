@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 if TYPE_CHECKING:
-    from magicbyte.jobs.engines import Engine
+    from magicbyte.jobs.run.engines import Engine
 
 __all__ = ["EngineChoice", "options"]
 
@@ -41,14 +41,14 @@ class EngineChoice:
         if self.name == "local" or (self.name == "auto" and not wants_spark):
             if self.master or self.conf:
                 raise click.UsageError("--master and --conf need --engine spark")
-            from magicbyte.jobs.engines import LocalEngine
+            from magicbyte.jobs.run.engines import LocalEngine
 
             yield LocalEngine(self.threads)
             return
         if self.threads:
             raise click.UsageError("--threads needs --engine local; Spark takes --master 'local[N]'")
         from magicbyte.cli.session import spark_session
-        from magicbyte.jobs.engines import SparkEngine
+        from magicbyte.jobs.run.engines import SparkEngine
 
         with ExitStack() as stack:
             session = spark_session(title, self.master, self.conf)

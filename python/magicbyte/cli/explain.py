@@ -11,7 +11,7 @@ from magicbyte import _core
 from magicbyte.cli import engines, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.overview import View
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 
 __all__ = ["explain"]
 
@@ -89,7 +89,7 @@ def explain(
     from magicbyte.cli.terminal import print_line
     from magicbyte.jobs.explain import explain as explain_job
     from magicbyte.jobs.explain import irregularities
-    from magicbyte.jobs.progress import terminal_progress
+    from magicbyte.jobs.run.progress import terminal_progress
 
     if page is not None:
         check_replaceable(page, "explain")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from magicbyte.cli.history_notes import time_steps
 from magicbyte.cli.html_charts import LEFT, PLOT, Chart, label, line, rect, svg, text
 from magicbyte.cli.times import time_text
-from magicbyte.jobs.progress import format_bytes
+from magicbyte.jobs.run.progress import format_bytes
 from magicbyte.model import PartitionHistory, TransactionHistory
 
 __all__ = ["charts"]

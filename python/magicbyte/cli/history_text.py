@@ -11,7 +11,7 @@ from magicbyte.cli.history_notes import by_notability, name_of, notes_of, time_s
 from magicbyte.cli.tables import print_table
 from magicbyte.cli.terminal import plain, print_line
 from magicbyte.cli.times import time_text
-from magicbyte.jobs.progress import format_bytes
+from magicbyte.jobs.run.progress import format_bytes
 from magicbyte.model import PartitionHistory, TransactionHistory
 
 __all__ = ["by_interest", "figures_of", "print_histories", "transaction_count"]

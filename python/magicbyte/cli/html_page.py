@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from magicbyte.cli.html_charts import Chart
 from magicbyte.cli.terminal import plain
-from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.workspace import UNFINISHED, sync, write_text
+from magicbyte.errors import RefusedError
+from magicbyte.jobs.find.outputs import UNFINISHED
+from magicbyte.jobs.publish.workspace import sync, write_text
 
 __all__ = [
     "Cell",

@@ -17,8 +17,8 @@ from magicbyte.cli.selection import ranges as range_options
 from magicbyte.cli.terminal import print_line
 from magicbyte.cli.typed import typed_columns
 from magicbyte.enums import IsolationLevel, PartitionBy, PayloadType, TableFormat
-from magicbyte.jobs.choice import PartitionChoice
-from magicbyte.jobs.ranges import Ranges
+from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.jobs.run.ranges import Ranges
 
 if TYPE_CHECKING:
     from magicbyte.jobs.ingest import IngestReport
@@ -213,7 +213,7 @@ def ingest(
     from magicbyte.cli import reports
     from magicbyte.jobs.ingest import TARGET_FILE_SIZE, IngestOptions
     from magicbyte.jobs.ingest import ingest as ingest_job
-    from magicbyte.jobs.progress import terminal_progress
+    from magicbyte.jobs.run.progress import terminal_progress
 
     for_tables = partition_by != "topic" or target_file_size is not None or repair or fail_on_missing
     if table_format == "parquet" and (for_tables or follow):
@@ -251,9 +251,9 @@ def ingest(
         if table_format == "parquet":
             report = ingest_job(sources, out, runner, settings, progress, choice=choice)
         else:
-            from magicbyte.jobs.lake.ingest import ingest_table
-            from magicbyte.jobs.lake.stream import DEFAULT_INTERVAL_SECONDS, ingest_stream
-            from magicbyte.jobs.lake.table import TableTarget
+            from magicbyte.lake.ingest import ingest_table
+            from magicbyte.lake.stream import DEFAULT_INTERVAL_SECONDS, ingest_stream
+            from magicbyte.lake.table import TableTarget
 
             target = TableTarget(table_format, out, catalog.name, catalog.properties)
             if follow:
@@ -289,8 +289,8 @@ def ingest(
 def _print(report: IngestReport, out: str, view: View) -> None:
     """Prints the sums, and the size of each table."""
     from magicbyte.cli import inputs
-    from magicbyte.jobs.plan import count_of
-    from magicbyte.jobs.progress import format_bytes
+    from magicbyte.jobs.run.plan import count_of
+    from magicbyte.jobs.run.progress import format_bytes
 
     overview.print_overview(report["partitions"], report["total"], view)
     inputs.print_unread(report["partitions"], report["skipped"], report["log_dirs"])

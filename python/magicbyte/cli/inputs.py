@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from magicbyte.cli.terminal import print_line
-from magicbyte.jobs.log_dirs import LogDirReport
-from magicbyte.jobs.partitions import SkippedDirectory
-from magicbyte.jobs.plan import count_of
+from magicbyte.jobs.find.log_dirs import LogDirReport
+from magicbyte.jobs.find.partitions import SkippedDirectory
+from magicbyte.jobs.run.plan import count_of
 from magicbyte.model import PartitionReconciliation
 
 __all__ = ["print_log_dirs", "print_skipped", "print_unread"]

@@ -11,7 +11,7 @@ from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.terminal import print_line, print_problem
 from magicbyte.cli.times import time_text
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 
 if TYPE_CHECKING:
     from magicbyte.jobs.offsets import CommittedOffset
@@ -66,7 +66,7 @@ def offsets(
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports, tables
     from magicbyte.jobs.offsets import offsets as offsets_job
-    from magicbyte.jobs.progress import terminal_progress
+    from magicbyte.jobs.run.progress import terminal_progress
 
     with engine.open("magicbyte offsets") as runner:
         report = offsets_job(

@@ -14,7 +14,7 @@ import click
 from magicbyte import _core
 from magicbyte.errors import Error
 from magicbyte.internal_topics.decode import DECODERS
-from magicbyte.jobs.choice import ONLY_TOPIC
+from magicbyte.jobs.find.choice import ONLY_TOPIC
 
 __all__ = [
     "BYTES",

@@ -14,10 +14,10 @@ import click
 
 from magicbyte.cli.tables import labels_of, print_table
 from magicbyte.cli.terminal import is_terminal, plain, print_line
-from magicbyte.jobs.progress import format_bytes
+from magicbyte.jobs.run.progress import format_bytes
 
 if TYPE_CHECKING:
-    from magicbyte.jobs.accounting import Totals
+    from magicbyte.jobs.run.accounting import Totals
     from magicbyte.model import PartitionReconciliation
 
 __all__ = [

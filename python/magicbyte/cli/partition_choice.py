@@ -11,7 +11,7 @@ import click
 
 from magicbyte.cli.options import PARTITIONS
 from magicbyte.cli.piped import saved
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 
 __all__ = ["local_sources", "options", "out", "preferred_copy", "sources", "sources_and_out"]
 

@@ -20,8 +20,8 @@ from magicbyte.enums import IsolationLevel
 from magicbyte.errors import Error
 from magicbyte.expressions.record_filter import RecordFilter
 from magicbyte.internal_topics.decode import Decoder
-from magicbyte.jobs.columns import RECORDS_WITH_METADATA
-from magicbyte.jobs.reading import ReadOptions, no_rows
+from magicbyte.jobs.run.columns import RECORDS_WITH_METADATA
+from magicbyte.jobs.run.reading import ReadOptions, no_rows
 from magicbyte.model import PartitionListing
 
 if TYPE_CHECKING:

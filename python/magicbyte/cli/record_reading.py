@@ -12,9 +12,9 @@ from magicbyte import _core
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.terminal import print_problem
 from magicbyte.enums import IsolationLevel
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.plan import MIB, Planned, Range, plan_partitions, plan_surveyed
-from magicbyte.jobs.reading import ReadOptions, read_chunk
+from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.jobs.run.plan import MIB, Planned, Range, plan_partitions, plan_surveyed
+from magicbyte.jobs.run.reading import ReadOptions, read_chunk
 from magicbyte.model import PartitionListing
 
 __all__ = ["Reader", "Select", "matching"]

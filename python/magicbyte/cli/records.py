@@ -13,7 +13,7 @@ from magicbyte.cli.selection import Selection
 from magicbyte.cli.selection import options as selection_options
 from magicbyte.cli.typed import refuse_validation, schema_registry, validate_option
 from magicbyte.enums import IsolationLevel
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 
 __all__ = ["records"]
 
@@ -111,7 +111,7 @@ def records(
     from magicbyte.cli.record_lines import Lines, print_batches, print_records
     from magicbyte.cli.record_reading import matching
     from magicbyte.cli.sources import partitions_of, segments_only
-    from magicbyte.jobs.selecting import record_filter
+    from magicbyte.jobs.run.selecting import record_filter
 
     others = [line_format != "jsonl", template is not None, bool(keys), grep is not None, tail is not None]
     if batches and (any(others) or where is not None):

@@ -10,7 +10,7 @@ from magicbyte.cli import engines, options, overview, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.overview import View
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 
 __all__ = ["recover"]
 
@@ -59,10 +59,10 @@ def recover(
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import accounts, inputs, reports
     from magicbyte.cli.terminal import print_line
-    from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.recover import cuts_of, diagnose
     from magicbyte.jobs.recover import recover as recover_job
     from magicbyte.jobs.rewrite import RewriteOptions
+    from magicbyte.jobs.run.progress import terminal_progress
 
     progress = terminal_progress()
     with engine.open(f"magicbyte recover {sources[0]}") as runner:

@@ -14,7 +14,7 @@ from magicbyte.cli.key_file import read_keys
 from magicbyte.cli.overview import View
 from magicbyte.cli.terminal import print_line
 from magicbyte.enums import DamageMode
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 
 __all__ = ["redact"]
 
@@ -87,8 +87,8 @@ def redact(
     magicbyte redact --where "TRY(value ->> '$.user.id') = '4711'" /backup/kafka-logs out/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import accounts, reports
-    from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.redact import RedactOptions, redact_partitions
+    from magicbyte.jobs.run.progress import terminal_progress
 
     def parse(key: str) -> bytes:
         return options.key_bytes(key, key_format)

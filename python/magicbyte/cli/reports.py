@@ -11,8 +11,8 @@ from magicbyte.cli.tables import print_table
 from magicbyte.cli.terminal import print_line
 
 if TYPE_CHECKING:
-    from magicbyte.jobs.carried import Carried
     from magicbyte.jobs.clean import CleanReport
+    from magicbyte.jobs.publish.carried import Carried
     from magicbyte.jobs.redact_preview import RedactionPreview
     from magicbyte.jobs.rewrite import RewriteReport
 

@@ -6,7 +6,7 @@ import click
 
 from magicbyte.cli import options, partition_choice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 
 __all__ = ["rescue"]
 

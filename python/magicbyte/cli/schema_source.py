@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from magicbyte.cli import options, partition_choice
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 
 if TYPE_CHECKING:
     from magicbyte.jobs.schemas import SchemasReport

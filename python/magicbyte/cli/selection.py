@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from magicbyte.cli import options as shared
-from magicbyte.jobs.ranges import Ranges
+from magicbyte.jobs.run.ranges import Ranges
 
 __all__ = ["Selection", "options", "ranges"]
 

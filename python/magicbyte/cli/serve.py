@@ -7,7 +7,7 @@ import click
 from magicbyte.cli import options, partition_choice
 from magicbyte.cli.interrupts import wait_for_interrupt
 from magicbyte.cli.terminal import flush, json_line, print_data, print_line, print_problem
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 
 __all__ = ["serve"]
 
@@ -104,8 +104,8 @@ def serve(
     magicbyte serve --topic 'orders-*' --as-of 2026-03-01T00:00:00 /backup/kafka-logs
     magicbyte serve --magic 2 /backup/kafka-0.10
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.jobs.engines import LocalEngine
-    from magicbyte.jobs.progress import terminal_progress
+    from magicbyte.jobs.run.engines import LocalEngine
+    from magicbyte.jobs.run.progress import terminal_progress
     from magicbyte.jobs.serve import ServeOptions
     from magicbyte.jobs.serve import serve as serve_job
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from magicbyte.jobs.failure import JobError
+from magicbyte.errors import JobError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,8 +11,8 @@ import click
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.terminal import print_problem
 from magicbyte.files.sidecars import is_sidecar
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.partitions import list_partitions, list_segment_file, refuse_other_encodings
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.partitions import list_partitions, list_segment_file, refuse_other_encodings
 from magicbyte.listing import unread_segments
 from magicbyte.storage.paths import is_directory, is_url
 

@@ -11,7 +11,7 @@ from magicbyte.cli import engines, options, overview, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.overview import View
 from magicbyte.cli.terminal import print_line
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 
 if TYPE_CHECKING:
     from magicbyte.jobs.stats import Group, Stats, StatsReport
@@ -63,7 +63,7 @@ def stats(
     from magicbyte.cli import reports
     from magicbyte.cli.field_costs import print_field_costs
     from magicbyte.jobs.field_costs import field_costs
-    from magicbyte.jobs.progress import terminal_progress
+    from magicbyte.jobs.run.progress import terminal_progress
     from magicbyte.jobs.stats import statistics
 
     limit, progress = max_decompressed_bytes, terminal_progress()

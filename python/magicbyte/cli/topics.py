@@ -9,7 +9,7 @@ import click
 from magicbyte.cli import options, partition_choice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.terminal import print_line, print_problem
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 
 if TYPE_CHECKING:
     from magicbyte.jobs.topics import Topic
@@ -45,7 +45,7 @@ def topics(sources: tuple[str, ...], choice: PartitionChoice, topic_config: str 
     magicbyte topics --topic-config topics.json /backup/zookeeper-era
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports, tables
-    from magicbyte.jobs.cluster import read_topic_config
+    from magicbyte.jobs.find.cluster import read_topic_config
     from magicbyte.jobs.topics import topics as topics_job
 
     report = topics_job(sources, read_topic_config(topic_config) if topic_config else {}, choice=choice)

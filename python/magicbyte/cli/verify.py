@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from magicbyte.cli import catalogs, engines, options, overview, partition_choice
@@ -9,7 +11,7 @@ from magicbyte.cli.catalogs import CatalogChoice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.overview import View
 from magicbyte.enums import IsolationLevel
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.find.choice import PartitionChoice
 
 __all__ = ["verify"]
 
@@ -74,23 +76,24 @@ def verify(
     --json lists the first 1000 problems and counts all; the table problems of ingest holds each.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import accounts, reports
-    from magicbyte.jobs.progress import terminal_progress
+    from magicbyte.jobs.run.progress import terminal_progress
     from magicbyte.jobs.verify import verify as verify_job
 
     if table is None:
         catalog.check(needed=False)
-    stored = None
+    compared = None
     if table is not None:
-        from magicbyte.jobs.lake.read import open_stored
+        from magicbyte.lake.compare import LogOfTable
+        from magicbyte.lake.read import open_stored
 
-        stored = open_stored(table, catalog.name, catalog.properties)
+        compared = partial(LogOfTable, open_stored(table, catalog.name, catalog.properties))
     with engine.open("magicbyte verify") as runner:
         report = verify_job(
             sources,
             runner,
             isolation_level=isolation_level,
             choice=choice,
-            table=stored,
+            table=compared,
             indexes=indexes,
             max_decompressed_bytes=max_decompressed_bytes,
             progress=terminal_progress(),

@@ -11,7 +11,7 @@ from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.terminal import json_line, print_data, print_line, print_problem
 
 if TYPE_CHECKING:
-    from magicbyte.jobs.record_sets import ExtractReport
+    from magicbyte.jobs.wire_extract import ExtractReport
     from magicbyte.message import Message
     from magicbyte.wire import Exchange, Exchanges
 
@@ -100,7 +100,7 @@ def wire(
     magicbyte records fetched/orders-0
     magicbyte wire --requests client.bin --responses broker.bin
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.jobs.record_sets import extract
+    from magicbyte.jobs.wire_extract import extract
     from magicbyte.wire import Exchanges
 
     streams = (requests, responses)
@@ -119,7 +119,7 @@ def wire(
         _print_extracted(report)
         return _print_summary(exchanges, report["problems"], report["problems_left_out"])
     if parquet is not None:
-        from magicbyte.jobs.conversations import write_parquet
+        from magicbyte.jobs.wire_table import write_parquet
 
         failed = write_parquet(exchanges, parquet)
     else:

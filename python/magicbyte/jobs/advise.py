@@ -14,13 +14,13 @@ from typing import Literal, NamedTuple, TypedDict, cast, get_args
 from magicbyte import _core
 from magicbyte.enums import Compression
 from magicbyte.internal_topics.names import CLUSTER_METADATA
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.cluster import Cluster, read_cluster
-from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.partitions import Inputs, SkippedDirectory, find_inputs
-from magicbyte.jobs.plan import MIB, Planned, plan_partitions
-from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.sampling import Estimate, WindowPlace, estimate, windows_of
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.cluster import Cluster, read_cluster
+from magicbyte.jobs.find.partitions import Inputs, SkippedDirectory, find_inputs
+from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.plan import MIB, Planned, plan_partitions
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.run.sampling import Estimate, WindowPlace, estimate, windows_of
 from magicbyte.lab import DictionaryTrial, Window
 from magicbyte.model import Problem
 

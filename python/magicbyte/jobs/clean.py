@@ -19,22 +19,21 @@ from typing import Any, Protocol, TypedDict, cast
 
 from magicbyte import _core
 from magicbyte.enums import DamageMode, fails_fast
-from magicbyte.errors import Error
-from magicbyte.jobs.accounting import SegmentsWritten, Totals, problems_of, reconcile_plans, total_of
-from magicbyte.jobs.carried import (
+from magicbyte.errors import Error, JobError
+from magicbyte.jobs.cleanup_policy import LeftOut
+from magicbyte.jobs.find.partitions import Inputs, SkippedDirectory, refuse_unread
+from magicbyte.jobs.publish.carried import (
     Carried,
     carried_ids,
     carried_start,
     log_start_checkpoint,
     with_log_end,
 )
-from magicbyte.jobs.cleanup_policy import LeftOut
-from magicbyte.jobs.engines import Engine, group_by_size
-from magicbyte.jobs.failure import JobError
-from magicbyte.jobs.outputs import partitions_output
-from magicbyte.jobs.partitions import Inputs, SkippedDirectory, refuse_unread
-from magicbyte.jobs.plan import Planned, count_of, plan_partitions, target_bytes
-from magicbyte.jobs.progress import Progress, format_bytes
+from magicbyte.jobs.publish.outputs import partitions_output
+from magicbyte.jobs.run.accounting import SegmentsWritten, Totals, problems_of, reconcile_plans, total_of
+from magicbyte.jobs.run.engines import Engine, group_by_size
+from magicbyte.jobs.run.plan import Planned, count_of, plan_partitions, target_bytes
+from magicbyte.jobs.run.progress import Progress, format_bytes
 from magicbyte.model import Chunk, PartitionReconciliation, Problem
 
 __all__ = [

@@ -13,12 +13,12 @@ from typing import TypedDict
 
 import pyarrow as pa
 
+from magicbyte.errors import RefusedError
 from magicbyte.internal_topics.names import CLUSTER_METADATA
-from magicbyte.jobs.cluster import Cluster
-from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.plan import count_of
-from magicbyte.jobs.progress import Progress
+from magicbyte.jobs.find.cluster import Cluster
+from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.plan import count_of
+from magicbyte.jobs.run.progress import Progress
 from magicbyte.log import PartitionLog
 from magicbyte.model import PartitionListing
 

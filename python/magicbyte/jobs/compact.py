@@ -30,17 +30,16 @@ from typing import cast
 
 from magicbyte import _core
 from magicbyte.enums import DamageMode
-from magicbyte.errors import Error
+from magicbyte.errors import Error, RefusedError
 from magicbyte.internal_topics.names import CLUSTER_METADATA
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.clean import CleanReport, Compaction, IndexedKeys, PassOne, PassTwo, clean
 from magicbyte.jobs.cleanup_policy import number_of, select
-from magicbyte.jobs.cluster import Cluster, TopicConfigs, read_cluster
-from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.partitions import find_inputs
-from magicbyte.jobs.plan import Planned, count_of
-from magicbyte.jobs.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.cluster import Cluster, TopicConfigs, read_cluster
+from magicbyte.jobs.find.partitions import find_inputs
+from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.plan import Planned, count_of
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.log_dir import CLEANER_OFFSET_CHECKPOINT, format_offset_checkpoint, read_offset_checkpoint
 
 __all__ = ["CompactOptions", "compact_partitions", "read_checkpoint"]

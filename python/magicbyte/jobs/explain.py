@@ -14,13 +14,13 @@ from magicbyte import _core
 from magicbyte._core import LegacyBatch, Record, RecordBatch
 from magicbyte.internal_topics.names import TRANSACTION_STATE
 from magicbyte.internal_topics.transactions import CoordinatedTransaction, CoordinatedTransactions
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.engines import Engine, group_by_size
-from magicbyte.jobs.moving import ATTEMPTS, look_again, of_each_segment
-from magicbyte.jobs.partitions import find_inputs
-from magicbyte.jobs.plan import count_of, target_bytes
-from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.replay import replay
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.partitions import find_inputs
+from magicbyte.jobs.find.replay import replay
+from magicbyte.jobs.run.engines import Engine, group_by_size
+from magicbyte.jobs.run.moving import ATTEMPTS, look_again, of_each_segment
+from magicbyte.jobs.run.plan import count_of, target_bytes
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.listing import log_start_of
 from magicbyte.model import PartitionHistory, PartitionListing, Segment
 

@@ -8,13 +8,13 @@ from functools import partial
 from typing import TypedDict, cast
 
 from magicbyte import _core
-from magicbyte.jobs.accounting import Totals, by_plan, reconcile_plans, total_of
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.decode_partitions import SMALL_TASK, decode_partitions
-from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
-from magicbyte.jobs.plan import DecodeTask
-from magicbyte.jobs.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
+from magicbyte.jobs.run.accounting import Totals, by_plan, reconcile_plans, total_of
+from magicbyte.jobs.run.decode_partitions import SMALL_TASK, decode_partitions
+from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.plan import DecodeTask
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.lab import ChunkCost, CostReport
 from magicbyte.model import Problem
 

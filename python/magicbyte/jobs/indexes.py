@@ -22,11 +22,11 @@ from magicbyte import _core
 from magicbyte.errors import Error
 from magicbyte.files.segment import batches
 from magicbyte.files.sidecars import Entry, read_sidecar
-from magicbyte.jobs.engines import Engine, LocalEngine
-from magicbyte.jobs.moving import ATTEMPTS
-from magicbyte.jobs.partitions import list_directory
-from magicbyte.jobs.plan import plan_partitions
-from magicbyte.jobs.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.find.partitions import list_directory
+from magicbyte.jobs.run.engines import Engine, LocalEngine
+from magicbyte.jobs.run.moving import ATTEMPTS
+from magicbyte.jobs.run.plan import plan_partitions
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.model import PartitionListing
 from magicbyte.storage.paths import absolute, is_stored
 

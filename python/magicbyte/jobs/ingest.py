@@ -14,24 +14,24 @@ from typing import TypedDict
 
 from magicbyte import _core
 from magicbyte.enums import IsolationLevel, PayloadType, TableFormat
-from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.columns import KAFKA_COLUMNS, RECORDS_WITH_METADATA, TABLES
-from magicbyte.jobs.decode import WriteOptions, file_schema
-from magicbyte.jobs.decode_partitions import decode_partitions
-from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.high_watermarks import AboveHighWatermark, high_watermarks, partitions_above
+from magicbyte.errors import RefusedError
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.log_dirs import LogDirReport, log_dir_reports
+from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.internal_tables import InternalTopicsReport, write_internal_tables
-from magicbyte.jobs.log_dirs import LogDirReport, log_dir_reports
-from magicbyte.jobs.outputs import tables_output
-from magicbyte.jobs.parquet import CODECS, DataFile, ParquetFile, can_write_bloom_filters, file_name
-from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
-from magicbyte.jobs.plan import MIB
-from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.ranges import EVERY_RECORD, Ranges
-from magicbyte.jobs.reading import HighWatermarks, ReadOptions, check_column_limit, plan_problems
-from magicbyte.jobs.selecting import record_filter
+from magicbyte.jobs.publish.outputs import tables_output
+from magicbyte.jobs.publish.parquet import CODECS, DataFile, ParquetFile, can_write_bloom_filters, file_name
+from magicbyte.jobs.publish.table_files import WriteOptions, file_schema
+from magicbyte.jobs.run.accounting import Totals, reconcile_partitions, total_of
+from magicbyte.jobs.run.columns import KAFKA_COLUMNS, RECORDS_WITH_METADATA, TABLES
+from magicbyte.jobs.run.decode_partitions import decode_partitions
+from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.high_watermarks import AboveHighWatermark, high_watermarks, partitions_above
+from magicbyte.jobs.run.plan import MIB
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.run.ranges import EVERY_RECORD, Ranges
+from magicbyte.jobs.run.reading import HighWatermarks, ReadOptions, check_column_limit, plan_problems
+from magicbyte.jobs.run.selecting import record_filter
 from magicbyte.jobs.typed import UNTYPED, TypedColumns, column_decoders, refuse_unwritable
 from magicbyte.model import LeaderEpoch, PartitionPlan, PartitionReconciliation, Problem
 from magicbyte.schemas.decoding import ColumnDecoder, SchemaFormat

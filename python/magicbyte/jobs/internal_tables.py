@@ -10,15 +10,15 @@ from typing import Any, TypedDict
 import pyarrow as pa
 
 from magicbyte.internal_topics.names import CLUSTER_METADATA, CONSUMER_OFFSETS
-from magicbyte.jobs.cluster import read_cluster
-from magicbyte.jobs.decode import WriteOptions
-from magicbyte.jobs.engines import Engine
+from magicbyte.jobs.find.cluster import read_cluster
+from magicbyte.jobs.find.partitions import Inputs
 from magicbyte.jobs.offsets import log_ends, offsets_of
-from magicbyte.jobs.parquet import DataFile, ParquetFile, file_name
-from magicbyte.jobs.partitions import Inputs
-from magicbyte.jobs.plan import Planned
-from magicbyte.jobs.progress import Progress
-from magicbyte.jobs.reading import record_batch_of
+from magicbyte.jobs.publish.parquet import DataFile, ParquetFile, file_name
+from magicbyte.jobs.publish.table_files import WriteOptions
+from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.plan import Planned
+from magicbyte.jobs.run.progress import Progress
+from magicbyte.jobs.run.reading import record_batch_of
 from magicbyte.jobs.topics import Topic, topics_of
 from magicbyte.model import PartitionListing
 

@@ -9,16 +9,16 @@ from functools import partial
 from typing import TypedDict
 
 from magicbyte._core import DEFAULT_MAX_DECOMPRESSED_BYTES
+from magicbyte.errors import RefusedError
 from magicbyte.internal_topics.groups import Commit, GroupsState, GroupState
 from magicbyte.internal_topics.names import CONSUMER_OFFSETS
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.partitions import find_inputs, list_directory
-from magicbyte.jobs.plan import Planned, count_of, plan_partitions
-from magicbyte.jobs.problems import lost_ranges
-from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.replay import replay_batches
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.partitions import find_inputs, list_directory
+from magicbyte.jobs.find.problems import lost_ranges
+from magicbyte.jobs.find.replay import replay_batches
+from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.plan import Planned, count_of, plan_partitions
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.model import PartitionListing
 from magicbyte.storage.paths import is_stored
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from magicbyte import _core
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.rewrite import Cuts, RewriteOptions, RewriteReport, rewrite
+from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.verify import VerifyReport, verify
 from magicbyte.model import PartitionReconciliation
 

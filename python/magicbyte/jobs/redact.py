@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from magicbyte import _core
 from magicbyte.enums import DamageMode
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
+from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.clean import (
     CheckResult,
     CleanReport,
@@ -36,12 +36,12 @@ from magicbyte.jobs.clean import (
     PassTwo,
     clean,
 )
-from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.failure import JobError, RefusedError
-from magicbyte.jobs.partitions import find_inputs
-from magicbyte.jobs.plan import Planned, count_of
-from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
-from magicbyte.jobs.selecting import MAX_DECOMPRESSED_BYTES, record_filter, select_in_chunk
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.partitions import find_inputs
+from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.plan import Planned, count_of
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, format_bytes
+from magicbyte.jobs.run.selecting import MAX_DECOMPRESSED_BYTES, record_filter, select_in_chunk
 
 if TYPE_CHECKING:
     from magicbyte.expressions.record_filter import RecordFilter

@@ -14,17 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from magicbyte.enums import fails_fast
+from magicbyte.errors import RefusedError
 from magicbyte.expressions.record_filter import RecordFilter
-from magicbyte.jobs.accounting import Totals, by_plan, reconcile_partitions, total_of
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.partitions import find_inputs, refuse_unread
-from magicbyte.jobs.plan import Task, plan_partitions, task_name, tasks_of
-from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.reading import ReadOptions, read_chunk
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.partitions import find_inputs, refuse_unread
 from magicbyte.jobs.redact import RedactOptions, numbered_keys, unmatched_runs
-from magicbyte.jobs.selecting import MAX_DECOMPRESSED_BYTES, record_filter, select_rows
+from magicbyte.jobs.run.accounting import Totals, by_plan, reconcile_partitions, total_of
+from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.plan import Task, plan_partitions, task_name, tasks_of
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.run.reading import ReadOptions, read_chunk
+from magicbyte.jobs.run.selecting import MAX_DECOMPRESSED_BYTES, record_filter, select_rows
 from magicbyte.model import Chunk
 
 __all__ = ["PreviewedPartition", "RedactionPreview", "preview_redaction"]

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypedDict
 
 from magicbyte import _core
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.output import PartitionsOutput
-from magicbyte.jobs.outputs import partitions_output
-from magicbyte.jobs.partitions import Inputs, SkippedDirectory, find_inputs
-from magicbyte.jobs.workspace import sync_tree
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.partitions import Inputs, SkippedDirectory, find_inputs
+from magicbyte.jobs.publish.local_partitions import PartitionsOutput
+from magicbyte.jobs.publish.outputs import partitions_output
+from magicbyte.jobs.publish.workspace import sync_tree
 from magicbyte.listing import log_start_of, unread_segments
 from magicbyte.model import Problem
 from magicbyte.rescue import Rescued, Suspect, rescue

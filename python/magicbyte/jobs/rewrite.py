@@ -2,8 +2,8 @@
 
 list -> survey (tasks) -> plan (driver) -> read, convert, write segments (tasks) -> sidecars (driver)
 
-Everything is written in a private directory and published at the end (`jobs/output.py`): a job that is
-killed leaves nothing that looks complete, and the next one cleans up. The sources are only read.
+Everything is written in a private directory and published at the end (`publish/local_partitions.py`): a job
+that is killed leaves nothing that looks complete, and the next one cleans up. The sources are only read.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from functools import partial
 from typing import Any, TypedDict, cast
 
 from magicbyte import _core
-from magicbyte.jobs.accounting import SegmentsWritten, Totals, problems_of, reconcile_plans, total_of
-from magicbyte.jobs.carried import (
+from magicbyte.errors import RefusedError
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
+from magicbyte.jobs.publish.carried import (
     Carried,
     carried_ids,
     carried_start,
     log_start_checkpoint,
     with_log_end,
 )
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.engines import Engine, group_by_size
-from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.moving import ATTEMPTS, doubted_by_results, look_again
-from magicbyte.jobs.outputs import partitions_output
-from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
-from magicbyte.jobs.plan import Planned, count_of, plan_partitions
-from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
+from magicbyte.jobs.publish.outputs import partitions_output
+from magicbyte.jobs.run.accounting import SegmentsWritten, Totals, problems_of, reconcile_plans, total_of
+from magicbyte.jobs.run.engines import Engine, group_by_size
+from magicbyte.jobs.run.moving import ATTEMPTS, doubted_by_results, look_again
+from magicbyte.jobs.run.plan import Planned, count_of, plan_partitions
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, format_bytes
 from magicbyte.model import Chunk, PartitionReconciliation, Problem
 
 __all__ = ["RewriteOptions", "RewriteReport", "Written", "rewrite"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.errors import RefusedError
 from magicbyte.schemas.compatibility.check import LEVELS, check, remedy
 from magicbyte.schemas.lint import LintFinding, lint
 from magicbyte.schemas.registry import Registry, Schema

@@ -8,11 +8,11 @@ from typing import Any, TypedDict
 
 from magicbyte import _core
 from magicbyte._core import DEFAULT_MAX_DECOMPRESSED_BYTES, Record
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.outputs import partitions_output
-from magicbyte.jobs.partitions import find_inputs
-from magicbyte.jobs.replay import Batch, replay
+from magicbyte.errors import RefusedError
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.partitions import find_inputs
+from magicbyte.jobs.find.replay import Batch, replay
+from magicbyte.jobs.publish.outputs import partitions_output
 from magicbyte.schemas.directory import INDEX, files_of, holds_schemas, read_directory
 from magicbyte.schemas.http_client import DEFAULT_SETTINGS, HttpSettings
 from magicbyte.schemas.http_registry import HttpRegistry, is_registry_url

@@ -10,14 +10,14 @@ from typing import Self
 
 from magicbyte import _core
 from magicbyte._core import DEFAULT_MAX_DECOMPRESSED_BYTES
+from magicbyte.errors import RefusedError
 from magicbyte.internal_topics.names import CLUSTER_METADATA, CONSUMER_OFFSETS
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.cluster import read_cluster
-from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.cluster import read_cluster
+from magicbyte.jobs.find.partitions import find_inputs
 from magicbyte.jobs.offsets import OffsetsReport, offsets_of
-from magicbyte.jobs.partitions import find_inputs
-from magicbyte.jobs.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.topics import topics_of
 from magicbyte.model import PartitionListing
 

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from magicbyte import _core
-from magicbyte.jobs.accounting import reconcile_partitions
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.decode_partitions import SMALL_TASK, decode_partitions
-from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
-from magicbyte.jobs.plan import DecodeTask
-from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.reading import ReadOptions, check_column_limit, read_chunk
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
+from magicbyte.jobs.run.accounting import reconcile_partitions
+from magicbyte.jobs.run.decode_partitions import SMALL_TASK, decode_partitions
+from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.plan import DecodeTask
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.run.reading import ReadOptions, check_column_limit, read_chunk
 from magicbyte.model import PartitionReconciliation
 
 __all__ = ["Group", "PartitionStats", "Stats", "StatsReport", "TopicStats", "statistics"]

@@ -11,9 +11,9 @@ from typing import TypedDict
 
 from magicbyte.internal_topics.cluster import TopicState
 from magicbyte.internal_topics.names import CLUSTER_METADATA
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.cluster import Cluster, TopicConfigs, read_cluster
-from magicbyte.jobs.partitions import find_inputs, nothing_found
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.cluster import Cluster, TopicConfigs, read_cluster
+from magicbyte.jobs.find.partitions import find_inputs, nothing_found
 from magicbyte.listing import topic_id_of
 from magicbyte.model import PartitionListing
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.errors import RefusedError
 from magicbyte.jobs.schemas import open_registry
 from magicbyte.schemas.decoding import SCHEMA_TYPES, ColumnDecoder, SchemaFormat, latest_of_topic
 from magicbyte.schemas.http_client import DEFAULT_SETTINGS, HttpSettings

@@ -2,31 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypedDict
+from typing import Literal, Protocol, TypedDict
 
 from magicbyte import _core
 from magicbyte.enums import IsolationLevel
-from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
-from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.decode_partitions import SMALL_TASK, decode_partitions
-from magicbyte.jobs.engines import Engine
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.log_dirs import LogDirReport, log_dir_reports, note_missing_ids
+from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.indexes import IndexReport, check_indexes
-from magicbyte.jobs.lake.sums import NullTimes, RecordSums
-from magicbyte.jobs.log_dirs import LogDirReport, log_dir_reports, note_missing_ids
-from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
-from magicbyte.jobs.plan import DecodeTask, Planned, all_offsets
-from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.reading import ReadOptions, Rows, check_column_limit, decoded_problems, read_chunk
+from magicbyte.jobs.run.accounting import Totals, reconcile_partitions, total_of
+from magicbyte.jobs.run.decode_partitions import SMALL_TASK, decode_partitions
+from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.plan import DecodeTask, Planned, Range, all_offsets
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.run.reading import ReadOptions, Rows, check_column_limit, decoded_problems, read_chunk
+from magicbyte.jobs.run.sums import NullTimes, RecordSums, TopicPartition
 from magicbyte.model import PartitionListing, PartitionReconciliation, Problem
 
-if TYPE_CHECKING:
-    from magicbyte.jobs.lake.compare import LogOfTable, LogSums, TableComparison
-    from magicbyte.jobs.lake.read import StoredTable
+__all__ = [
+    "ComparedPartition",
+    "Comparison",
+    "LogSums",
+    "TableComparison",
+    "TableOfLog",
+    "VerifyReport",
+    "verify",
+]
 
-__all__ = ["VerifyReport", "verify"]
+
+Comparison = Literal["equal", "behind", "differs", "unproven", "not_in_log", "not_in_table"]
+"""`behind`: the table equals the log up to its own end, and the log continues. `unproven`: nothing differs,
+but the table does not hold enough of some rows to decide."""
+
+
+class ComparedPartition(TypedDict):
+    """A partition in the log and in the table."""
+
+    topic: str
+    partition: int
+    result: Comparison
+    start_offset: int
+    """The start of the comparison: the beginning of the log."""
+    next_offset: int
+    """The end of the comparison (exclusive): the end of the table."""
+    log_end: int
+    """The end of the log."""
+    log_rows: int
+    table_rows: int
+    log_digest: str
+    """See `RecordSum.hex_digest`."""
+    table_digest: str
+    older_rows: int
+    """Rows of the table from before the beginning of the log, which are not compared."""
+    first_difference: int | None
+    """The first offset that differs, if the partition does; for typed rows, the first offset of a group."""
+    changed_rows: int
+    """Rows that the table and the log both have, but that differ."""
+    missing_rows: int
+    """Records of the log that the table lacks: deleted from the table, or never added."""
+    first_missing: int | None
+    """The offset of the first missing record."""
+    compacted_rows: int
+    """Rows of the table whose records the log no longer has, at offsets that compaction has left out."""
+    lost_rows: int
+    """Rows of the table whose records the log has lost."""
+    unproven_rows: int
+    """Rows that cannot be compared: their timestamp is null, and the table has no `timestampMillis`, or they
+    are typed and compaction has removed other records of their group."""
+
+
+class TableComparison(TypedDict):
+    """The result of a comparison."""
+
+    table: str
+    equal: bool
+    """True if all partitions are equal."""
+    partitions: list[ComparedPartition]
+
+
+@dataclass(frozen=True)
+class LogSums:
+    """The result of reading the log."""
+
+    plans: Sequence[Planned]
+    sums: RecordSums
+    times: NullTimes
+    problems: Sequence[Problem]
+    absent: Mapping[TopicPartition, int]
+    """The number of offsets of each partition that no record has, although nothing is lost there."""
+
+
+class TableOfLog(Protocol):
+    """A table that is compared with the log that it was made from (`magicbyte.lake.compare.LogOfTable`)."""
+
+    read: ReadOptions
+    """The fields and records of the log that the table should hold."""
+
+    @property
+    def isolation_level(self) -> IsolationLevel:
+        """The isolation level of the table's records."""
+
+    def bounds(self, planned: Planned) -> Range:
+        """The offsets of a partition that the table should hold."""
+
+    def compare(self, log: LogSums, choice: PartitionChoice, engine: Engine) -> TableComparison:
+        """Compares the records of the log with the rows of the table."""
 
 
 class VerifyReport(TypedDict):
@@ -84,14 +167,15 @@ def verify(
     isolation_level: IsolationLevel = "read_uncommitted",
     max_decompressed_bytes: int,
     choice: PartitionChoice = EVERYTHING,
-    table: StoredTable | None = None,
+    table: Callable[[Sequence[PartitionListing], int], TableOfLog] | None = None,
     indexes: bool = False,
     progress: Progress = NO_PROGRESS,
 ) -> VerifyReport:
     """Checks sizes, CRCs and every record of the partitions at and below `sources`.
 
-    With a `table`, also compares its rows with the records, which are then chosen as those of the table were:
-    by its isolation level, ranges and expression. With `indexes`, compares the indexes with the segments.
+    With a `table`, made from the listings and `max_decompressed_bytes`, also compares its rows with the
+    records, which are then chosen as those of the table were: by its isolation level, ranges and expression.
+    With `indexes`, compares the indexes with the segments.
 
     Raises:
         RefusedError: if there is nothing to read, or a partition to compare is found twice.
@@ -101,7 +185,7 @@ def verify(
         check_column_limit("max_decompressed_bytes", max_decompressed_bytes)
     inputs = find_inputs(sources, choice, distinct=table is not None, assigned=True)
     note_missing_ids(inputs.log_dirs, inputs.listings)
-    log = None if table is None else _log_of(table, inputs.listings, max_decompressed_bytes)
+    log = None if table is None else table(inputs.listings, max_decompressed_bytes)
     plans, checked = decode_partitions(
         lambda: partial(
             _check_task,
@@ -111,7 +195,7 @@ def verify(
         engine,
         verb="verify",
         accounts_of=lambda checked: checked.results,
-        isolation_level=log.options.isolation_level if log else isolation_level,
+        isolation_level=log.isolation_level if log else isolation_level,
         bounds=log.bounds if log else all_offsets,
         stored_task_bytes=SMALL_TASK,
         progress=progress,
@@ -150,8 +234,6 @@ def _log_sums(
     problems: Sequence[Problem],
     partitions: Sequence[PartitionReconciliation],
 ) -> LogSums:
-    from magicbyte.jobs.lake.compare import LogSums
-
     absent = {}
     for planned, found in zip(plans, partitions, strict=True):
         begin = min((one["base_offset"] for one in planned.listing["segments"]), default=0)
@@ -159,12 +241,3 @@ def _log_sums(
         before = max(0, (first or 0) - begin)
         absent[found["topic"], found["partition"]] = before + found["missing_offsets"] - found["lost_offsets"]
     return LogSums(plans, sums, times, problems, absent)
-
-
-def _log_of(
-    table: StoredTable, listings: Sequence[PartitionListing], max_decompressed_bytes: int
-) -> LogOfTable:
-    # Its libraries take longer to load than a small log to verify.
-    from magicbyte.jobs.lake.compare import LogOfTable
-
-    return LogOfTable(table, listings, max_decompressed_bytes)

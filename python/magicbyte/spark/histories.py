@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.explain import coordinated_transactions, partition_histories
+from magicbyte.jobs.run.engines import Engine
 from magicbyte.model import PartitionListing
 from magicbyte.spark.options import TableOptions
 from magicbyte.spark.schema import arrow_schema_of

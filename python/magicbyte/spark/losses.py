@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from magicbyte.jobs.failure import JobError
-from magicbyte.jobs.lineage import Divergence
-from magicbyte.jobs.problems import partition_problem
-from magicbyte.jobs.reading import record_batch_of, table_schema
+from magicbyte.errors import JobError
+from magicbyte.jobs.find.lineage import Divergence
+from magicbyte.jobs.find.problems import partition_problem
+from magicbyte.jobs.run.reading import record_batch_of, table_schema
 from magicbyte.model import Problem
 from magicbyte.spark.offsets import TopicPartition
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from magicbyte import _core
-from magicbyte.jobs.plan import Planned
+from magicbyte.jobs.run.plan import Planned
 
 __all__ = [
     "EARLIEST",

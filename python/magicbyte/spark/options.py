@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from magicbyte import _core
 from magicbyte.enums import DamageMode, IsolationLevel, PayloadType
-from magicbyte.jobs.choice import PartitionChoice
-from magicbyte.jobs.columns import BATCH_METADATA, INVALID_COLUMNS, KAFKA_COLUMNS, RECORDS_WITH_METADATA
+from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.jobs.run.columns import BATCH_METADATA, INVALID_COLUMNS, KAFKA_COLUMNS, RECORDS_WITH_METADATA
 from magicbyte.jobs.typed import UNTYPED, TypedColumns
 from magicbyte.schemas.decoding import TYPED_COLUMNS, SchemaFormat
 from magicbyte.schemas.http_client import DEFAULT_SETTINGS, read_settings

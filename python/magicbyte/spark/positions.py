@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from magicbyte.jobs.lineage import UNKNOWN, EpochStart, Lineage
+from magicbyte.jobs.find.lineage import UNKNOWN, EpochStart, Lineage
 from magicbyte.spark.offsets import TopicPartition, offsets_from_json, offsets_to_json
 
 __all__ = ["Position", "StreamOffset", "positions_from_json", "positions_to_json"]

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import datasource as spark
 
 from magicbyte import _core
-from magicbyte.jobs.plan import Planned, Range
+from magicbyte.jobs.run.plan import Planned, Range
 from magicbyte.model import PartitionListing
 from magicbyte.spark.options import Options
 from magicbyte.spark.reader import MagicbyteReader

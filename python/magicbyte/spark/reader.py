@@ -10,11 +10,11 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from magicbyte import _core
 from magicbyte.enums import fails_fast
-from magicbyte.jobs.columns import INVALID_COLUMNS
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.partitions import list_partitions, refuse_unread
-from magicbyte.jobs.plan import Planned, Range, Task, plan_partitions, tasks_of
-from magicbyte.jobs.reading import ReadOptions, Rows, plan_problems, read_chunk
+from magicbyte.jobs.find.partitions import list_partitions, refuse_unread
+from magicbyte.jobs.run.columns import INVALID_COLUMNS
+from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.jobs.run.plan import Planned, Range, Task, plan_partitions, tasks_of
+from magicbyte.jobs.run.reading import ReadOptions, Rows, plan_problems, read_chunk
 from magicbyte.model import PartitionListing
 from magicbyte.schemas.decoding import TYPED_COLUMNS
 from magicbyte.spark.histories import HISTORY_TABLES, history_rows

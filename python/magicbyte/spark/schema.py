@@ -10,8 +10,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from magicbyte.enums import fails_fast
-from magicbyte.jobs.columns import INVALID_COLUMNS
-from magicbyte.jobs.reading import table_schema
+from magicbyte.jobs.run.columns import INVALID_COLUMNS
+from magicbyte.jobs.run.reading import table_schema
 from magicbyte.schemas.decoding import TYPED_COLUMNS
 from magicbyte.spark.options import OptionError, Options, TableOptions
 from magicbyte.spark.typed import Decoders

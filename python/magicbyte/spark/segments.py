@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from magicbyte.jobs.plan import Planned
+from magicbyte.jobs.run.plan import Planned
 from magicbyte.model import Survey
 from magicbyte.spark.schema import SEGMENTS
 

@@ -10,7 +10,7 @@ import heapq
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from magicbyte.jobs.plan import Task, size_of_chunk
+from magicbyte.jobs.run.plan import Task, size_of_chunk
 from magicbyte.model import Chunk
 from magicbyte.spark.offsets import TopicPartition
 

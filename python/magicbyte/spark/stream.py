@@ -24,10 +24,10 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from magicbyte import _core
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.lineage import UNKNOWN, divergence
-from magicbyte.jobs.plan import Task, tasks_of_chunks
-from magicbyte.jobs.reading import ReadOptions, Rows, decoded_problems, read_chunk
+from magicbyte.jobs.find.lineage import UNKNOWN, divergence
+from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.jobs.run.plan import Task, tasks_of_chunks
+from magicbyte.jobs.run.reading import ReadOptions, Rows, decoded_problems, read_chunk
 from magicbyte.model import Chunk, Problem
 from magicbyte.schemas.registry import StoredRegistry
 from magicbyte.spark.limits import chunks_between, limit_bytes, limit_offsets

@@ -7,9 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from magicbyte.errors import Error
-from magicbyte.jobs.failure import JobError, RefusedError
-from magicbyte.jobs.partitions import list_partitions
+from magicbyte.errors import Error, JobError, RefusedError
+from magicbyte.jobs.find.partitions import list_partitions
 from magicbyte.jobs.schemas import open_registry
 from magicbyte.jobs.typed import TypedColumns, column_decoders
 from magicbyte.schemas.decoding import TYPED_COLUMNS, ColumnDecoder

@@ -8,12 +8,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.high_watermarks import high_watermarks, waiting_message
-from magicbyte.jobs.kept_surveys import KeptSurveys, SegmentState, segment_state
-from magicbyte.jobs.lineage import LogLineage, epochs_of
-from magicbyte.jobs.partitions import list_partitions
-from magicbyte.jobs.plan import Planned, Range, plan_surveyed
+from magicbyte.jobs.find.lineage import LogLineage, epochs_of
+from magicbyte.jobs.find.partitions import list_partitions
+from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.jobs.run.high_watermarks import high_watermarks, waiting_message
+from magicbyte.jobs.run.kept_surveys import KeptSurveys, SegmentState, segment_state
+from magicbyte.jobs.run.plan import Planned, Range, plan_surveyed
 from magicbyte.listing import (
     checkpointed_epochs,
     cluster_id_of,

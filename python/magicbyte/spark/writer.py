@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from magicbyte import _core
 from magicbyte.enums import Compression
-from magicbyte.jobs.rows import COLUMNS, Part, RowsOptions, commit_rows, staging_in, write_rows
+from magicbyte.jobs.write_rows import COLUMNS, Part, RowsOptions, commit_rows, staging_in, write_rows
 from magicbyte.spark.options import OptionError, known_options
 from magicbyte.spark.session_zone import with_session_zone
 

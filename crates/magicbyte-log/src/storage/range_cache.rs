@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::storage::local::{read_at, write_at};
 
 /// The maximum size of the cache, in bytes: the data ahead of the decoding (`_MOST_AHEAD_BYTES` in
-/// `jobs/surveys_ahead.py`), and the tasks that are being decoded.
+/// `jobs/run/surveys_ahead.py`), and the tasks that are being decoded.
 const CAPACITY: u64 = 2560 << 20;
 
 /// A version of a file: path, version and size.

@@ -1,0 +1,1 @@
+"""Finding partitions: their directories, their cluster, and the choice among them."""

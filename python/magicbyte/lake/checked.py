@@ -1,0 +1,85 @@
+"""Partitions whose logs were compared with their table: what has only grown since needs no second look."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from magicbyte.jobs.run.kept_surveys import SegmentState, segment_state
+from magicbyte.jobs.run.plan import Planned
+from magicbyte.jobs.run.sums import TopicPartition
+from magicbyte.lake.state import PartitionState
+from magicbyte.model import PartitionListing, Survey
+
+__all__ = ["Checked"]
+
+
+@dataclass(frozen=True)
+class _Agreement:
+    """A log and the state of its table at the time of a comparison."""
+
+    state: PartitionState
+    """Without its holes, which are no part of the comparison."""
+    segments: tuple[SegmentState, ...]
+    surveys: Mapping[str, str]
+    """Survey texts by path, of the segments that were surveyed."""
+
+    def holds_for(self, now: _Agreement) -> bool:
+        """True if the table is the same, and the log the same or longer."""
+        if now.state != self.state:
+            return False
+        if now.segments == self.segments:
+            return True
+        before = {path: (path, *other) for path, *other in self.segments}
+        rest = [one for one in now.segments if one[0] in before]
+        is_appended = now.segments[: len(rest)] == tuple(rest)
+        has_last = bool(rest) and rest[-1][0] == self.segments[-1][0]
+        return (
+            is_appended
+            and has_last
+            and all(one == before[one[0]] or self._has_grown(one[0], now) for one in rest)
+        )
+
+    def _has_grown(self, path: str, now: _Agreement) -> bool:
+        """True if the file has only got new batches after those that it had."""
+        if path not in self.surveys or path not in now.surveys:
+            return False
+        before: Survey = json.loads(self.surveys[path])
+        after: Survey = json.loads(now.surveys[path])
+        return after["continues"] is not None and after["continues"] == before["last_batch"]
+
+
+class Checked:
+    """The comparisons of a stream, from one look to the next."""
+
+    def __init__(self) -> None:
+        self._agreements: dict[TopicPartition, _Agreement] = {}
+
+    def holds(self, listing: PartitionListing, planned: Planned, state: PartitionState) -> bool:
+        """True if an earlier comparison of this partition still proves that its log continues the table."""
+        place = listing["topic"], listing["partition"]
+        before, now = self._agreements.get(place), _agreement(listing, planned, state)
+        if before is None or not before.holds_for(now):
+            return False
+        self._agreements[place] = now
+        return True
+
+    def add(self, listing: PartitionListing, planned: Planned, state: PartitionState) -> None:
+        """Notes that a log continues the table."""
+        self._agreements[listing["topic"], listing["partition"]] = _agreement(listing, planned, state)
+
+    def advance(self, states: Mapping[TopicPartition, PartitionState]) -> None:
+        """Notes that the table has got the rest of these logs, as they were at the last comparison."""
+        for place, state in states.items():
+            if (before := self._agreements.get(place)) is not None:
+                self._agreements[place] = replace(before, state=replace(state, holes=()))
+
+
+def _agreement(listing: PartitionListing, planned: Planned, state: PartitionState) -> _Agreement:
+    paths = (one["path"] for one in planned.listing["segments"])
+    return _Agreement(
+        replace(state, holes=()),
+        tuple(map(segment_state, listing["segments"])),
+        dict(zip(paths, planned.surveys, strict=True)),
+    )
