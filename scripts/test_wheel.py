@@ -30,14 +30,14 @@ DROPINS = ROOT / "scripts" / "dropins_alone.py"
 # What an extra adds; everything else is available without any.
 PACKAGES = {
     "": (),
-    "arrow": ("commands", "expressions", "following", "jobs"),
+    "arrow": ("commands", "expressions", "following", "jobs", "lake"),
     "cloud": ("storage.file_systems", "storage.objects", "storage.web"),
-    "cli": ("commands", "expressions", "following", "jobs", "cli"),
-    "delta": ("commands", "expressions", "following", "jobs"),
-    "iceberg": ("commands", "expressions", "following", "jobs"),
+    "cli": ("commands", "expressions", "following", "jobs", "lake", "cli"),
+    "delta": ("commands", "expressions", "following", "jobs", "lake"),
+    "iceberg": ("commands", "expressions", "following", "jobs", "lake"),
     "registry": (),
-    "spark": ("commands", "expressions", "following", "jobs", "spark"),
-    "sql": ("commands", "expressions", "following", "jobs"),
+    "spark": ("commands", "expressions", "following", "jobs", "lake", "spark"),
+    "sql": ("commands", "expressions", "following", "jobs", "lake"),
 }
 # Streams need a newer Spark than the oldest one; the source reports that when a stream is requested.
 SINCE_SPARK_4_2 = "magicbyte.spark.stream"
@@ -99,8 +99,8 @@ tables = [pa.table(magicbyte.PartitionLog(one).to_arrow(where="value IS NOT NULL
 print(sum(table.num_rows for table in tables))
 """
 REGISTRY = """
-from magicbyte.schemas.http_client import HttpSettings, RegistryError
-from magicbyte.schemas.http_registry import HttpRegistry
+from magicbyte.schema.http_client import HttpSettings, RegistryError
+from magicbyte.schema.http_registry import HttpRegistry
 try:
     HttpRegistry("http://127.0.0.1:9", HttpSettings(retries=0, timeout=5)).subjects()
 except RegistryError as error:

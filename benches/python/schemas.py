@@ -20,8 +20,8 @@ import pyarrow.json
 from bench import Bench
 from figures import figure
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
-from magicbyte.schemas.decoding import ColumnDecoder
-from magicbyte.schemas.registry import Schema, StoredRegistry
+from magicbyte.schema.decoding import ColumnDecoder
+from magicbyte.schema.registry import Schema, StoredRegistry
 from processes import pin, unpin
 from ratios import Comparison, in_turn
 

@@ -35,7 +35,7 @@ from magicbyte.jobs.run.engines import LocalEngine, SparkEngine
 from magicbyte.jobs.run.plan import plan_partitions, tasks_of
 from magicbyte.jobs.run.reading import ReadOptions, Rows, read_chunk
 from magicbyte.jobs.typed import TypedColumns, column_decoders
-from magicbyte.schemas import encode
+from magicbyte.schema import encode
 from pyspark.sql import functions as sql
 from spark_ways import Way, measure_in_turn
 

@@ -19,7 +19,7 @@ import shapes
 import study_page
 from magic3 import KIP_931, Idea, compare
 from magicbyte import Compression
-from magicbyte.convert import Converter
+from magicbyte.conversion import Converter
 from magicbyte.jobs.advise import Layout, advise
 from magicbyte.jobs.run.engines import LocalEngine
 from processes import pin

@@ -1,7 +1,5 @@
 """The commands that run a job as functions: `magicbyte verify` is `magicbyte.verify`, and so on.
 
-Only `convert`, `rescue` and `schemas` have to be imported from here: those names are modules of the package.
-
 >>> import magicbyte
 >>> report = magicbyte.verify("samples")
 >>> report["balanced"], report["total"]["rows"] > 0
@@ -69,8 +67,8 @@ from magicbyte.lake.read import open_stored
 from magicbyte.lake.table import TableTarget
 from magicbyte.logs import Sources, paths_of
 from magicbyte.model import PartitionHistory
-from magicbyte.schemas.http_client import DEFAULT_SETTINGS, HttpSettings
-from magicbyte.schemas.schemas_topic import SCHEMAS_TOPIC
+from magicbyte.schema.http_client import DEFAULT_SETTINGS, HttpSettings
+from magicbyte.schema.schemas_topic import SCHEMAS_TOPIC
 from magicbyte.serving import serve
 
 __all__ = [

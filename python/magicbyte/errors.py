@@ -12,6 +12,7 @@ __all__ = [
     "InvalidRecordError",
     "JobError",
     "LimitExceededError",
+    "NeedMoreBytesError",
     "RecordError",
     "RefusedError",
     "UnsupportedCompressionError",
@@ -61,6 +62,10 @@ class Error(ValueError):
 
 class CorruptRecordError(Error):
     """A wrong CRC or an impossible size (Kafka's CorruptRecordException)."""
+
+
+class NeedMoreBytesError(CorruptRecordError):
+    """Bytes that end inside a batch: a reader of a stream waits for the rest, and a log has a torn end."""
 
 
 class InvalidRecordError(Error):

@@ -26,9 +26,9 @@ from magicbyte.storage.paths import absolute, is_stored, local_path
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from magicbyte.damage import Rescued
     from magicbyte.derived_stream import RecordStream
     from magicbyte.model import IgnoredFile, PartitionListing, PartitionReconciliation, Problem, Segment
-    from magicbyte.rescue import Rescued
     from magicbyte.typed_stream import TypedColumn
 
 __all__ = ["LogArrowStream", "LogBatches", "LogRecords", "PartitionLog", "Reconciliation"]
@@ -568,7 +568,7 @@ class PartitionLog:
                 timestampMillis, key, value, keyBytes, valueBytes, headers, topic and partition, is not true;
                 the guide describes it. Where it fails for a record, the stream ends with an error that names
                 the record. Needs `pip install 'magicbyte[sql]'`, and does not go with views.
-            key: a `magicbyte.schemas.ColumnDecoder`, which decodes the keys by the schemas that they name.
+            key: a `magicbyte.schema.ColumnDecoder`, which decodes the keys by the schemas that they name.
                 docs/schemas.md has the columns; a key that cannot be decoded is null, whatever the mode.
             value: the same for the values.
             isolation_level: as in `records`.
@@ -642,7 +642,7 @@ class PartitionLog:
         """Yields every quarantined range: its bytes, a repair if one flipped bit (or a wrong length or
         magic) explains the damage, and the records before it as suspects. Writes nothing.
         """
-        from magicbyte.rescue import rescue
+        from magicbyte.damage import rescue
 
         self._check_open()
         return rescue(

@@ -14,7 +14,7 @@ __all__ = ["TypedColumn", "TypedRecords", "typed_pieces"]
 
 
 class TypedColumn(Protocol):
-    """A converter to a typed column, such as `magicbyte.schemas.decoding.ColumnDecoder`."""
+    """A converter to a typed column, such as `magicbyte.schema.decoding.ColumnDecoder`."""
 
     @property
     def column(self) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from avro_pairs import pairs
-from magicbyte.schemas.compatibility.avro import REMEDIES, incompatibilities
-from magicbyte.schemas.compatibility.avro_schema import parse_avro
+from magicbyte.schema.compatibility.avro import REMEDIES, incompatibilities
+from magicbyte.schema.compatibility.avro_schema import parse_avro
 
 pytestmark = pytest.mark.interop
 

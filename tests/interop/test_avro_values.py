@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from magicbyte.schemas import decode
+from magicbyte.schema import decode
 
 pytestmark = pytest.mark.interop
 

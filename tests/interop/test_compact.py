@@ -18,7 +18,7 @@ import pytest
 from cleaner_logs import MINUTE, START, LogMaker
 from kafka_broker import Broker, java
 from magicbyte import _core
-from magicbyte.convert import set_partition_leader_epoch
+from magicbyte.conversion import set_partition_leader_epoch
 from magicbyte.jobs.compact import DAY_MS, CompactOptions, compact_partitions
 from magicbyte.jobs.run.engines import LocalEngine
 

@@ -1,4 +1,4 @@
-"""Kafka's own classes read the same records from what magicbyte.convert writes."""
+"""Kafka's own classes read the same records from what magicbyte.conversion writes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from magicbyte import Compression, TimestampType
-from magicbyte.convert import Converter, convert_batches, set_max_timestamp, set_partition_leader_epoch
+from magicbyte.conversion import Converter, convert_batches, set_max_timestamp, set_partition_leader_epoch
 from oracle import Oracle
 from reading import FACTS, accepted
 

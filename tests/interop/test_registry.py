@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from magicbyte.cli.app import run
 from magicbyte.jobs.schemas import open_registry
-from magicbyte.schemas.compatibility.check import IncompatibleSchemaError
-from magicbyte.schemas.compatibility.incompatibility import InvalidSchemaError
-from magicbyte.schemas.directory import files_of, read_directory
-from magicbyte.schemas.http_client import RegistryError
-from magicbyte.schemas.http_registry import HttpRegistry
-from magicbyte.schemas.registry import Reference, Schema, SchemaNotFoundError
+from magicbyte.schema.compatibility.check import IncompatibleSchemaError
+from magicbyte.schema.compatibility.incompatibility import InvalidSchemaError
+from magicbyte.schema.directory import files_of, read_directory
+from magicbyte.schema.http_client import RegistryError
+from magicbyte.schema.http_registry import HttpRegistry
+from magicbyte.schema.registry import Reference, Schema, SchemaNotFoundError
 from registry_server import Apicurio, ask
 
 pytestmark = pytest.mark.interop

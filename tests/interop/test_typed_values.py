@@ -21,9 +21,9 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, te
 from magicbyte import RecordsBuilder
 from magicbyte.jobs.schemas import open_registry
 from magicbyte.jobs.schemas import schemas as schemas_job
-from magicbyte.schemas import decode
-from magicbyte.schemas.decoding import SchemaFormat
-from magicbyte.schemas.registry import Registry
+from magicbyte.schema import decode
+from magicbyte.schema.decoding import SchemaFormat
+from magicbyte.schema.registry import Registry
 from registry_server import Apicurio
 
 pytestmark = pytest.mark.interop

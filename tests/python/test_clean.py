@@ -21,7 +21,7 @@ import magicbyte
 import pytest
 from conftest import KAFKA, Cli
 from magicbyte import RecordsBuilder, _core
-from magicbyte.convert import set_partition_leader_epoch
+from magicbyte.conversion import set_partition_leader_epoch
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.clean import CleanReport
 from magicbyte.jobs.compact import DAY_MS, CompactOptions, compact_partitions

@@ -14,15 +14,15 @@ import pytest
 from conftest import Cli
 from json_pairs import PAIRS, Pair
 from magicbyte.enums import CompatibilityLevel
-from magicbyte.schemas.compatibility.avro import incompatibilities as avro_incompatibilities
-from magicbyte.schemas.compatibility.avro_schema import parse_avro
-from magicbyte.schemas.compatibility.check import LEVELS, check, check_history, compare
-from magicbyte.schemas.compatibility.incompatibility import InvalidSchemaError
-from magicbyte.schemas.compatibility.json_schema import incompatibilities
-from magicbyte.schemas.compatibility.json_schema_model import parse_json_schema
-from magicbyte.schemas.compatibility.json_schema_rules import REMEDIES
-from magicbyte.schemas.lint import lint
-from magicbyte.schemas.registry import Reference, Schema, StoredRegistry, SubjectVersion
+from magicbyte.schema.compatibility.avro import incompatibilities as avro_incompatibilities
+from magicbyte.schema.compatibility.avro_schema import parse_avro
+from magicbyte.schema.compatibility.check import LEVELS, check, check_history, compare
+from magicbyte.schema.compatibility.incompatibility import InvalidSchemaError
+from magicbyte.schema.compatibility.json_schema import incompatibilities
+from magicbyte.schema.compatibility.json_schema_model import parse_json_schema
+from magicbyte.schema.compatibility.json_schema_rules import REMEDIES
+from magicbyte.schema.lint import lint
+from magicbyte.schema.registry import Reference, Schema, StoredRegistry, SubjectVersion
 
 PROMOTED = "keep the type, or choose one that it is promoted to: int, long, float, double in this order"
 

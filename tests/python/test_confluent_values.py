@@ -30,10 +30,10 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from conftest import Cli
 from magicbyte import PartitionLog, RecordsBuilder
 from magicbyte.jobs.schemas import open_registry
-from magicbyte.schemas import ColumnDecoder, decode, encode, latest_of_topic
-from magicbyte.schemas.decoding import SchemaFormat
-from magicbyte.schemas.registry import Reference, Schema, StoredRegistry
-from magicbyte.schemas.schemas_topic import apply
+from magicbyte.schema import ColumnDecoder, decode, encode, latest_of_topic
+from magicbyte.schema.decoding import SchemaFormat
+from magicbyte.schema.registry import Reference, Schema, StoredRegistry
+from magicbyte.schema.schemas_topic import apply
 from proto_files import classes, file_of
 
 if TYPE_CHECKING:

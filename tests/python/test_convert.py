@@ -1,4 +1,4 @@
-"""magicbyte.convert: what Rust's conversions return, losses, in-place changes, and what is refused."""
+"""magicbyte.conversion: what Rust's conversions return, losses, in-place changes, and what is refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import magicbyte
 import pytest
 from magicbyte import Compression, TimestampType
-from magicbyte.convert import (
+from magicbyte.conversion import (
     Converter,
     Losses,
     convert_batches,

@@ -134,11 +134,32 @@ def test_header_fields() -> None:
     assert first.control is None
 
 
+def test_garbage_at_the_end_needs_no_more_bytes() -> None:
+    with pytest.raises(magicbyte.Error) as raised:
+        list(magicbyte.read_batches(GOLDEN + b"\xff" * 100))
+    assert not isinstance(raised.value, magicbyte.NeedMoreBytesError)
+
+
+def test_there_is_one_tree_of_errors() -> None:
+    named = [getattr(magicbyte, name) for name in magicbyte.__all__ if name.endswith("Error")]
+    errors = [one for one in named if isinstance(one, type) and issubclass(one, Exception)]
+    assert {one.__name__ for one in errors if not issubclass(one, magicbyte.Error)} == {"InternalError"}
+    for one in (magicbyte.JobError("why"), magicbyte.RefusedError("why")):
+        again = pickle.loads(pickle.dumps(one))
+        assert (type(again), str(again), again.kind) == (type(one), "why", one.kind)
+
+
+def test_a_missing_file_is_told_once(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as raised:
+        magicbyte.PartitionLog(tmp_path / "gone")
+    assert str(raised.value).count("rrno 2") + str(raised.value).count("os error 2") == 1
+
+
 def test_truncated_last_batch() -> None:
     for cut in range(1, len(GOLDEN)):
         data = GOLDEN + GOLDEN[:-cut]
         seen = []
-        with pytest.raises(magicbyte.Error, match="more bytes needed") as raised:
+        with pytest.raises(magicbyte.NeedMoreBytesError, match="more bytes needed") as raised:
             seen.extend(batch.position for batch in magicbyte.read_batches(data))
         assert (raised.value.kind, raised.value.position) == ("need_more_bytes", len(GOLDEN))
         with pytest.raises(pa.ArrowInvalid, match="more bytes needed"):

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import magicbyte
 import pytest
 from magicbyte import Compression, PartitionChoice, PartitionLog, RecordsBuilder, commands
-from magicbyte.convert import convert_batches
+from magicbyte.conversion import convert_batches
 from magicbyte.errors import RefusedError
 
 ROOT = Path(__file__).parents[2]

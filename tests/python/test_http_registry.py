@@ -19,10 +19,10 @@ import pytest
 from conftest import Cli
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.schemas import open_registry
-from magicbyte.schemas import decode
-from magicbyte.schemas.http_client import HttpSettings, RegistryError, read_settings
-from magicbyte.schemas.http_registry import HttpRegistry
-from magicbyte.schemas.registry import SchemaNotFoundError
+from magicbyte.schema import decode
+from magicbyte.schema.http_client import HttpSettings, RegistryError, read_settings
+from magicbyte.schema.http_registry import HttpRegistry
+from magicbyte.schema.registry import SchemaNotFoundError
 
 SECRET = "s3cret"
 
@@ -346,7 +346,7 @@ def absent(handler: Handler) -> None:
 
 def test_absent_ids_are_asked_for_once_in_a_while(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr("magicbyte.schemas.absent_schemas.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("magicbyte.schema.absent_schemas.time.monotonic", lambda: now[0])
     server.answer = absent
     one = registry(server, absent_seconds=60)
     guid = "0" * 8 + "-0000-0000-0000-" + "0" * 12

@@ -22,9 +22,9 @@ from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.run.plan import plan_partitions
 from magicbyte.jobs.run.reading import ReadOptions, read_chunk
 from magicbyte.jobs.typed import TypedColumns
-from magicbyte.schemas import decode
-from magicbyte.schemas.decoding import ColumnDecoder, InvalidSchemaError
-from magicbyte.schemas.registry import (
+from magicbyte.schema import decode
+from magicbyte.schema.decoding import ColumnDecoder, InvalidSchemaError
+from magicbyte.schema.registry import (
     Reference,
     Schema,
     SchemaReferenceError,

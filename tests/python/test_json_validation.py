@@ -19,9 +19,9 @@ from conftest import Cli
 from magicbyte import RecordsBuilder, commands
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.typed import TypedColumns
-from magicbyte.schemas import decode
-from magicbyte.schemas.decoding import ColumnDecoder, InvalidSchemaError, SchemaFormat
-from magicbyte.schemas.registry import Reference, Schema, StoredRegistry, SubjectVersion
+from magicbyte.schema import decode
+from magicbyte.schema.decoding import ColumnDecoder, InvalidSchemaError, SchemaFormat
+from magicbyte.schema.registry import Reference, Schema, StoredRegistry, SubjectVersion
 from magicbyte.spark.options import OptionError, parse_table
 
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"

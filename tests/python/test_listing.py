@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from conftest import KAFKA, Cli
 from magicbyte import PartitionLog, _core
+from magicbyte.damage import rescue
 from magicbyte.errors import CorruptRecordError, RefusedError
 from magicbyte.jobs.find.partitions import list_partitions
-from magicbyte.rescue import rescue
 from magicbyte.state import leader_epochs_of
 from unprivileged import run_unprivileged
 

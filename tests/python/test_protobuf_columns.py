@@ -21,9 +21,9 @@ from google.protobuf import descriptor_pb2
 from google.protobuf.message import DecodeError, Message
 from magicbyte import commands
 from magicbyte.jobs.typed import TypedColumns
-from magicbyte.schemas import decode
-from magicbyte.schemas.decoding import ColumnDecoder, InvalidSchemaError
-from magicbyte.schemas.registry import (
+from magicbyte.schema import decode
+from magicbyte.schema.decoding import ColumnDecoder, InvalidSchemaError
+from magicbyte.schema.registry import (
     Reference,
     Schema,
     SchemaReferenceError,

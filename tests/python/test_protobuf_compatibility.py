@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
-from magicbyte.schemas.compatibility.check import check, compare
-from magicbyte.schemas.compatibility.incompatibility import InvalidSchemaError
-from magicbyte.schemas.compatibility.protobuf import REMEDIES, incompatibilities
-from magicbyte.schemas.compatibility.protobuf_schema import parse_protobuf
-from magicbyte.schemas.registry import Reference, Schema, StoredRegistry, SubjectVersion
+from magicbyte.schema.compatibility.check import check, compare
+from magicbyte.schema.compatibility.incompatibility import InvalidSchemaError
+from magicbyte.schema.compatibility.protobuf import REMEDIES, incompatibilities
+from magicbyte.schema.compatibility.protobuf_schema import parse_protobuf
+from magicbyte.schema.registry import Reference, Schema, StoredRegistry, SubjectVersion
 from protobuf_pairs import PAIRS, Pair
 
 

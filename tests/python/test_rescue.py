@@ -11,7 +11,7 @@ import magicbyte
 import pytest
 from conftest import KAFKA
 from magicbyte.cli import app
-from magicbyte.rescue import rescue
+from magicbyte.damage import rescue
 
 LOG = "00000000000000000000.log"
 

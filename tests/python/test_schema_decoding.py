@@ -23,9 +23,9 @@ from fastavro.utils import generate_many
 from magicbyte import RecordsBuilder, commands
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.typed import TypedColumns
-from magicbyte.schemas import decode
-from magicbyte.schemas.decoding import ColumnDecoder, InvalidSchemaError, latest_of_topic
-from magicbyte.schemas.registry import Reference, Schema, StoredRegistry, SubjectVersion
+from magicbyte.schema import decode
+from magicbyte.schema.decoding import ColumnDecoder, InvalidSchemaError, latest_of_topic
+from magicbyte.schema.registry import Reference, Schema, StoredRegistry, SubjectVersion
 from magicbyte.typed_stream import typed_pieces
 
 DATA = Path(__file__).parents[1] / "data" / "kafka"

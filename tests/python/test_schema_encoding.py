@@ -17,10 +17,10 @@ from confluent_kafka.schema_registry import Schema as ConfluentSchema
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
-from magicbyte.schemas import decode, encode, framing
-from magicbyte.schemas.decoding import ColumnDecoder, InvalidSchemaError, SchemaFormat
-from magicbyte.schemas.encoding import ColumnEncoder, EncodingError
-from magicbyte.schemas.registry import Reference, Schema, StoredRegistry, SubjectVersion
+from magicbyte.schema import decode, encode, framing
+from magicbyte.schema.decoding import ColumnDecoder, InvalidSchemaError, SchemaFormat
+from magicbyte.schema.encoding import ColumnEncoder, EncodingError
+from magicbyte.schema.registry import Reference, Schema, StoredRegistry, SubjectVersion
 
 GUID = "0191c3f2-8f6a-7c3e-9b1d-3f0a5c2e4d6b"
 CONTEXT = SerializationContext("orders", MessageField.VALUE)

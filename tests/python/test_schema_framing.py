@@ -1,4 +1,4 @@
-"""`magicbyte.schemas.framing`: the schema id before a payload, or in a header."""
+"""`magicbyte.schema.framing`: the schema id before a payload, or in a header."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import magicbyte
 import pytest
 from conftest import KAFKA
 from magicbyte.errors import Error, InvalidRecordError
-from magicbyte.schemas import framing
+from magicbyte.schema import framing
 
 GUID = "89791762-2336-4186-9674-299b90a802e2"
 """From the tests of Confluent's clients."""

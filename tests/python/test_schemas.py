@@ -18,8 +18,8 @@ from magicbyte import RecordsBuilder, commands
 from magicbyte.errors import InvalidRecordError, RefusedError
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.schemas import open_registry
-from magicbyte.schemas.directory import SchemaFileError, files_of, read_directory
-from magicbyte.schemas.registry import (
+from magicbyte.schema.directory import SchemaFileError, files_of, read_directory
+from magicbyte.schema.registry import (
     Reference,
     Schema,
     SchemaNotFoundError,
@@ -27,7 +27,7 @@ from magicbyte.schemas.registry import (
     StoredRegistry,
     SubjectVersion,
 )
-from magicbyte.schemas.schemas_topic import apply
+from magicbyte.schema.schemas_topic import apply
 
 Row = tuple[dict[str, Any], dict[str, Any] | None]
 

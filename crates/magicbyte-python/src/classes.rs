@@ -27,7 +27,7 @@ pub(super) fn columns_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 /// The Losses tuple of a conversion.
 pub(super) fn losses(py: Python<'_>, losses: &Losses) -> PyResult<Py<PyAny>> {
     let class = LOSSES
-        .get_or_try_init(py, || py.import("magicbyte.convert")?.getattr("Losses").map(Bound::unbind))?;
+        .get_or_try_init(py, || py.import("magicbyte.conversion")?.getattr("Losses").map(Bound::unbind))?;
     let Losses {
         control_batches,
         empty_batches,

@@ -1,4 +1,4 @@
-//! `magicbyte.convert`: converts buffers of batches.
+//! `magicbyte.conversion`: converts buffers of batches.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -14,7 +14,7 @@ use crate::view::content;
 use crate::{classes, docs::docstring, panics};
 
 #[doc = docstring!(convert, Converter)]
-#[pyclass(frozen, name = "Converter", module = "magicbyte.convert")]
+#[pyclass(frozen, name = "Converter", module = "magicbyte.conversion")]
 pub(super) struct PyConverter(Locked<Converter>);
 
 impl PyConverter {

@@ -21,7 +21,6 @@ fn class_of(error: &Error) -> &'static str {
         | ErrorKind::Garbage
         | ErrorKind::Zeros
         | ErrorKind::OffsetOutOfOrder { .. }
-        | ErrorKind::PartialBatch
         | ErrorKind::FileTruncated
         | ErrorKind::FileMissing
         | ErrorKind::FileUnreadable(_)
@@ -31,8 +30,8 @@ fn class_of(error: &Error) -> &'static str {
         | ErrorKind::UnsupportedCompression(_)
         | ErrorKind::UnsupportedLevel { .. } => "UnsupportedCompressionError",
         ErrorKind::LimitExceeded { .. } | ErrorKind::RecordTooLarge { .. } => "LimitExceededError",
-        ErrorKind::NeedMoreBytes { .. }
-        | ErrorKind::InvalidSidecar(_)
+        ErrorKind::NeedMoreBytes { .. } | ErrorKind::PartialBatch => "NeedMoreBytesError",
+        ErrorKind::InvalidSidecar(_)
         | ErrorKind::InvalidMessage(_)
         | ErrorKind::UnsupportedVersion(_)
         | ErrorKind::InvalidOptions(_)
@@ -100,7 +99,10 @@ pub(super) fn log_to_py(py: Python<'_>, error: &LogError) -> PyErr {
 /// An OSError with errno and file name, so that Python picks FileNotFoundError and the like.
 pub(super) fn io_to_py(path: &std::path::Path, source: &std::io::Error) -> PyErr {
     if let Some(errno) = source.raw_os_error() {
-        return PyOSError::new_err((errno, source.to_string(), path.display().to_string()));
+        // Python adds the number itself.
+        let text = source.to_string();
+        let text = text.strip_suffix(&format!(" (os error {errno})")).unwrap_or(&text).to_owned();
+        return PyOSError::new_err((errno, text, path.display().to_string()));
     }
     // An interrupt, while a store was awaited.
     if let Some(raised) = cause(source).and_then(|error| error.downcast_ref::<PyErr>()) {

@@ -1,4 +1,4 @@
-//! Recovery of data from quarantined ranges, for the facade in `magicbyte.rescue`.
+//! Recovery of data from quarantined ranges, for the facade in `magicbyte.damage`.
 
 use std::path::PathBuf;
 

@@ -23,7 +23,7 @@ def read_batches(
     raises framing errors. A wrong CRC or a bad record is raised only when a batch's records, columns or
     Arrow form are requested, so that its header can still be inspected.
 
-    An incomplete batch at the end raises an error whose `kind` is "need_more_bytes", after all others.
+    An incomplete batch at the end raises `NeedMoreBytesError`, after all others.
     With `allow_partial`, as for the response to a fetch, it ends the iteration: `remaining` and `needed`
     say what is left.
     """

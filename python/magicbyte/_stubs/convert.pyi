@@ -1,8 +1,8 @@
-"""Conversions between magics, codecs and batch sizes: used by `magicbyte.convert`."""
+"""Conversions between magics, codecs and batch sizes: used by `magicbyte.conversion`."""
 
 from typing import Self, final
 
-from magicbyte.convert import Losses
+from magicbyte.conversion import Losses
 from typing_extensions import Buffer
 
 @final
@@ -78,10 +78,10 @@ class Converter:
         """
 
 def set_last_offset(batch: Buffer, last_offset: int) -> bytes:
-    """See `magicbyte.convert.set_last_offset`."""
+    """See `magicbyte.conversion.set_last_offset`."""
 
 def set_partition_leader_epoch(data: Buffer, epoch: int) -> bytes:
-    """See `magicbyte.convert.set_partition_leader_epoch`."""
+    """See `magicbyte.conversion.set_partition_leader_epoch`."""
 
 def set_max_timestamp(data: Buffer, timestamp_type: int, max_timestamp: int) -> bytes:
-    """See `magicbyte.convert.set_max_timestamp`."""
+    """See `magicbyte.conversion.set_max_timestamp`."""

@@ -1,4 +1,4 @@
-"""A partition's directory: used by `magicbyte.log` and `magicbyte.rescue`."""
+"""A partition's directory: used by `magicbyte.log` and `magicbyte.damage`."""
 
 from collections.abc import Sequence
 from datetime import datetime

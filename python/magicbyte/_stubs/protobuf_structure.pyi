@@ -1,4 +1,4 @@
-"""The declarations of a Protobuf schema: used by `magicbyte.schemas.compatibility.protobuf_schema`."""
+"""The declarations of a Protobuf schema: used by `magicbyte.schema.compatibility.protobuf_schema`."""
 
 from collections.abc import Sequence
 

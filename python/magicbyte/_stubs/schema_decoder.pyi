@@ -1,4 +1,4 @@
-"""Keys and values that name their schemas, as typed columns: used by `magicbyte.schemas.decoding`."""
+"""Keys and values that name their schemas, as typed columns: used by `magicbyte.schema.decoding`."""
 
 from collections.abc import Sequence
 from typing import final

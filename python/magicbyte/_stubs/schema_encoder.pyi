@@ -1,4 +1,4 @@
-"""Typed columns as keys and values that name their schema: used by `magicbyte.schemas.encoding`."""
+"""Typed columns as keys and values that name their schema: used by `magicbyte.schema.encoding`."""
 
 from collections.abc import Sequence
 from typing import final

@@ -1,4 +1,4 @@
-"""The schema reference of a key or value: used by `magicbyte.schemas.framing`."""
+"""The schema reference of a key or value: used by `magicbyte.schema.framing`."""
 
 from collections.abc import Sequence
 

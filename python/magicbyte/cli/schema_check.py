@@ -62,7 +62,7 @@ def check(
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
     from magicbyte.jobs.schema_check import check_schema
-    from magicbyte.schemas.directory import read_schema
+    from magicbyte.schema.directory import read_schema
 
     schema = read_schema(file, [_reference(one) for one in references])
     report = check_schema(source.open(), subject, schema, level=level, lenient=lenient)

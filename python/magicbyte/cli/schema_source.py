@@ -15,8 +15,8 @@ from magicbyte.jobs.find.choice import PartitionChoice
 
 if TYPE_CHECKING:
     from magicbyte.jobs.schemas import SchemasReport
-    from magicbyte.schemas.http_client import HttpSettings
-    from magicbyte.schemas.registry import Registry
+    from magicbyte.schema.http_client import HttpSettings
+    from magicbyte.schema.registry import Registry
 
 __all__ = ["SchemaSource", "http_settings", "registry_config", "schema_source"]
 
@@ -57,7 +57,7 @@ def registry_config(command: F) -> F:
 
 def http_settings(registry_config: str | None) -> HttpSettings:
     """The settings for a live registry from `--registry-config`."""
-    from magicbyte.schemas.http_client import DEFAULT_SETTINGS, read_settings
+    from magicbyte.schema.http_client import DEFAULT_SETTINGS, read_settings
 
     return DEFAULT_SETTINGS if registry_config is None else read_settings(registry_config)
 
@@ -74,7 +74,7 @@ def schema_source(command: F) -> F:
         max_decompressed_bytes: int,
         **others: Any,
     ) -> Any:
-        from magicbyte.schemas.http_registry import is_registry_url
+        from magicbyte.schema.http_registry import is_registry_url
 
         for source in sources:
             if not is_registry_url(source) and not os.path.exists(source):

@@ -14,7 +14,7 @@ from magicbyte.cli.terminal import print_data, print_line, print_problem
 
 if TYPE_CHECKING:
     from magicbyte.jobs.schemas import SchemasReport
-    from magicbyte.schemas.registry import Registry
+    from magicbyte.schema.registry import Registry
 
 __all__ = ["schemas"]
 
@@ -123,7 +123,7 @@ def _text(
     version: int | None,
     context: str,
 ) -> str:
-    from magicbyte.schemas.registry import LATEST
+    from magicbyte.schema.registry import LATEST
 
     if schema_id is not None:
         return registry.by_id(schema_id, context).text

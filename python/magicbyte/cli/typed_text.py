@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 
 from magicbyte._core import Record
 from magicbyte.jobs.schemas import open_registry
-from magicbyte.schemas.decoding import TYPED_COLUMNS, ColumnDecoder, SchemaFormat
+from magicbyte.schema.decoding import TYPED_COLUMNS, ColumnDecoder, SchemaFormat
 from magicbyte.typed_stream import typed_pieces
 
 if TYPE_CHECKING:
-    from magicbyte.schemas.http_client import HttpSettings
+    from magicbyte.schema.http_client import HttpSettings
 
 __all__ = ["TypedText"]
 

@@ -34,7 +34,7 @@ from magicbyte.jobs.run.reading import HighWatermarks, ReadOptions, check_column
 from magicbyte.jobs.run.selecting import record_filter
 from magicbyte.jobs.typed import UNTYPED, TypedColumns, column_decoders, refuse_unwritable
 from magicbyte.model import LeaderEpoch, PartitionPlan, PartitionReconciliation, Problem
-from magicbyte.schemas.decoding import ColumnDecoder, SchemaFormat
+from magicbyte.schema.decoding import ColumnDecoder, SchemaFormat
 
 __all__ = [
     "TARGET_FILE_SIZE",

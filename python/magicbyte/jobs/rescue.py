@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypedDict
 
 from magicbyte import _core
+from magicbyte.damage import Rescued, Suspect, rescue
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.partitions import Inputs, SkippedDirectory, find_inputs
 from magicbyte.jobs.publish.local_partitions import PartitionsOutput
@@ -17,7 +18,6 @@ from magicbyte.jobs.publish.outputs import partitions_output
 from magicbyte.jobs.publish.workspace import sync_tree
 from magicbyte.listing import log_start_of, unread_segments
 from magicbyte.model import Problem
-from magicbyte.rescue import Rescued, Suspect, rescue
 
 __all__ = ["RescueReport", "rescue_partitions"]
 
@@ -35,7 +35,7 @@ class RescuedRange(TypedDict):
     repair: str | None
     """A description of the change that makes the batch valid, if one was found."""
     repair_is_proven: bool | None
-    """True if the repair is more than a guess (see `magicbyte.rescue.Repair`); None without a repair."""
+    """True if the repair is more than a guess (see `magicbyte.damage.Repair`); None without a repair."""
     suspects: int
     """Records before the damage."""
 

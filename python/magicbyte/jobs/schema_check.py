@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from magicbyte.errors import RefusedError
-from magicbyte.schemas.compatibility.check import LEVELS, check, remedy
-from magicbyte.schemas.lint import LintFinding, lint
-from magicbyte.schemas.registry import Registry, Schema
+from magicbyte.schema.compatibility.check import LEVELS, check, remedy
+from magicbyte.schema.lint import LintFinding, lint
+from magicbyte.schema.registry import Registry, Schema
 
 __all__ = ["CheckReport", "CheckedVersion", "LintReport", "check_schema", "lint_schemas"]
 

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.schemas import open_registry
-from magicbyte.schemas.decoding import SCHEMA_TYPES, ColumnDecoder, SchemaFormat, latest_of_topic
-from magicbyte.schemas.http_client import DEFAULT_SETTINGS, HttpSettings
-from magicbyte.schemas.http_registry import HttpRegistry
-from magicbyte.schemas.registry import Registry, Schema, SchemaNotFoundError
+from magicbyte.schema.decoding import SCHEMA_TYPES, ColumnDecoder, SchemaFormat, latest_of_topic
+from magicbyte.schema.http_client import DEFAULT_SETTINGS, HttpSettings
+from magicbyte.schema.http_registry import HttpRegistry
+from magicbyte.schema.registry import Registry, Schema, SchemaNotFoundError
 
 __all__ = ["UNTYPED", "TypedColumns", "column_decoders", "refuse_unwritable"]
 

@@ -19,7 +19,7 @@ from magicbyte.jobs.run.columns import DIGEST_COLUMN, KAFKA_COLUMNS
 from magicbyte.jobs.run.sums import TopicPartition
 from magicbyte.lake.ranges import OffsetRange, is_within
 from magicbyte.lake.state import PartitionState
-from magicbyte.schemas.decoding import TYPED_COLUMNS, SchemaFormat
+from magicbyte.schema.decoding import TYPED_COLUMNS, SchemaFormat
 from magicbyte.storage.destination import Destination
 from magicbyte.storage.mounts import is_mounted, mount
 from magicbyte.storage.paths import absolute, is_url

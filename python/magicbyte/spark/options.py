@@ -14,8 +14,8 @@ from magicbyte.enums import DamageMode, IsolationLevel, PayloadType
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.run.columns import BATCH_METADATA, INVALID_COLUMNS, KAFKA_COLUMNS, RECORDS_WITH_METADATA
 from magicbyte.jobs.typed import UNTYPED, TypedColumns
-from magicbyte.schemas.decoding import TYPED_COLUMNS, SchemaFormat
-from magicbyte.schemas.http_client import DEFAULT_SETTINGS, read_settings
+from magicbyte.schema.decoding import TYPED_COLUMNS, SchemaFormat
+from magicbyte.schema.http_client import DEFAULT_SETTINGS, read_settings
 from magicbyte.spark.offsets import Edge, ending_edge, starting_edge
 from magicbyte.spark.paths import absolute_paths
 from magicbyte.storage.encryption_keys import EncryptionKey, add_keys, named_key

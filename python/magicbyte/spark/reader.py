@@ -16,7 +16,7 @@ from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.run.plan import Planned, Range, Task, plan_partitions, tasks_of
 from magicbyte.jobs.run.reading import ReadOptions, Rows, plan_problems, read_chunk
 from magicbyte.model import PartitionListing
-from magicbyte.schemas.decoding import TYPED_COLUMNS
+from magicbyte.schema.decoding import TYPED_COLUMNS
 from magicbyte.spark.histories import HISTORY_TABLES, history_rows
 from magicbyte.spark.losses import Losses
 from magicbyte.spark.offsets import (

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from magicbyte.enums import fails_fast
 from magicbyte.jobs.run.columns import INVALID_COLUMNS
 from magicbyte.jobs.run.reading import table_schema
-from magicbyte.schemas.decoding import TYPED_COLUMNS
+from magicbyte.schema.decoding import TYPED_COLUMNS
 from magicbyte.spark.options import OptionError, Options, TableOptions
 from magicbyte.spark.typed import Decoders
 

@@ -29,7 +29,7 @@ from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.run.plan import Task, tasks_of_chunks
 from magicbyte.jobs.run.reading import ReadOptions, Rows, decoded_problems, read_chunk
 from magicbyte.model import Chunk, Problem
-from magicbyte.schemas.registry import StoredRegistry
+from magicbyte.schema.registry import StoredRegistry
 from magicbyte.spark.limits import chunks_between, limit_bytes, limit_offsets
 from magicbyte.spark.losses import Losses
 from magicbyte.spark.offsets import TopicPartition, check_named, resolve_start

@@ -11,9 +11,9 @@ from magicbyte.errors import Error, JobError, RefusedError
 from magicbyte.jobs.find.partitions import list_partitions
 from magicbyte.jobs.schemas import open_registry
 from magicbyte.jobs.typed import TypedColumns, column_decoders
-from magicbyte.schemas.decoding import TYPED_COLUMNS, ColumnDecoder
-from magicbyte.schemas.http_registry import HttpRegistry
-from magicbyte.schemas.registry import StoredRegistry
+from magicbyte.schema.decoding import TYPED_COLUMNS, ColumnDecoder
+from magicbyte.schema.http_registry import HttpRegistry
+from magicbyte.schema.registry import StoredRegistry
 from magicbyte.spark.options import OptionError, Options
 from magicbyte.spark.paths import expand_paths
 

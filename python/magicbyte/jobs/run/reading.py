@@ -24,7 +24,7 @@ from magicbyte.typed_stream import typed_pieces
 
 if TYPE_CHECKING:
     from magicbyte.expressions.record_filter import RecordFilter
-    from magicbyte.schemas.decoding import ColumnDecoder
+    from magicbyte.schema.decoding import ColumnDecoder
 
 __all__ = [
     "ROWS_ABOVE",

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from magicbyte.schemas.compatibility.avro_schema import AvroField, AvroSchema
-from magicbyte.schemas.compatibility.incompatibility import Incompatibility, InvalidSchemaError, Remedies
+from magicbyte.schema.compatibility.avro_schema import AvroField, AvroSchema
+from magicbyte.schema.compatibility.incompatibility import Incompatibility, InvalidSchemaError, Remedies
 
 __all__ = ["REMEDIES", "incompatibilities"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable
 
-from magicbyte.schemas.registry import SchemaNotFoundError
+from magicbyte.schema.registry import SchemaNotFoundError
 
 __all__ = ["AbsentSchemas"]
 

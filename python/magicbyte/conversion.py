@@ -1,7 +1,7 @@
 """Converts batches: another magic, codec or level, merged, split, packed, or changed in place.
 
 >>> import magicbyte
->>> from magicbyte.convert import convert_batches
+>>> from magicbyte.conversion import convert_batches
 >>> old = magicbyte.RecordsBuilder(magic=1, compression=magicbyte.Compression.GZIP)
 >>> old.append(7, 1_500_000_000_000, value=b"old")
 >>> data, losses = convert_batches(old.build(), compression=magicbyte.Compression.ZSTD)
@@ -89,7 +89,7 @@ def convert_batches(
         max_decompressed_bytes: the limit for one batch after decompression.
 
     Raises:
-        Error: for bytes that are not whole batches (`kind` "need_more_bytes" if the last one is cut off), a
+        Error: for bytes that are not whole batches (`NeedMoreBytesError` if the last one is cut off), a
             wrong CRC, a bad record, or a codec or level that cannot be written.
 
     """

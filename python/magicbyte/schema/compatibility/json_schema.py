@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from magicbyte.schemas.compatibility.incompatibility import Incompatibility, InvalidSchemaError
-from magicbyte.schemas.compatibility.json_schema_model import JsonSchema, canonical
-from magicbyte.schemas.compatibility.json_schema_rules import LENIENT
+from magicbyte.schema.compatibility.incompatibility import Incompatibility, InvalidSchemaError
+from magicbyte.schema.compatibility.json_schema_model import JsonSchema, canonical
+from magicbyte.schema.compatibility.json_schema_rules import LENIENT
 
 __all__ = ["incompatibilities"]
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from magicbyte.schemas.compatibility.incompatibility import Incompatibility, InvalidSchemaError, Remedies
-from magicbyte.schemas.compatibility.protobuf_schema import (
+from magicbyte.schema.compatibility.incompatibility import Incompatibility, InvalidSchemaError, Remedies
+from magicbyte.schema.compatibility.protobuf_schema import (
     ProtobufField,
     ProtobufMessage,
     ProtobufSchema,

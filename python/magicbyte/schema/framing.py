@@ -4,7 +4,7 @@ Confluent's serializers put 0x00 and an id of 4 bytes, or 0x01 and a GUID of 16 
 both into a header of the record, and then the payload is the whole value. With Protobuf, the indexes of the
 message in its file follow.
 
->>> from magicbyte.schemas import framing
+>>> from magicbyte.schema import framing
 >>> framed = framing.parse(b"\x00\x00\x00\x00\x07payload")
 >>> framed.id, framed.payload
 (7, b'payload')

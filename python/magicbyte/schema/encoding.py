@@ -1,7 +1,7 @@
 r"""Typed Arrow columns as keys and values that name their schema.
 
 >>> import pyarrow as pa
->>> from magicbyte.schemas import decode, encode
+>>> from magicbyte.schema import decode, encode
 >>> values = encode(pa.array(["abc", None]), '"string"', schema_id=7)
 >>> values.to_pylist()
 [b'\x00\x00\x00\x00\x07\x06abc', None]
@@ -17,9 +17,9 @@ from uuid import UUID
 
 from magicbyte import _core
 from magicbyte.errors import Error
-from magicbyte.schemas import framing
-from magicbyte.schemas.decoding import SCHEMA_TYPES, InvalidSchemaError, SchemaFormat, references_of
-from magicbyte.schemas.registry import DEFAULT_CONTEXT, Registry, Schema, StoredRegistry
+from magicbyte.schema import framing
+from magicbyte.schema.decoding import SCHEMA_TYPES, InvalidSchemaError, SchemaFormat, references_of
+from magicbyte.schema.registry import DEFAULT_CONTEXT, Registry, Schema, StoredRegistry
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,7 +80,7 @@ class ColumnEncoder:
     def header(self, schema_id: int | str, *, id_bytes: Literal[4, 8] = 4) -> bytes:
         """The content of the schema header of records whose values are encoded without a schema id.
 
-        Its name is `magicbyte.schemas.framing.VALUE_SCHEMA_ID` or `KEY_SCHEMA_ID`. Raises as `framing.write`.
+        Its name is `magicbyte.schema.framing.VALUE_SCHEMA_ID` or `KEY_SCHEMA_ID`. Raises as `framing.write`.
         """
         return framing.write(schema_id, self._core.message_indexes, id_bytes=id_bytes)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TypedDict
 
 from magicbyte import bounded_json
-from magicbyte.schemas.compatibility.check import CHECKED_TYPES, LEVELS, check_history
-from magicbyte.schemas.registry import (
+from magicbyte.schema.compatibility.check import CHECKED_TYPES, LEVELS, check_history
+from magicbyte.schema.registry import (
     Schema,
     SchemaNotFoundError,
     StoredRegistry,

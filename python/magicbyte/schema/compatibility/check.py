@@ -2,8 +2,8 @@
 
 The rules of Confluent's `CompatibilityChecker`: the versions to compare, and the directions.
 
->>> from magicbyte.schemas.compatibility.check import compare
->>> from magicbyte.schemas.registry import Schema
+>>> from magicbyte.schema.compatibility.check import compare
+>>> from magicbyte.schema.registry import Schema
 >>> old, new = Schema("AVRO", '"int"'), Schema("AVRO", '"long"')
 >>> compare(new, old, "BACKWARD")
 []
@@ -19,18 +19,18 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from magicbyte.errors import Error
-from magicbyte.schemas.compatibility import avro, json_schema, json_schema_rules, protobuf
-from magicbyte.schemas.compatibility.avro_schema import parse_avro
-from magicbyte.schemas.compatibility.incompatibility import (
+from magicbyte.schema.compatibility import avro, json_schema, json_schema_rules, protobuf
+from magicbyte.schema.compatibility.avro_schema import parse_avro
+from magicbyte.schema.compatibility.incompatibility import (
     BACKWARD,
     FORWARD,
     Incompatibility,
     InvalidSchemaError,
     Remedies,
 )
-from magicbyte.schemas.compatibility.json_schema_model import parse_json_schema
-from magicbyte.schemas.compatibility.protobuf_schema import parse_protobuf
-from magicbyte.schemas.registry import (
+from magicbyte.schema.compatibility.json_schema_model import parse_json_schema
+from magicbyte.schema.compatibility.protobuf_schema import parse_protobuf
+from magicbyte.schema.registry import (
     Registry,
     Schema,
     SchemaReferenceError,

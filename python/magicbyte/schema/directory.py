@@ -18,14 +18,14 @@ from typing import Any
 
 from magicbyte import _core, bounded_json
 from magicbyte.errors import Error, InvalidRecordError
-from magicbyte.schemas.registry import (
+from magicbyte.schema.registry import (
     DEFAULT_CONTEXT,
     Schema,
     SchemaReferenceError,
     StoredRegistry,
     SubjectVersion,
 )
-from magicbyte.schemas.schemas_topic import parsed_references
+from magicbyte.schema.schemas_topic import parsed_references
 
 __all__ = ["INDEX", "SchemaFileError", "files_of", "holds_schemas", "read_directory", "read_schema"]
 

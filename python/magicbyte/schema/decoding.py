@@ -1,6 +1,6 @@
 r"""Keys and values that name their schemas, as typed Arrow columns.
 
->>> import magicbyte.schemas.decoding as decoding
+>>> import magicbyte.schema.decoding as decoding
 >>> rows = decoding.decode([b"\0\0\0\0\x07\x06abc", None, b"?"], registry={7: '"string"'})
 >>> rows.field("value").to_pylist()
 ['abc', None, None]
@@ -16,7 +16,7 @@ from uuid import UUID
 
 from magicbyte import _core
 from magicbyte.errors import Error
-from magicbyte.schemas.registry import (
+from magicbyte.schema.registry import (
     DEFAULT_CONTEXT,
     Registry,
     Schema,
@@ -24,7 +24,7 @@ from magicbyte.schemas.registry import (
     SchemaReferenceError,
     StoredRegistry,
 )
-from magicbyte.schemas.subject_names import subject_name
+from magicbyte.schema.subject_names import subject_name
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from magicbyte.schemas.compatibility.incompatibility import Remedies
+from magicbyte.schema.compatibility.incompatibility import Remedies
 
 __all__ = ["LENIENT", "REMEDIES"]
 

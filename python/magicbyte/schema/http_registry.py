@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from magicbyte.errors import InvalidRecordError
-from magicbyte.schemas.absent_schemas import AbsentSchemas
-from magicbyte.schemas.compatibility.check import (
+from magicbyte.schema.absent_schemas import AbsentSchemas
+from magicbyte.schema.compatibility.check import (
     CHECKED_TYPES,
     IncompatibleSchemaError,
     check,
     refuse_incompatible,
 )
-from magicbyte.schemas.http_client import DEFAULT_SETTINGS, HttpClient, HttpSettings, RegistryError
-from magicbyte.schemas.registry import (
+from magicbyte.schema.http_client import DEFAULT_SETTINGS, HttpClient, HttpSettings, RegistryError
+from magicbyte.schema.registry import (
     DEFAULT_CONTEXT,
     LATEST,
     Registry,
@@ -26,7 +26,7 @@ from magicbyte.schemas.registry import (
     qualified,
     shown,
 )
-from magicbyte.schemas.schemas_topic import Document, parsed_schema
+from magicbyte.schema.schemas_topic import Document, parsed_schema
 
 __all__ = ["HttpRegistry", "is_registry_url"]
 

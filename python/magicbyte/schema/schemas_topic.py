@@ -13,7 +13,7 @@ from uuid import UUID
 
 from magicbyte import bounded_json
 from magicbyte.errors import InvalidRecordError
-from magicbyte.schemas.registry import (
+from magicbyte.schema.registry import (
     Reference,
     Schema,
     SchemaReferenceError,
