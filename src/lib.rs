@@ -59,7 +59,6 @@ mod frame;
 pub mod internals;
 pub mod layout;
 mod legacy;
-mod parallel;
 mod record;
 pub mod schema_framing;
 pub mod sidecar;
@@ -73,7 +72,6 @@ pub use bytes::varint::{decode_varint, encode_varint};
 pub use compression::{Compression, Compressor, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 pub use error::{Error, ErrorKind, Result};
 pub use legacy::{LegacyBatch, MessageIter};
-pub use parallel::ParallelBatches;
 pub use record::{
     ControlRecord, ControlType, Endpoint, Header, Headers, PartialRecord, RECORD_BATCH_OVERHEAD, Record,
     RecordBatch, RecordIter, TimestampType, Voter,

@@ -19,7 +19,6 @@ mod kafka_reading;
 #[cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
 mod layout;
 mod legacy;
-mod parallel;
 mod records;
 #[cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
 mod schema_framing;
