@@ -77,10 +77,8 @@ impl Options {
             forbid(self.control, "control batches need magic 2")?;
             forbid(self.delete_horizon_ms.is_some(), "a delete horizon needs magic 2")?;
             forbid(has_producer, "a producer id needs magic 2")?;
-            if codec == Compression::Zstd {
-                return Err(ErrorKind::UnsupportedCompression("zstd needs magic 2").into());
-            }
         }
+        codec.for_magic(magic)?;
         forbid(self.transactional && !has_producer, "a transactional batch needs a producer id")?;
         if has_producer {
             forbid(producer_epoch == i16::from(NONE), "a producer id needs a producer epoch")?;

@@ -32,6 +32,17 @@ impl Compression {
         Self::ALL.get(usize::from(id)).copied().ok_or_else(|| ErrorKind::UnknownCompression(id).into())
     }
 
+    /// The codec itself, if batches of this magic may use it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnsupportedCompression`] for zstd below magic 2 (KIP-110).
+    pub fn for_magic(self, magic: i8) -> Result<Self> {
+        match self {
+            Self::Zstd if magic < 2 => Err(ErrorKind::UnsupportedCompression("zstd needs magic 2").into()),
+            _ => Ok(self),
+        }
+    }
+
     /// Kafka's name: `none`, `gzip`, `snappy`, `lz4`, `zstd`.
     #[must_use]
     pub fn name(self) -> &'static str {

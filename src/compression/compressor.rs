@@ -116,10 +116,7 @@ impl Compressor {
     /// # Errors
     /// [`ErrorKind::UnsupportedCompression`] for zstd below magic 2, [`ErrorKind::Compression`].
     pub fn compress<'a>(&'a mut self, magic: i8, data: &'a [u8]) -> Result<&'a [u8]> {
-        if self.codec == Compression::Zstd && magic < 2 {
-            let kind = ErrorKind::UnsupportedCompression("zstd needs magic 2");
-            return Err(Error::new(kind).in_field("attributes"));
-        }
+        self.codec.for_magic(magic).map_err(|e| e.in_field("attributes"))?;
         #[cfg(any(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
         let output = &mut self.output;
         let length = match &mut self.encoder {

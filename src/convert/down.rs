@@ -4,10 +4,9 @@
 use std::ops::AddAssign;
 
 use crate::batch::Batch;
-use crate::compression::codec::Compression;
 use crate::convert::decoded::Decoded;
 use crate::convert::{Converter, Encoder, all_or_nothing, append_time};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::legacy::builder::MessageSetBuilder;
 use crate::record::Record;
 
@@ -77,11 +76,8 @@ impl Encoder {
         if batch.is_control() {
             return Ok(Losses { control_batches: 1, ..Losses::default() });
         }
-        let codec = self.codecs.target_of(batch.compression()?);
-        if codec == Compression::Zstd {
-            let kind = ErrorKind::UnsupportedCompression("zstd needs magic 2");
-            return Err(batch.place(Error::new(kind).in_field("attributes")));
-        }
+        let codec = self.codecs.target_of(batch.compression()?).for_magic(magic);
+        let codec = codec.map_err(|e| batch.place(e.in_field("attributes")))?;
         let mut losses = losses_of(batch);
         let mut set = MessageSetBuilder::new(magic, codec);
         let append_time = append_time(batch.timestamp_type(), batch.max_timestamp());

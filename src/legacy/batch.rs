@@ -130,10 +130,7 @@ impl<'a> LegacyBatch<'a> {
     /// [`ErrorKind::InvalidRecord`] for a null value, [`ErrorKind::UnsupportedCompression`] for
     /// zstd, which magic 0 and 1 may not use.
     pub(crate) fn wrapped(&self, codec: Compression) -> Result<&'a [u8]> {
-        if codec == Compression::Zstd {
-            let kind = ErrorKind::UnsupportedCompression("zstd needs magic 2");
-            return Err(self.place(Error::new(kind).in_field("attributes")));
-        }
+        codec.for_magic(self.magic()).map_err(|e| self.place(e.in_field("attributes")))?;
         let (_, value) = self.message().key_and_value().map_err(|e| self.place(e))?;
         value.ok_or_else(|| {
             let kind = ErrorKind::InvalidRecord("a compressed message set has a null value");

@@ -49,8 +49,8 @@ pub struct Comparison {
 /// [`ErrorKind::UnsupportedCompression`] for zstd in messages, [`ErrorKind::InvalidOptions`] for another magic, and the
 /// errors of invalid `data`.
 pub fn compare(data: &[u8], form: Form, codec: Compression, level: Option<i32>) -> Result<Comparison> {
-    if matches!(form, Form::Messages(_)) && codec == Compression::Zstd {
-        return Err(ErrorKind::UnsupportedCompression("zstd needs magic 2").into());
+    if let Form::Messages(magic) = form {
+        codec.for_magic(magic)?;
     }
     let mut comparison = Comparison::default();
     let mut out = Vec::with_capacity(data.len());

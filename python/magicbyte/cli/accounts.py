@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from magicbyte.cli.exits import exit_code
 from magicbyte.cli.inputs import print_unread
 from magicbyte.cli.overview import View, print_next, print_overview
-from magicbyte.cli.reports import exit_code, print_json, print_problems
+from magicbyte.cli.reports import print_json, print_problems
 from magicbyte.cli.terminal import print_line
 from magicbyte.jobs.run.plan import count_of
 
@@ -40,7 +41,7 @@ def print_written(
         print_text(report, out)
         print_unread(report["partitions"], report["skipped"])
         print_next("magicbyte", "verify", out)
-    return exit_code(balanced=report["balanced"], problems=report["total"]["problems"])
+    return exit_code(report["total"]["problems"], balanced=report["balanced"])
 
 
 def print_verified(report: VerifyReport, sources: Sequence[str], view: View) -> None:
@@ -69,7 +70,7 @@ def verify_code(report: VerifyReport) -> int:
     if report["indexes"] is not None:
         problems += len(report["indexes"]["mismatches"])
     problems += report["total"]["problems"] + sum(len(one["problems"]) for one in report["log_dirs"])
-    return exit_code(balanced=report["balanced"] and is_equal, problems=problems)
+    return exit_code(problems, balanced=report["balanced"] and is_equal)
 
 
 def _print_indexes(report: IndexReport) -> None:

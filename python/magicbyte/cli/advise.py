@@ -8,7 +8,7 @@ import click
 
 from magicbyte.cli import engines, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
-from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.exits import exit_code
 from magicbyte.jobs.find.choice import PartitionChoice
 
 __all__ = ["advise"]
@@ -113,4 +113,4 @@ def advise(
         print_advice(report, show_all=show_all)
         reports.print_problems(report["problems"], report["problems_left_out"])
         inputs.print_skipped(report["skipped"])
-    return PROBLEMS if report["problems"] or report["problems_left_out"] else CLEAN
+    return exit_code(report["problems"] or report["problems_left_out"])

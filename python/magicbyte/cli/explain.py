@@ -10,6 +10,7 @@ import click
 from magicbyte import _core
 from magicbyte.cli import engines, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
+from magicbyte.cli.exits import exit_code
 from magicbyte.cli.overview import View
 from magicbyte.jobs.find.choice import PartitionChoice
 
@@ -124,5 +125,5 @@ def explain(
             print_line("Read from batch headers: CRCs and records were not checked (--verify checks them).")
         else:
             accounts.print_verified(checked, sources, View())
-    code = reports.exit_code(balanced=True, problems=sum(map(irregularities, histories)))
+    code = exit_code(sum(map(irregularities, histories)))
     return code if checked is None else max(code, accounts.verify_code(checked))

@@ -11,6 +11,7 @@ from magicbyte.cli import catalogs, engines, expressions, options, overview, par
 from magicbyte.cli.catalogs import CatalogChoice
 from magicbyte.cli.commits import print_above, print_commit, print_invalid, print_stream
 from magicbyte.cli.engines import EngineChoice
+from magicbyte.cli.exits import exit_code
 from magicbyte.cli.interrupts import stopped_by_signals
 from magicbyte.cli.overview import View
 from magicbyte.cli.selection import ranges as range_options
@@ -283,7 +284,7 @@ def ingest(
     total = report["total"]
     problems = total["problems"] + total["invalid_keys"] + total["invalid_values"]
     problems += sum(len(one["problems"]) for one in (*report["log_dirs"], report["internal_topics"]))
-    return reports.exit_code(balanced=report["balanced"], problems=problems)
+    return exit_code(problems, balanced=report["balanced"])
 
 
 def _print(report: IngestReport, out: str, view: View) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from magicbyte import _core
 from magicbyte.cli.batch_layout import wrapped_checksums
-from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.exits import exit_code
 from magicbyte.cli.internal_records import compact_json, decoded_text, decoder_for, topic_of_file
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.sidecar_text import sidecar_lines
@@ -57,7 +57,7 @@ def print_as_kafka(
             printer.sidecar(file)
         else:
             printer.file(file)
-    return PROBLEMS if printer.problems else CLEAN
+    return exit_code(printer.problems)
 
 
 class _Printer:

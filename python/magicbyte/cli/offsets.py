@@ -8,7 +8,7 @@ import click
 
 from magicbyte.cli import engines, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
-from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.exits import exit_code
 from magicbyte.cli.terminal import print_line, print_problem
 from magicbyte.cli.times import time_text
 from magicbyte.jobs.find.choice import PartitionChoice
@@ -94,7 +94,7 @@ def offsets(
     for problem in report["problems"]:
         print_problem(f"magicbyte: {problem}")
     marked = any(one["out_of_range"] or one["lost_ahead"] for one in report["offsets"])
-    return PROBLEMS if report["problems"] or marked else CLEAN
+    return exit_code(report["problems"] or marked)
 
 
 _COLUMNS = (

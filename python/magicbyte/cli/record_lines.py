@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from magicbyte import _core
-from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.exits import exit_code
 from magicbyte.cli.internal_records import HIDDEN, decoder_for
 from magicbyte.cli.record_reading import Reader, Select
 from magicbyte.cli.selection import Selection
@@ -98,7 +98,7 @@ def print_records(
         else:
             for row in _decoded(records, writer, decoder, reader):
                 print_data(json_line(row))
-    return PROBLEMS if reader.problems else CLEAN
+    return exit_code(reader.problems)
 
 
 def _decoded(
@@ -141,4 +141,4 @@ def print_batches(
     )
     for row in islice(chosen, selection.max_records):
         print_data(json_line(row | {"timestampType": _TIMESTAMP_TYPES[row["timestampType"]]}))
-    return PROBLEMS if reader.problems else CLEAN
+    return exit_code(reader.problems)

@@ -8,7 +8,7 @@ import click
 
 from magicbyte.cli import engines, options, overview, partition_choice
 from magicbyte.cli.engines import EngineChoice
-from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.exits import exit_code
 from magicbyte.cli.overview import View
 from magicbyte.jobs.find.choice import PartitionChoice
 
@@ -88,7 +88,7 @@ def recover(
                     print_line(f"a broker would truncate {topic}-{partition} at {segment} byte {position:,}")
                 inputs.print_unread(diagnosis["partitions"], diagnosis["skipped"], diagnosis["log_dirs"])
                 print_line("nothing was written: give OUT to repair")
-            return PROBLEMS if diagnosis["total"]["problems"] or cuts else CLEAN
+            return exit_code(diagnosis["total"]["problems"] or cuts)
         settings = RewriteOptions(
             leader_epoch=leader_epoch,
             max_decompressed_bytes=max_decompressed_bytes,

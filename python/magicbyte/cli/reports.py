@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from magicbyte.cli.exits import CLEAN, FAILED, PROBLEMS
+from magicbyte.cli.exits import exit_code
 from magicbyte.cli.tables import print_table
 from magicbyte.cli.terminal import print_line
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from magicbyte.jobs.rewrite import RewriteReport
 
 __all__ = [
-    "exit_code",
     "print_clean",
     "print_json",
     "print_preview",
@@ -28,13 +27,6 @@ __all__ = [
 
 _PROBLEMS_SHOWN = 20
 Report = TypeVar("Report")
-
-
-def exit_code(*, balanced: bool, problems: int) -> int:
-    """The exit code of a job that finished."""
-    if not balanced:
-        return FAILED
-    return PROBLEMS if problems else CLEAN
 
 
 def print_json(document: Any) -> None:
@@ -82,7 +74,7 @@ def print_preview(preview: RedactionPreview, *, as_json: bool) -> int:
             rows.append([name, one["records"], one["redacted"], offsets + more])
         rows.append(["total", total["rows"], preview["redacted"], ""])
         print_table(["dry run", "records", "would be redacted", "first offsets"], rows)
-    return exit_code(balanced=total["balanced"], problems=total["problems"])
+    return exit_code(total["problems"], balanced=total["balanced"])
 
 
 def print_clean(report: CleanReport, out: str) -> None:

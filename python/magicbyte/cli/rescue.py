@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from magicbyte.cli import options, partition_choice
-from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.exits import exit_code
 from magicbyte.jobs.find.choice import PartitionChoice
 
 __all__ = ["rescue"]
@@ -68,4 +68,4 @@ def rescue(
             f"{count:,} damaged ranges, {report['repairable']:,} repairable,"
             f" {report['guesses']:,} with a guess, {report['suspects']:,} suspect records"
         )
-    return PROBLEMS if report["ranges"] or report["problems"] else CLEAN
+    return exit_code(report["ranges"] or report["problems"])

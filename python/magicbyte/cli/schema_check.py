@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from magicbyte.cli import options
-from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.exits import exit_code
 from magicbyte.cli.schema_source import SchemaSource, schema_source
 from magicbyte.cli.terminal import print_line, print_problem
 from magicbyte.enums import CompatibilityLevel
@@ -126,4 +126,4 @@ def _print_version(one: CheckedVersion) -> None:
 def _ended(problems: list[str], *, found: bool) -> int:
     for problem in problems:
         print_problem(f"magicbyte: {problem}")
-    return PROBLEMS if problems or found else CLEAN
+    return exit_code(problems or found)

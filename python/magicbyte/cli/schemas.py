@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from magicbyte.cli import options
-from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.exits import exit_code
 from magicbyte.cli.schema_check import check, lint
 from magicbyte.cli.schema_source import SchemaSource, schema_source
 from magicbyte.cli.terminal import print_data, print_line, print_problem
@@ -135,7 +135,7 @@ def _text(
 def _report_problems(problems: list[str]) -> int:
     for problem in problems:
         print_problem(f"magicbyte: {problem}")
-    return PROBLEMS if problems else CLEAN
+    return exit_code(problems)
 
 
 def _print(report: SchemasReport) -> None:

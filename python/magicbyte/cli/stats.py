@@ -9,6 +9,7 @@ import click
 
 from magicbyte.cli import engines, options, overview, partition_choice
 from magicbyte.cli.engines import EngineChoice
+from magicbyte.cli.exits import exit_code
 from magicbyte.cli.overview import View
 from magicbyte.cli.terminal import print_line
 from magicbyte.jobs.find.choice import PartitionChoice
@@ -73,10 +74,10 @@ def stats(
                 sources, runner, max_decompressed_bytes=limit, choice=choice, progress=progress
             )
             reports.print_report(costs, print_field_costs, as_json=as_json)
-            return reports.exit_code(balanced=costs["balanced"], problems=costs["account"]["problems"])
+            return exit_code(costs["account"]["problems"], balanced=costs["balanced"])
         report = statistics(sources, runner, max_decompressed_bytes=limit, choice=choice, progress=progress)
     reports.print_report(report, partial(_print, view=view), as_json=as_json)
-    return reports.exit_code(balanced=report["balanced"], problems=report["total"]["problems"])
+    return exit_code(report["total"]["problems"], balanced=report["balanced"])
 
 
 _GROUPS_SHOWN = 20

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from magicbyte.cli import options, partition_choice
-from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.exits import exit_code
 from magicbyte.cli.terminal import print_line, print_problem
 from magicbyte.jobs.find.choice import PartitionChoice
 
@@ -57,7 +57,7 @@ def topics(sources: tuple[str, ...], choice: PartitionChoice, topic_config: str 
             print_line("no __cluster_metadata: these are the topics that have directories")
     for problem in report["problems"]:
         print_problem(f"magicbyte: {problem}")
-    return PROBLEMS if report["problems"] else CLEAN
+    return exit_code(report["problems"])
 
 
 _COLUMNS = ("id", "partitions", "here", "replicas", "cleanup policy", "from", "other configs")

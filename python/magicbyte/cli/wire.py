@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from magicbyte.cli import options
-from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.exits import PROBLEMS, exit_code
 from magicbyte.cli.terminal import json_line, print_data, print_line, print_problem
 
 if TYPE_CHECKING:
@@ -255,4 +255,4 @@ def _print_summary(exchanges: Exchanges, problems: list[str], problems_left_out:
         if count:
             print_problem(f"magicbyte: {count:,} {what}")
     incomplete = problems or summary.tls_connections or summary.lost_bytes or summary.skipped_bytes
-    return PROBLEMS if incomplete else CLEAN
+    return exit_code(incomplete)

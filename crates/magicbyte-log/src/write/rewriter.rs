@@ -121,14 +121,12 @@ impl Conversion {
         if options.leader_epoch.is_some_and(|epoch| epoch < 0) {
             return usage("a leader epoch is not negative: followers refuse batches without one. Use 0");
         }
+        if let (Some(magic), Some((codec, _))) = (options.magic, options.compression) {
+            codec.for_magic(magic).map_err(|error| LogError::Usage(error.to_string()))?;
+        }
         match (options.magic, options.rebatch) {
             (None | Some(2), Some(size)) => Ok(Self::Rebatch(Box::new(Packer::new(encoder, size)))),
             (_, Some(_)) => usage("rebatching requires magic 2"),
-            (Some(0 | 1), None)
-                if options.compression.is_some_and(|(codec, _)| codec == Compression::Zstd) =>
-            {
-                usage("zstd needs magic 2")
-            }
             (Some(2), None) => Ok(Self::Up(Box::new(encoder))),
             (Some(magic @ (0 | 1)), None) => Ok(Self::Down(Box::new(encoder), magic)),
             (None, None) if options.compression.is_some() => Ok(Self::Recompress(Box::new(encoder))),
