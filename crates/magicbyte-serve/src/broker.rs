@@ -36,7 +36,7 @@ const PRODUCE_BY_ID: i16 = 13;
 /// A request that was dispatched.
 enum Dispatched {
     /// The client wants no response.
-    Unanswered,
+    NoResponse,
     Response(Response),
     // Requests that can take long, without their frames.
     Fetch(FetchQuery),
@@ -99,7 +99,7 @@ impl ReadOnlyBroker {
         self.memory.budget(self.max_response, recipient)
     }
 
-    /// Answers a request, without the frame's size; the response has none either. None if the request wants no
+    /// Responds to a request, without the frame's size; the response has none either. None if the request wants no
     /// response. Waits where a broker waits: at the end of a log, and for other members of a group.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl ReadOnlyBroker {
         drop(frame);
         let (archive, coordinator) = (&self.archive, &self.coordinator);
         let response = match dispatched {
-            Dispatched::Unanswered => return Ok(None),
+            Dispatched::NoResponse => return Ok(None),
             Dispatched::Response(response) => Ok(response),
             Dispatched::Fetch(query) => {
                 let Fetched { body, parts } = fetch(archive, &self.sessions, budget, query)?;
@@ -180,7 +180,7 @@ impl ReadOnlyBroker {
         let (archive, coordinator) = (&self.archive, &self.coordinator);
         let address = self.advertised.as_ref().unwrap_or(&peer.reached);
         let response = match start.request(message.body)? {
-            Request::Produce(request) if request.acks == 0 => return Ok(Dispatched::Unanswered),
+            Request::Produce(request) if request.acks == 0 => return Ok(Dispatched::NoResponse),
             Request::Produce(request) => start.respond(&refuse_produce(budget, version, &request)?),
             Request::Fetch(request) => return Ok(Dispatched::Fetch(FetchQuery::new(request, version))),
             Request::ListOffsets(request) => {
@@ -225,7 +225,7 @@ impl ReadOnlyBroker {
         response.map(Dispatched::Response)
     }
 
-    /// Ends all waiting, now and from now on: a request that would wait is answered at once.
+    /// Ends all waiting, now and from now on: a request that would wait gets its response at once.
     pub fn stop(&self) {
         self.stopping.stop();
         self.coordinator.wake();
