@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 
-use magicbyte::Result;
 use magicbyte_protocol::internals::{AsValue, Gap, ValueRef, write_response};
 use magicbyte_protocol::message::body::Body;
 
@@ -24,7 +23,7 @@ impl RequestStart {
     ///
     /// # Errors
     /// If a value does not fit into the version.
-    pub(super) fn respond(self, body: &impl Body) -> Result<Response> {
+    pub(super) fn respond(self, body: &impl Body) -> magicbyte::Result<Response> {
         self.respond_with(body, Vec::new())
     }
 
@@ -32,7 +31,7 @@ impl RequestStart {
     ///
     /// # Errors
     /// If a value does not fit into the version.
-    pub(super) fn respond_with(self, body: &impl Body, parts: Vec<Vec<Part>>) -> Result<Response> {
+    pub(super) fn respond_with(self, body: &impl Body, parts: Vec<Vec<Part>>) -> magicbyte::Result<Response> {
         let (head, gaps) = write_response(body, self.version, self.correlation_id)?;
         Ok(Response { head, gaps, parts })
     }
@@ -53,7 +52,7 @@ impl Response {
 ///
 /// # Errors
 /// If the budget has no memory for it.
-pub(super) fn blob(budget: &Budget<'_>, bytes: &[u8]) -> std::result::Result<Vec<u8>, Unanswered> {
+pub(super) fn blob(budget: &Budget<'_>, bytes: &[u8]) -> Result<Vec<u8>, Unanswered> {
     budget.take(2 * bytes.len())?;
     Ok(bytes.to_vec())
 }
@@ -64,8 +63,8 @@ pub(super) fn blob(budget: &Budget<'_>, bytes: &[u8]) -> std::result::Result<Vec
 /// If it does not.
 pub(super) fn array<T: AsValue>(
     budget: &Budget<'_>,
-    elements: impl IntoIterator<Item = std::result::Result<T, Unanswered>>,
-) -> std::result::Result<Vec<T>, Unanswered> {
+    elements: impl IntoIterator<Item = Result<T, Unanswered>>,
+) -> Result<Vec<T>, Unanswered> {
     let mut array = Vec::new();
     for element in elements {
         push(budget, &mut array, element?)?;
@@ -81,7 +80,7 @@ pub(super) fn push<T: AsValue>(
     budget: &Budget<'_>,
     array: &mut Vec<T>,
     element: T,
-) -> std::result::Result<(), Unanswered> {
+) -> Result<(), Unanswered> {
     // The array may have room for as many again. So may the bytes of the response, in which no value of a fixed size is
     // larger than here.
     budget.take(4 * size_of::<T>() + texts_size(element.as_value()))?;
