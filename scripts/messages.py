@@ -232,7 +232,7 @@ def fields_at(fields: list[Json], version: int) -> list[Any]:
 
 
 def compact(message: Json, versions: set[int]) -> Json:
-    """What a reader needs: no texts, no defaults that are zero, shared structures in their places."""
+    """A definition without texts and defaults that are zero, and with shared structures in their places."""
     first, last = min(versions), max(versions)
     if versions != set(range(first, last + 1)):
         raise SystemExit(f"{message['name']}: versions {sorted(versions)} are not one range")
@@ -253,6 +253,8 @@ def compact_field(
     # As Kafka's classes and their JSON spell it.
     row: Json = {"name": field["name"][0].lower() + field["name"][1:]}
     row["type"] = (array or "") + (name if name in SCALARS else "struct")
+    if name not in SCALARS:
+        row["struct"] = name
     # As `FieldSpec`.
     row["versions"] = field.get("versions") or field["taggedVersions"]
     for key in ("nullableVersions", "tag", "taggedVersions", "flexibleVersions"):

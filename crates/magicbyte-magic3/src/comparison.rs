@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use magicbyte::convert::Converter;
 use magicbyte::internals::{BatchBuilder, Cursor, HeaderFields};
-use magicbyte::{Batches, Compression, Compressor, Decompressor, ErrorKind, Header, RecordBatch, Result};
+use magicbyte::{Batches, Compression, Compressor, Decompressor, Header, RecordBatch, Result};
 
 use crate::decode::each_record;
 use crate::encode::Encoder;

@@ -51,6 +51,29 @@ pub(super) enum TopicRef {
     Id([u8; 16]),
 }
 
+impl TopicRef {
+    /// A topic by its name, or by its id in versions of a request that have ids instead.
+    pub(super) fn new(name: &str, id: [u8; 16], is_by_id: bool) -> Self {
+        if is_by_id { Self::Id(id) } else { Self::Name(name.into()) }
+    }
+
+    /// The name; empty for an id. A response has either this or the id.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Name(name) => name,
+            Self::Id(_) => "",
+        }
+    }
+
+    /// The id; zero for a name.
+    pub(super) fn id(&self) -> [u8; 16] {
+        match self {
+            Self::Name(_) => [0; 16],
+            Self::Id(id) => *id,
+        }
+    }
+}
+
 impl Archive {
     pub(super) fn new(
         listings: Vec<Listing>,

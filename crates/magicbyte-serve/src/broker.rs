@@ -1,33 +1,50 @@
 //! The broker: a request in, a response out.
 
-use magicbyte::internals::be;
 use magicbyte::{Error, ErrorKind, Result};
 use magicbyte_broker::ErrorCode;
 use magicbyte_log::Listing;
-use magicbyte_protocol::internals::{Gap, read_request_start, write_response};
-use magicbyte_protocol::message::{Struct, read_request};
+use magicbyte_protocol::internals::read_request_start;
+use magicbyte_protocol::message::body::produce_response::{PartitionProduceResponse, TopicProduceResponse};
+use magicbyte_protocol::message::body::{ApiKey, ProduceRequest, ProduceResponse, RequestHeader};
 
-use crate::archive::Archive;
+use crate::archive::{Archive, TopicRef};
 use crate::cluster::{self, Address};
-use crate::coordinator::{Client, Coordinator, find_coordinator};
-use crate::fetch::{FetchRequest, fetch};
+use crate::configs::describe_configs;
+use crate::coordinator::{Coordinator, find_coordinator};
+use crate::fetch::{FetchQuery, Fetched, fetch};
 use crate::fetch_sessions::FetchSessions;
-use crate::fields::text;
 use crate::limits::{
     MAX_RESPONSE_MEMORY, OWN_MEMORY, OWN_REQUESTS, PARTITION_MEMORY, REQUEST_FACTOR, SHARED_MEMORY,
     SHARED_REQUESTS,
 };
+use crate::log_dirs::describe_log_dirs;
+use crate::members::{Client, Joining, NotJoined, Syncing};
 use crate::memory::{Budget, Memory, Unanswered};
-use crate::offsets::{EpochLookups, OffsetLookups, list_offsets, offset_for_leader_epoch, refuse_produce};
+use crate::offsets::{EpochLookups, OffsetLookups, list_offsets, offset_for_leader_epoch};
 use crate::options::{ServeLimits, ServeOptions};
 use crate::partition::Shared;
 use crate::recipient::Recipient;
-use crate::span::Part;
+use crate::request::{Request, RequestStart};
+use crate::requested::{RequestedTopic, requested};
+use crate::response::{Response, array};
 use crate::stopping::Stopping;
 use crate::view::ViewOptions;
 
-/// The start of a request's header: API, version, correlation id.
-const HEADER_START: usize = 8;
+/// The first version of Produce with ids of topics instead of names.
+const PRODUCE_BY_ID: i16 = 13;
+
+/// A request that was dispatched.
+enum Dispatched {
+    /// The client wants no response.
+    NoResponse,
+    Response(Response),
+    // Requests that can take long, without their frames.
+    Fetch(FetchQuery),
+    ListOffsets(OffsetLookups),
+    OffsetForLeaderEpoch(EpochLookups),
+    JoinGroup(std::result::Result<Joining, NotJoined>),
+    SyncGroup(Syncing),
+}
 
 /// A broker without a network: it answers requests from partition directories.
 #[derive(Debug)]
@@ -52,25 +69,6 @@ pub(super) struct Peer {
     pub(super) host: String,
     /// The address that it has connected to.
     pub(super) reached: Address,
-}
-
-/// A response: the bytes around the record sets, and the record sets.
-#[derive(Debug)]
-pub(super) struct Response {
-    pub(super) head: Vec<u8>,
-    pub(super) gaps: Vec<Gap>,
-    pub(super) parts: Vec<Vec<Part>>,
-}
-
-impl Response {
-    /// Bytes in memory.
-    pub(super) fn memory(&self) -> usize {
-        let part = |part: &Part| match part {
-            Part::Memory(bytes) => bytes.len(),
-            Part::File(_) => 0,
-        };
-        self.head.len() + self.parts.iter().flatten().map(part).sum::<usize>()
-    }
 }
 
 impl ReadOnlyBroker {
@@ -101,7 +99,7 @@ impl ReadOnlyBroker {
         self.memory.budget(self.max_response, recipient)
     }
 
-    /// Answers a request, without the frame's size; the response has none either. None if the request wants no
+    /// Responds to a request, without the frame's size; the response has none either. None if the request wants no
     /// response. Waits where a broker waits: at the end of a log, and for other members of a group.
     ///
     /// # Errors
@@ -131,133 +129,135 @@ impl ReadOnlyBroker {
     /// Like [`handle`](Self::handle), but returns record sets that are still in their files.
     pub(super) fn answer(
         &self,
-        request: impl AsRef<[u8]>,
+        frame: impl AsRef<[u8]>,
         peer: &Peer,
         budget: &Budget<'_>,
     ) -> Result<Option<Response>> {
-        let frame = request.as_ref();
-        if frame.len() < HEADER_START {
-            read_request(frame)?;
-        }
-        let (api_key, version) = (be!(frame, 0, i16), be!(frame, 2, i16));
-        let correlation_id = be!(frame, 4, i32);
-        let Some((_, oldest, newest)) = cluster::APIS.iter().copied().find(|(key, ..)| *key == api_key)
-        else {
-            let why = format!("API key {api_key} is not served by a read-only broker");
-            return Err(Error::new(ErrorKind::UnsupportedVersion(why))
-                .in_field("requestApiKey")
-                .at_position(0));
-        };
-        if !(oldest..=newest).contains(&version) {
-            if api_key == cluster::API_VERSIONS {
-                // As a broker does, so that the client can ask again (KIP-511).
-                let body = cluster::api_versions(ErrorCode::UnsupportedVersion);
-                return response(api_key, 0, correlation_id, &body, Vec::new()).map(Some);
+        let start = RequestStart::read(frame.as_ref())?;
+        if let Err(error) = start.check_version() {
+            if start.api.key != ApiKey::ApiVersions {
+                return Err(error);
             }
-            let why = format!("version {version} of API key {api_key}: expected {oldest} to {newest}");
-            let error = Error::new(ErrorKind::UnsupportedVersion(why)).in_field("requestApiVersion");
-            return Err(error.at_position(2));
+            // As a broker does, so that the client can try another version (KIP-511).
+            let start = RequestStart { version: 0, ..start };
+            return start.respond(&cluster::api_versions(ErrorCode::UnsupportedVersion)).map(Some);
         }
-        match self.answer_version(request, (api_key, version), peer, budget)? {
-            Some((body, parts)) => response(api_key, version, correlation_id, &body, parts).map(Some),
-            None => Ok(None),
-        }
+        let dispatched = self.dispatch(frame.as_ref(), start, peer, budget)?;
+        // Others get the memory of the frame while the request waits.
+        drop(frame);
+        let (archive, coordinator) = (&self.archive, &self.coordinator);
+        let response = match dispatched {
+            Dispatched::NoResponse => return Ok(None),
+            Dispatched::Response(response) => Ok(response),
+            Dispatched::Fetch(query) => {
+                let Fetched { body, parts } = fetch(archive, &self.sessions, budget, query)?;
+                start.respond_with(&body, parts)
+            }
+            Dispatched::ListOffsets(lookups) => start.respond(&list_offsets(archive, budget, &lookups)?),
+            Dispatched::OffsetForLeaderEpoch(lookups) => {
+                start.respond(&offset_for_leader_epoch(archive, budget, &lookups)?)
+            }
+            Dispatched::JoinGroup(Ok(joining)) => {
+                start.respond(&coordinator.join(start.version, budget, joining)?)
+            }
+            Dispatched::JoinGroup(Err(refused)) => start.respond(&refused.response(start.version)),
+            Dispatched::SyncGroup(syncing) => start.respond(&coordinator.sync(budget, syncing)?),
+        };
+        response.map(Some)
     }
 
-    /// The fields of the answer and its record sets.
-    fn answer_version(
+    /// Responds to a request of a version that is served, or takes what is needed of one that can take long.
+    fn dispatch(
         &self,
-        frame: impl AsRef<[u8]>,
-        (api_key, version): (i16, i16),
+        frame: &[u8],
+        start: RequestStart,
         peer: &Peer,
         budget: &Budget<'_>,
-    ) -> Result<Option<(Struct<'static>, Vec<Vec<Part>>)>> {
-        let values = budget.lend(frame.as_ref().len().saturating_mul(REQUEST_FACTOR)).map_err(unanswered)?;
-        let message = read_request_start(frame.as_ref(), api_key, version)?;
-        let request = &message.body;
-        let archive = &self.archive;
-        let coordinator = &self.coordinator;
+    ) -> Result<Dispatched> {
+        let _values = budget.lend(frame.len().saturating_mul(REQUEST_FACTOR))?;
+        let version = start.version;
+        let message = read_request_start(frame, start.api.key as i16, version)?;
+        let (archive, coordinator) = (&self.archive, &self.coordinator);
         let address = self.advertised.as_ref().unwrap_or(&peer.reached);
-        let body = match api_key {
-            // These can take long: others get the memory of the request meanwhile.
-            cluster::FETCH => {
-                let request = FetchRequest::of(request);
-                drop(message);
-                drop((values, frame));
-                let fetched = fetch(archive, &self.sessions, budget, request).map_err(unanswered)?;
-                return Ok(Some((fetched.body, fetched.parts)));
+        let response = match start.request(message.body)? {
+            Request::Produce(request) if request.acks == 0 => return Ok(Dispatched::NoResponse),
+            Request::Produce(request) => start.respond(&refuse_produce(budget, version, &request)?),
+            Request::Fetch(request) => return Ok(Dispatched::Fetch(FetchQuery::new(request, version))),
+            Request::ListOffsets(request) => {
+                return Ok(Dispatched::ListOffsets(OffsetLookups::new(request)));
             }
-            cluster::LIST_OFFSETS => {
-                let lookups = OffsetLookups::of(request);
-                drop(message);
-                drop((values, frame));
-                list_offsets(archive, budget, lookups)
+            Request::OffsetForLeaderEpoch(request) => {
+                return Ok(Dispatched::OffsetForLeaderEpoch(EpochLookups::new(request)));
             }
-            cluster::OFFSET_FOR_LEADER_EPOCH => {
-                let lookups = EpochLookups::of(request);
-                drop(message);
-                drop((values, frame));
-                offset_for_leader_epoch(archive, budget, lookups)
+            Request::JoinGroup(request) => {
+                let header = RequestHeader::try_from(message.header)?;
+                let client_id = header.client_id.as_deref().unwrap_or_default();
+                let client = Client { id: client_id, host: &peer.host };
+                return Ok(Dispatched::JoinGroup(coordinator.begin_join(version, client, request)));
             }
-            cluster::JOIN_GROUP => {
-                let client_id = text(&message.header, "clientId").unwrap_or_default();
-                let client = Client { id: &client_id, host: &peer.host };
-                let joining = coordinator.begin_join(version, client, request);
-                drop(message);
-                drop((values, frame));
-                match joining {
-                    Ok(joining) => coordinator.join(version, budget, joining),
-                    Err(failed) => Ok(failed),
-                }
+            Request::SyncGroup(request) => return Ok(Dispatched::SyncGroup(Syncing::new(request))),
+            Request::Metadata(request) => {
+                start.respond(&cluster::metadata(archive, budget, address, version, &request)?)
             }
-            cluster::SYNC_GROUP => {
-                let syncing = Coordinator::begin_sync(request);
-                drop(message);
-                drop((values, frame));
-                coordinator.sync(budget, syncing)
+            Request::OffsetCommit(request) => {
+                start.respond(&coordinator.commit(archive, budget, version, &request)?)
             }
-            cluster::PRODUCE => match refuse_produce(budget, request).map_err(unanswered)? {
-                Some(body) => Ok(body),
-                None => return Ok(None),
-            },
-            cluster::METADATA => cluster::metadata(archive, budget, address, version, request),
-            cluster::OFFSET_COMMIT => coordinator.commit(archive, budget, request),
-            cluster::OFFSET_FETCH => coordinator.committed(archive, budget, version, request),
-            cluster::FIND_COORDINATOR => find_coordinator(budget, address, version, request),
-            cluster::HEARTBEAT => Ok(coordinator.heartbeat(request)),
-            cluster::LEAVE_GROUP => coordinator.leave(version, budget, request),
-            cluster::DESCRIBE_GROUPS => coordinator.describe(budget, request),
-            cluster::LIST_GROUPS => coordinator.list(budget, request),
-            cluster::DESCRIBE_CONFIGS => cluster::describe_configs(archive, budget, request),
-            cluster::DESCRIBE_LOG_DIRS => cluster::describe_log_dirs(archive, budget, request),
-            cluster::DESCRIBE_CLUSTER => Ok(cluster::describe_cluster(address)),
-            cluster::DESCRIBE_TOPIC_PARTITIONS => {
-                cluster::describe_topic_partitions(archive, budget, request)
+            Request::OffsetFetch(request) => {
+                start.respond(&coordinator.committed(archive, budget, version, request)?)
             }
-            _ => Ok(cluster::api_versions(ErrorCode::None)),
+            Request::FindCoordinator(request) => {
+                start.respond(&find_coordinator(budget, address, version, &request)?)
+            }
+            Request::Heartbeat(request) => start.respond(&coordinator.heartbeat(&request)),
+            Request::LeaveGroup(request) => start.respond(&coordinator.leave(version, budget, &request)?),
+            Request::DescribeGroups(request) => start.respond(&coordinator.describe(budget, &request)?),
+            Request::ListGroups(request) => start.respond(&coordinator.list(budget, &request)?),
+            Request::ApiVersions(_) => start.respond(&cluster::api_versions(ErrorCode::None)),
+            Request::DescribeConfigs(request) => start.respond(&describe_configs(archive, budget, &request)?),
+            Request::DescribeLogDirs(request) => {
+                start.respond(&describe_log_dirs(archive, budget, &request)?)
+            }
+            Request::DescribeCluster(_) => start.respond(&cluster::describe_cluster(address)),
+            Request::DescribeTopicPartitions(request) => {
+                start.respond(&cluster::describe_topic_partitions(archive, budget, &request)?)
+            }
         };
-        Ok(Some((body.map_err(unanswered)?, Vec::new())))
+        response.map(Dispatched::Response)
     }
 
-    /// Ends all waiting, now and from now on: a request that would wait is answered at once.
+    /// Ends all waiting, now and from now on: a request that would wait gets its response at once.
     pub fn stop(&self) {
         self.stopping.stop();
         self.coordinator.wake();
     }
 }
 
-/// The error of a request whose connection is closed, since it gets no answer.
-fn unanswered(why: Unanswered) -> Error {
-    Error::new(ErrorKind::InvalidMessage(why.to_string()))
-}
-
-fn response(
-    api_key: i16,
+/// The response to Produce: an error for each partition.
+///
+/// # Errors
+/// If memory is exhausted.
+fn refuse_produce(
+    budget: &Budget<'_>,
     version: i16,
-    correlation_id: i32,
-    body: &Struct<'_>,
-    parts: Vec<Vec<Part>>,
-) -> Result<Response> {
-    let (head, gaps) = write_response(api_key, version, correlation_id.into(), body)?;
-    Ok(Response { head, gaps, parts })
+    request: &ProduceRequest<'_>,
+) -> std::result::Result<ProduceResponse<'static>, Unanswered> {
+    let topics = requested(request.topic_data.iter().map(|topic| {
+        let partitions = topic.partition_data.iter().map(|partition| (partition.index, ()));
+        (TopicRef::new(&topic.name, topic.topic_id, version >= PRODUCE_BY_ID), partitions)
+    }));
+    let responses = topics.into_iter().map(|RequestedTopic { topic, partitions }| {
+        let refused = partitions.into_iter().map(|requested| {
+            Ok(PartitionProduceResponse {
+                index: requested.partition,
+                error_code: ErrorCode::PolicyViolation.code(),
+                base_offset: -1,
+                error_message: Some("magicbyte serve is read-only: nothing can be produced".into()),
+                ..Default::default()
+            })
+        });
+        let partition_responses = array(budget, refused)?;
+        let (name, topic_id) = (topic.name().to_owned().into(), topic.id());
+        Ok(TopicProduceResponse { name, topic_id, partition_responses })
+    });
+    Ok(ProduceResponse { responses: array(budget, responses)?, ..Default::default() })
 }

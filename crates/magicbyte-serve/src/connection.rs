@@ -4,12 +4,13 @@ use std::io::{self, BufReader, Read};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::broker::{Peer, ReadOnlyBroker, Response};
+use crate::broker::{Peer, ReadOnlyBroker};
 use crate::cluster::Address;
 use crate::limits::{MAX_ARRIVAL, MAX_DELIVERY, OWN_REQUESTS};
 use crate::memory::Budget;
 use crate::outgoing::Outgoing;
 use crate::recipient::Recipient;
+use crate::response::Response;
 
 const BUFFER: usize = 16 << 10;
 /// The send buffer towards a client on this machine, as a broker has it (`socket.send.buffer.bytes`): sending takes a quarter less

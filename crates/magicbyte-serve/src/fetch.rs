@@ -6,77 +6,82 @@ use std::time::{Duration, Instant};
 use magicbyte::state::IsolationLevel;
 use magicbyte_broker::ErrorCode;
 use magicbyte_broker::internals::{Bounds, Consumed, ConsumedLog, FetchAt};
-use magicbyte_protocol::message::{Struct, Value};
+use magicbyte_protocol::message::body::fetch_response::{
+    AbortedTransaction, FetchableTopicResponse, PartitionData,
+};
+use magicbyte_protocol::message::body::{FetchRequest, FetchResponse, Records};
 
 use crate::archive::{Archive, TopicRef};
-use crate::fetch_sessions::{Asked, FetchSessions, Metadata, Outcome, Told};
-use crate::fields::{Answer, array, code, fields, int, int32, ints, number, structs, structure};
+use crate::fetch_sessions::{Begun, FetchSessions, Metadata, Outcome, PartitionState, SessionPartition};
 use crate::limits::{MAX_FETCH_BYTES, MAX_FETCH_FILES, MAX_FETCH_MEMORY, MAX_FETCH_WAIT};
 use crate::memory::{Budget, Unanswered};
 use crate::partition::prepare;
-use crate::requested::{RequestedTopic, named, requested, topic_ref};
+use crate::requested::{RequestedTopic, requested};
+use crate::response::array;
 use crate::span::Part;
 
 /// The time between two looks at a growing log while a client waits.
 const LOOK: Duration = Duration::from_millis(200);
+/// The first version with ids of topics instead of names.
+const TOPIC_IDS: i16 = 13;
 
 /// A response to Fetch: its fields, in which record sets are sizes, and the bytes of these sets in order.
 #[derive(Debug)]
 pub(super) struct Fetched {
-    pub(super) body: Struct<'static>,
+    pub(super) body: FetchResponse<'static>,
     pub(super) parts: Vec<Vec<Part>>,
 }
 
-/// A request, reduced to the fields that are needed.
+/// A Fetch request, reduced to the fields that are needed.
 #[derive(Debug)]
-pub(super) struct FetchRequest {
+pub(super) struct FetchQuery {
     metadata: Metadata,
     isolation: IsolationLevel,
     max_bytes: u64,
     max_wait: Duration,
-    partitions: Vec<Asked>,
+    partitions: Vec<SessionPartition>,
     forgotten: HashSet<(TopicRef, i32)>,
 }
 
-impl FetchRequest {
-    pub(super) fn of(request: &Struct<'_>) -> Self {
-        let isolation = match int(request, "isolationLevel", 0) {
-            1 => IsolationLevel::ReadCommitted,
-            _ => IsolationLevel::ReadUncommitted,
-        };
-        let topics = requested(structs(request, "topics").map(|topic| {
-            let partition = |asked| {
-                let max_bytes = int(asked, "partitionMaxBytes", 0).max(0) as u64;
-                (int32(asked, "partition", 0), (int(asked, "fetchOffset", -1), max_bytes))
-            };
-            (topic_ref(topic, "topic"), structs(topic, "partitions").map(partition))
+impl FetchQuery {
+    pub(super) fn new(request: FetchRequest<'_>, version: i16) -> Self {
+        let is_by_id = version >= TOPIC_IDS;
+        let topics = requested(request.topics.iter().map(|topic| {
+            let partitions = topic.partitions.iter().map(|partition| (partition.partition, partition));
+            (TopicRef::new(&topic.topic, topic.topic_id, is_by_id), partitions)
         }));
         let partitions = topics.into_iter().flat_map(|RequestedTopic { topic, partitions }| {
-            partitions.into_iter().map(move |asked| {
-                let (offset, max_bytes) = asked.value;
-                Asked { topic: topic.clone(), partition: asked.partition, offset, max_bytes }
+            partitions.into_iter().map(move |requested| SessionPartition {
+                topic: topic.clone(),
+                partition: requested.partition,
+                offset: requested.value.fetch_offset,
+                max_bytes: requested.value.partition_max_bytes.max(0) as u64,
             })
         });
-        let forgotten = structs(request, "forgottenTopicsData").flat_map(|topic| {
-            let named = topic_ref(topic, "topic");
-            ints(topic, "partitions").map(move |partition| (named.clone(), partition))
+        let forgotten = request.forgotten_topics_data.iter().flat_map(|forgotten| {
+            let topic = TopicRef::new(&forgotten.topic, forgotten.topic_id, is_by_id);
+            forgotten.partitions.iter().map(move |&partition| (topic.clone(), partition))
         });
-        let metadata = Metadata {
-            session_id: int32(request, "sessionId", 0),
-            epoch: int32(request, "sessionEpoch", Metadata::FINAL_EPOCH),
-        };
         Self {
-            metadata,
-            isolation,
-            max_bytes: (int(request, "maxBytes", i32::MAX.into()).max(0) as u64).min(MAX_FETCH_BYTES),
-            max_wait: Duration::from_millis(int(request, "maxWaitMs", 0).max(0) as u64).min(MAX_FETCH_WAIT),
+            metadata: Metadata { session_id: request.session_id, epoch: request.session_epoch },
+            isolation: isolation_level(request.isolation_level),
+            max_bytes: (request.max_bytes.max(0) as u64).min(MAX_FETCH_BYTES),
+            max_wait: Duration::from_millis(request.max_wait_ms.max(0) as u64).min(MAX_FETCH_WAIT),
             partitions: partitions.collect(),
             forgotten: forgotten.collect(),
         }
     }
 }
 
-/// Answers Fetch. At the end of the log it waits as long as the client wants, for a growing log or in vain.
+/// The isolation level of a request (`IsolationLevel.forId`).
+pub(super) fn isolation_level(level: i8) -> IsolationLevel {
+    match level {
+        1 => IsolationLevel::ReadCommitted,
+        _ => IsolationLevel::ReadUncommitted,
+    }
+}
+
+/// Responds to Fetch. At the end of the log it waits as long as the client wants, for a growing log or in vain.
 ///
 /// # Errors
 /// If the client is gone, or memory is exhausted.
@@ -84,101 +89,110 @@ pub(super) fn fetch(
     archive: &Archive,
     sessions: &FetchSessions,
     budget: &Budget<'_>,
-    request: FetchRequest,
+    query: FetchQuery,
 ) -> Result<Fetched, Unanswered> {
-    let FetchRequest { metadata, isolation, max_bytes, max_wait, partitions, forgotten } = request;
-    let asked = match sessions.begin(metadata, partitions, &forgotten) {
-        Ok(asked) => asked,
-        Err(error) => return Ok(Fetched { body: fields([("errorCode", code(error))]), parts: Vec::new() }),
+    let FetchQuery { metadata, isolation, max_bytes, max_wait, partitions, forgotten } = query;
+    let begun = match sessions.begin(metadata, partitions, &forgotten) {
+        Ok(begun) => begun,
+        Err(error) => {
+            let body = FetchResponse { error_code: error.code(), ..Default::default() };
+            return Ok(Fetched { body, parts: Vec::new() });
+        }
     };
-    budget.take(asked.partitions.len() * (size_of::<Asked>() + size_of::<Answered>()))?;
-    let begun = Instant::now();
+    budget.take(begun.partitions.len() * (size_of::<SessionPartition>() + size_of::<FetchedPartition>()))?;
+    let start = Instant::now();
     loop {
-        let mut response = Response { archive, budget, isolation, max_bytes, taken: 0, memory: 0, files: 0 };
-        let answered: Result<Vec<_>, _> =
-            asked.partitions.iter().map(|one| response.partition(one)).collect();
-        let answered = answered?;
-        let failed = answered.iter().any(|one| one.outcome.told.error != ErrorCode::None);
-        let left = max_wait.saturating_sub(begun.elapsed());
-        if response.taken == 0 && !failed && !left.is_zero() && !budget.recipient().is_stopping() {
+        let mut reader = Reader { archive, budget, isolation, max_bytes, taken: 0, memory: 0, files: 0 };
+        let fetched: Result<Vec<_>, _> =
+            begun.partitions.iter().map(|partition| reader.partition(partition)).collect();
+        let fetched = fetched?;
+        let has_error = fetched.iter().any(|partition| partition.outcome.state.error != ErrorCode::None);
+        let left = max_wait.saturating_sub(start.elapsed());
+        if reader.taken == 0 && !has_error && !left.is_zero() && !budget.recipient().is_stopping() {
             budget.recipient().wait(if archive.shared.follow { left.min(LOOK) } else { left });
             budget.check_client()?;
             continue;
         }
-        let outcomes: Vec<_> = answered.iter().map(|one| one.outcome).collect();
-        sessions.end(&asked, &outcomes);
-        let mut topics: Vec<(&TopicRef, Vec<(&Asked, Answered)>)> = Vec::new();
-        for (place, (one, answered)) in asked.partitions.iter().zip(answered).enumerate() {
-            if !asked.is_news(place, answered.outcome) {
-                continue;
-            }
-            match topics.last_mut() {
-                Some((topic, news)) if **topic == one.topic => news.push((one, answered)),
-                _ => topics.push((&one.topic, vec![(one, answered)])),
-            }
-        }
-        let mut parts = Vec::new();
-        let topics = topics.into_iter().map(|(topic, news)| {
-            let news = news.into_iter().map(|(one, answered)| {
-                let answer = answered.answer(one.partition, isolation, budget);
-                parts.push(answered.records.records);
-                answer
-            });
-            let partitions = array(budget, news)?;
-            let [name, id] = named(topic, "topic");
-            Ok(structure([name, id, ("partitions", partitions)]))
-        });
-        let body = fields([
-            ("errorCode", code(ErrorCode::None)),
-            ("sessionId", number(asked.session_id())),
-            ("responses", array(budget, topics)?),
-        ]);
-        return Ok(Fetched { body, parts });
+        let outcomes: Vec<_> = fetched.iter().map(|partition| partition.outcome).collect();
+        sessions.end(&begun, &outcomes);
+        return response(&begun, fetched, isolation, budget);
     }
 }
 
-type Records = Consumed<Vec<Part>>;
+/// The response with the partitions that have news, topic by topic.
+fn response(
+    begun: &Begun,
+    fetched: Vec<FetchedPartition>,
+    isolation: IsolationLevel,
+    budget: &Budget<'_>,
+) -> Result<Fetched, Unanswered> {
+    let mut topics: Vec<(&TopicRef, Vec<(i32, FetchedPartition)>)> = Vec::new();
+    for (place, (partition, fetched)) in begun.partitions.iter().zip(fetched).enumerate() {
+        if !begun.is_news(place, fetched.outcome) {
+            continue;
+        }
+        let news = (partition.partition, fetched);
+        match topics.last_mut() {
+            Some((topic, all)) if **topic == partition.topic => all.push(news),
+            _ => topics.push((&partition.topic, vec![news])),
+        }
+    }
+    let mut parts = Vec::new();
+    let topics = topics.into_iter().map(|(topic, news)| {
+        let partitions = news.into_iter().map(|(partition, fetched)| {
+            let data = fetched.data(partition, isolation, budget);
+            parts.push(fetched.records.records);
+            data
+        });
+        let (topic, topic_id) = (topic.name().to_owned().into(), topic.id());
+        Ok(FetchableTopicResponse { topic, topic_id, partitions: array(budget, partitions)? })
+    });
+    let responses = array(budget, topics)?;
+    let body = FetchResponse { session_id: begun.session_id(), responses, ..Default::default() };
+    Ok(Fetched { body, parts })
+}
 
-/// The answer about a partition.
+type Batches = Consumed<Vec<Part>>;
+
+/// The records of a partition, and its state.
 #[derive(Debug)]
-struct Answered {
+struct FetchedPartition {
     bounds: Option<Bounds>,
-    records: Records,
-    size: u64,
+    records: Batches,
+    size: usize,
     outcome: Outcome,
 }
 
-impl Answered {
-    fn answer(
+impl FetchedPartition {
+    fn data(
         &self,
-        partition: i32,
+        partition_index: i32,
         isolation: IsolationLevel,
         budget: &Budget<'_>,
-    ) -> Result<Answer, Unanswered> {
-        let aborted = self.records.aborted.iter().map(|one| {
-            let first_offset = number(one.first_offset);
-            Ok(structure([("producerId", number(one.producer_id)), ("firstOffset", first_offset)]))
+    ) -> Result<PartitionData<'static>, Unanswered> {
+        let aborted = self.records.aborted.iter().map(|aborted| {
+            Ok(AbortedTransaction { producer_id: aborted.producer_id, first_offset: aborted.first_offset })
         });
-        let aborted = match isolation {
-            IsolationLevel::ReadCommitted => array(budget, aborted)?,
-            IsolationLevel::ReadUncommitted => Value::Null,
+        let aborted_transactions = match isolation {
+            IsolationLevel::ReadCommitted => Some(array(budget, aborted)?),
+            IsolationLevel::ReadUncommitted => None,
         };
-        let told = self.outcome.told;
-        let last_stable_offset = self.bounds.as_ref().map_or(-1, |bounds| bounds.last_stable_offset);
-        Ok(structure([
-            ("partitionIndex", number(partition)),
-            ("errorCode", code(told.error)),
-            ("highWatermark", number(told.high_watermark)),
-            ("lastStableOffset", number(last_stable_offset)),
-            ("logStartOffset", number(told.log_start_offset)),
-            ("abortedTransactions", aborted),
-            ("records", number(self.size as i64)),
-        ]))
+        let state = self.outcome.state;
+        Ok(PartitionData {
+            partition_index,
+            error_code: state.error.code(),
+            high_watermark: state.high_watermark,
+            last_stable_offset: self.bounds.as_ref().map_or(-1, |bounds| bounds.last_stable_offset),
+            log_start_offset: state.log_start_offset,
+            aborted_transactions,
+            records: Some(Records::Gap(self.size)),
+            ..Default::default()
+        })
     }
 }
 
 /// The resources that the partitions of a response have taken so far.
-struct Response<'a> {
+struct Reader<'a> {
     archive: &'a Archive,
     budget: &'a Budget<'a>,
     isolation: IsolationLevel,
@@ -188,10 +202,10 @@ struct Response<'a> {
     files: usize,
 }
 
-impl Response<'_> {
-    fn partition(&mut self, asked: &Asked) -> Result<Answered, Unanswered> {
+impl Reader<'_> {
+    fn partition(&mut self, requested: &SessionPartition) -> Result<FetchedPartition, Unanswered> {
         self.budget.check_client()?;
-        let (error, bounds, records) = match self.read(asked) {
+        let (error, bounds, records) = match self.read(requested) {
             Ok((bounds, records)) => (ErrorCode::None, Some(bounds), records),
             Err((error, bounds)) => (error, bounds, Consumed::default()),
         };
@@ -204,25 +218,26 @@ impl Response<'_> {
             }
         }
         let of_bounds = |of: fn(&Bounds) -> i64| bounds.as_ref().map_or(-1, of);
-        let told = Told {
+        let state = PartitionState {
             error,
             high_watermark: of_bounds(|bounds| bounds.end),
             log_start_offset: of_bounds(|bounds| bounds.start),
         };
-        Ok(Answered { bounds, records, size, outcome: Outcome { told, has_records: size > 0 } })
+        let outcome = Outcome { state, has_records: size > 0 };
+        Ok(FetchedPartition { bounds, records, size: size as usize, outcome })
     }
 
-    fn read(&self, asked: &Asked) -> Result<(Bounds, Records), (ErrorCode, Option<Bounds>)> {
+    fn read(&self, requested: &SessionPartition) -> Result<(Bounds, Batches), (ErrorCode, Option<Bounds>)> {
         let partition =
-            self.archive.partition(&asked.topic, asked.partition).map_err(|error| (error, None))?;
+            self.archive.partition(&requested.topic, requested.partition).map_err(|error| (error, None))?;
         let unreadable = |_| (ErrorCode::KafkaStorageError, None);
         let log = partition.snapshot(&self.archive.shared, self.budget).map_err(unreadable)?;
         let bounds = log.bounds();
         let is_full = self.memory >= MAX_FETCH_MEMORY || self.files >= MAX_FETCH_FILES;
         let left = if is_full { 0 } else { self.max_bytes.saturating_sub(self.taken) };
         let request = FetchAt {
-            offset: asked.offset,
-            max_bytes: asked.max_bytes.min(left),
+            offset: requested.offset,
+            max_bytes: requested.max_bytes.min(left),
             at_least_one: self.taken == 0,
             isolation: self.isolation,
         };

@@ -36,22 +36,22 @@ impl Metadata {
 
 /// A partition, and the records that a client wants from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct SessionPartition {
     pub(super) topic: TopicRef,
     pub(super) partition: i32,
     pub(super) offset: i64,
     pub(super) max_bytes: u64,
 }
 
-impl Asked {
+impl SessionPartition {
     fn place(&self) -> (TopicRef, i32) {
         (self.topic.clone(), self.partition)
     }
 }
 
-/// The state of a partition that a client was told, apart from records.
+/// The state of a partition in a response, apart from records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct PartitionState {
     pub(super) error: ErrorCode,
     pub(super) high_watermark: i64,
     pub(super) log_start_offset: i64,
@@ -60,25 +60,25 @@ pub(super) struct Told {
 /// The content of a response about one partition.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
-    pub(super) told: Told,
+    pub(super) state: PartitionState,
     pub(super) has_records: bool,
 }
 
 /// The partitions of a request, with the state of its session.
 #[derive(Debug)]
 pub(super) struct Begun {
-    pub(super) partitions: Vec<Asked>,
+    pub(super) partitions: Vec<SessionPartition>,
     session: Option<Metadata>,
-    /// The state that the client knows already, by the places in `partitions`. It is empty if all of them are to be
-    /// answered.
-    known: Vec<Option<Told>>,
+    /// The state that the client knows already, by the places in `partitions`. It is empty if the
+    /// response has to include all of them.
+    known: Vec<Option<PartitionState>>,
 }
 
 impl Begun {
     /// True if a response has to include this partition (`CachedPartition.maybeUpdateResponseData`).
     pub(super) fn is_news(&self, place: usize, outcome: Outcome) -> bool {
         let known = self.known.get(place).copied().flatten();
-        outcome.has_records || outcome.told.error != ErrorCode::None || known != Some(outcome.told)
+        outcome.has_records || outcome.state.error != ErrorCode::None || known != Some(outcome.state)
     }
 
     /// The id of the session, 0 if there is none.
@@ -107,7 +107,7 @@ struct Cached {
 }
 
 /// A partition of a session, and the last news of it.
-type Cell = (Asked, Option<Told>);
+type Cell = (SessionPartition, Option<PartitionState>);
 
 #[derive(Debug)]
 struct Session {
@@ -118,14 +118,14 @@ struct Session {
 }
 
 impl FetchSessions {
-    /// Begins to answer a request that names these partitions, and those that it forgets.
+    /// Begins a request that names these partitions, and forgets others.
     ///
     /// # Errors
     /// Kafka's error, if there is no such session, or another request of the session comes next.
     pub(super) fn begin(
         &self,
         metadata: Metadata,
-        named: Vec<Asked>,
+        named: Vec<SessionPartition>,
         forgotten: &HashSet<(TopicRef, i32)>,
     ) -> Result<Begun, ErrorCode> {
         if metadata.is_full() {
@@ -133,7 +133,7 @@ impl FetchSessions {
             let session = match metadata.epoch {
                 Metadata::INITIAL_EPOCH => {
                     let epoch = next(Metadata::INITIAL_EPOCH);
-                    let partitions = named.iter().map(|asked| (asked.clone(), None)).collect();
+                    let partitions = named.iter().map(|partition| (partition.clone(), None)).collect();
                     let session = Session { epoch, partitions };
                     let bytes = session.bytes();
                     lock(&self.0).add(session, bytes).map(|session_id| Metadata { session_id, epoch })
@@ -160,17 +160,17 @@ impl FetchSessions {
         Ok(Begun { partitions, session: Some(metadata), known })
     }
 
-    /// Remembers the state that the client is told; each outcome has its place in `begun.partitions`.
+    /// Keeps the state that the response has; each outcome has its place in `begun.partitions`.
     pub(super) fn end(&self, begun: &Begun, outcomes: &[Outcome]) {
         let Some(metadata) = begun.session else { return };
         let Some(session) = lock(&self.0).touch(metadata.session_id) else { return };
         let session = &mut *lock(&session);
-        // Another request may have come meanwhile, though clients wait for their answers.
+        // Another request may have come meanwhile, though clients wait for their responses.
         if session.epoch != metadata.epoch || session.partitions.len() != outcomes.len() {
             return;
         }
-        for ((_, told), outcome) in session.partitions.iter_mut().zip(outcomes) {
-            *told = Some(outcome.told);
+        for ((_, known), outcome) in session.partitions.iter_mut().zip(outcomes) {
+            *known = Some(outcome.state);
         }
         let mut had_records = outcomes.iter().map(|outcome| outcome.has_records);
         let (last, first) = std::mem::take(&mut session.partitions)
@@ -227,17 +227,18 @@ impl Cache {
 }
 
 impl Session {
-    fn update(&mut self, named: &[Asked], forgotten: &HashSet<(TopicRef, i32)>) {
-        let mut updates: HashMap<_, _> = named.iter().map(|asked| (asked.place(), asked)).collect();
-        self.partitions.retain_mut(|(asked, _)| {
-            let place = asked.place();
+    fn update(&mut self, named: &[SessionPartition], forgotten: &HashSet<(TopicRef, i32)>) {
+        let mut updates: HashMap<_, _> =
+            named.iter().map(|partition| (partition.place(), partition)).collect();
+        self.partitions.retain_mut(|(partition, _)| {
+            let place = partition.place();
             if let Some(update) = updates.remove(&place) {
-                asked.clone_from(update);
+                partition.clone_from(update);
             }
             !forgotten.contains(&place)
         });
-        let new = named.iter().filter_map(|asked| {
-            let place = asked.place();
+        let new = named.iter().filter_map(|partition| {
+            let place = partition.place();
             let update = updates.remove(&place).filter(|_| !forgotten.contains(&place))?;
             Some((update.clone(), None))
         });
@@ -247,7 +248,7 @@ impl Session {
     /// The memory of the partitions and of the names that they share.
     fn bytes(&self) -> usize {
         let mut names = HashSet::new();
-        let names = self.partitions.iter().map(|(asked, _)| match &asked.topic {
+        let names = self.partitions.iter().map(|(partition, _)| match &partition.topic {
             TopicRef::Name(name) if names.insert(name.as_ptr()) => name.len(),
             _ => 0,
         });
@@ -264,27 +265,27 @@ fn next(epoch: i32) -> i32 {
 mod tests {
     use super::*;
 
-    fn asked(partition: i32) -> Asked {
-        Asked { topic: TopicRef::Name("t".into()), partition, offset: 0, max_bytes: 10 }
+    fn requested(partition: i32) -> SessionPartition {
+        SessionPartition { topic: TopicRef::Name("t".into()), partition, offset: 0, max_bytes: 10 }
     }
 
     fn outcome(high_watermark: i64, has_records: bool) -> Outcome {
-        let told = Told { error: ErrorCode::None, high_watermark, log_start_offset: 0 };
-        Outcome { told, has_records }
+        let state = PartitionState { error: ErrorCode::None, high_watermark, log_start_offset: 0 };
+        Outcome { state, has_records }
     }
 
     fn numbers(begun: &Begun) -> Vec<i32> {
-        begun.partitions.iter().map(|asked| asked.partition).collect()
+        begun.partitions.iter().map(|partition| partition.partition).collect()
     }
 
     #[test]
-    fn only_news_is_answered() {
+    fn a_response_has_only_news() {
         let sessions = FetchSessions::default();
         let full = Metadata { session_id: 0, epoch: 0 };
-        let begun = sessions.begin(full, vec![asked(0), asked(1)], &HashSet::new()).unwrap();
+        let begun = sessions.begin(full, vec![requested(0), requested(1)], &HashSet::new()).unwrap();
         let session_id = begun.session_id();
         assert!(session_id > 0);
-        assert!(begun.is_news(0, outcome(5, false)), "the first answer has all partitions");
+        assert!(begun.is_news(0, outcome(5, false)), "the first response has all partitions");
         sessions.end(&begun, &[outcome(5, true), outcome(7, false)]);
 
         let begun = sessions.begin(Metadata { session_id, epoch: 1 }, vec![], &HashSet::new()).unwrap();
@@ -292,13 +293,13 @@ mod tests {
         assert!(!begun.is_news(0, outcome(7, false)));
         assert!(begun.is_news(0, outcome(8, false)), "a new high watermark");
         assert!(begun.is_news(1, outcome(5, true)), "records");
-        let told = Told { error: ErrorCode::KafkaStorageError, ..outcome(5, false).told };
-        assert!(begun.is_news(1, Outcome { told, has_records: false }), "an error");
+        let state = PartitionState { error: ErrorCode::KafkaStorageError, ..outcome(5, false).state };
+        assert!(begun.is_news(1, Outcome { state, has_records: false }), "an error");
 
-        let forgotten = HashSet::from([asked(1).place()]);
-        let moved = Asked { offset: 3, ..asked(0) };
+        let forgotten = HashSet::from([requested(1).place()]);
+        let moved = SessionPartition { offset: 3, ..requested(0) };
         let begun =
-            sessions.begin(Metadata { session_id, epoch: 2 }, vec![moved, asked(2)], &forgotten).unwrap();
+            sessions.begin(Metadata { session_id, epoch: 2 }, vec![moved, requested(2)], &forgotten).unwrap();
         assert_eq!(numbers(&begun), [0, 2]);
         assert_eq!(begun.partitions[0].offset, 3);
         assert!(begun.is_news(1, outcome(0, false)), "a new partition");
@@ -308,7 +309,7 @@ mod tests {
     fn wrong_sessions_and_epochs() {
         let sessions = FetchSessions::default();
         let begin = |session_id, epoch| {
-            sessions.begin(Metadata { session_id, epoch }, vec![asked(0)], &HashSet::new())
+            sessions.begin(Metadata { session_id, epoch }, vec![requested(0)], &HashSet::new())
         };
         assert_eq!(begin(7, 1).unwrap_err(), ErrorCode::FetchSessionIdNotFound);
         let session_id = begin(0, 0).unwrap().session_id();
@@ -324,12 +325,12 @@ mod tests {
         let sessions = FetchSessions::default();
         let full = Metadata { session_id: 0, epoch: 0 };
         let ids: Vec<_> = (0..MAX_SESSIONS + 5)
-            .map(|_| sessions.begin(full, vec![asked(0)], &HashSet::new()).unwrap().session_id())
+            .map(|_| sessions.begin(full, vec![requested(0)], &HashSet::new()).unwrap().session_id())
             .collect();
         assert!(ids[..MAX_SESSIONS].iter().all(|id| *id > 0));
-        assert_eq!(ids[MAX_SESSIONS..], [0; 5], "no session, and an answer all the same");
+        assert_eq!(ids[MAX_SESSIONS..], [0; 5], "no session, and a response all the same");
         sessions.begin(Metadata { session_id: ids[0], epoch: -1 }, vec![], &HashSet::new()).unwrap();
-        let many: Vec<_> = (0..(MAX_SESSION_MEMORY / size_of::<Cell>()) as i32).map(asked).collect();
+        let many: Vec<_> = (0..(MAX_SESSION_MEMORY / size_of::<Cell>()) as i32).map(requested).collect();
         assert_eq!(sessions.begin(full, many.clone(), &HashSet::new()).unwrap().session_id(), 0);
         let went_on = sessions.begin(Metadata { session_id: ids[1], epoch: 1 }, many, &HashSet::new());
         assert_eq!(went_on.unwrap_err(), ErrorCode::FetchSessionIdNotFound);
@@ -342,7 +343,9 @@ mod tests {
         let full = Metadata { session_id: 0, epoch: 0 };
         let topic = |letter: &str| TopicRef::Name(letter.repeat(MAX_SESSION_MEMORY / 3).into());
         let of = |topic: &TopicRef| -> Vec<_> {
-            (0..1000).map(|partition| Asked { topic: topic.clone(), ..asked(partition) }).collect()
+            (0..1000)
+                .map(|partition| SessionPartition { topic: topic.clone(), ..requested(partition) })
+                .collect()
         };
         let first = sessions.begin(full, of(&topic("a")), &HashSet::new()).unwrap().session_id();
         assert!(first > 0);

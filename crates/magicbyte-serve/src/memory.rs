@@ -7,6 +7,8 @@ use std::io;
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
+use magicbyte::{Error, ErrorKind};
+
 use crate::lock::lock;
 use crate::recipient::Recipient;
 
@@ -36,6 +38,13 @@ impl Display for Unanswered {
 }
 
 impl std::error::Error for Unanswered {}
+
+/// The error of a request whose connection is closed, since it gets no response.
+impl From<Unanswered> for Error {
+    fn from(unanswered: Unanswered) -> Self {
+        Self::new(ErrorKind::InvalidMessage(unanswered.to_string()))
+    }
+}
 
 impl From<Unanswered> for io::Error {
     fn from(unanswered: Unanswered) -> Self {

@@ -1,13 +1,22 @@
-//! ListOffsets and OffsetForLeaderEpoch: lookups in logs. Produce, which is refused.
+//! ListOffsets and OffsetForLeaderEpoch: lookups in logs.
 
 use magicbyte::state::IsolationLevel;
 use magicbyte_broker::{ErrorCode, ListedOffset, OffsetSpec};
-use magicbyte_protocol::message::Struct;
+use magicbyte_protocol::message::body::list_offsets_response::{
+    ListOffsetsPartitionResponse, ListOffsetsTopicResponse,
+};
+use magicbyte_protocol::message::body::offset_for_leader_epoch_response::{
+    EpochEndOffset, OffsetForLeaderTopicResult,
+};
+use magicbyte_protocol::message::body::{
+    ListOffsetsRequest, ListOffsetsResponse, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse,
+};
 
 use crate::archive::{Archive, TopicRef};
-use crate::fields::{Answer, array, code, fields, int, int32, number, string, structs, structure};
+use crate::fetch::isolation_level;
 use crate::memory::{Budget, Unanswered};
-use crate::requested::{RequestedTopic, named, requested, topic_ref};
+use crate::requested::{RequestedTopic, requested};
+use crate::response::array;
 
 /// The timestamps that are not one (`ListOffsetsRequest`).
 const LATEST: i64 = -1;
@@ -23,61 +32,58 @@ pub(super) struct OffsetLookups {
 }
 
 impl OffsetLookups {
-    pub(super) fn of(request: &Struct<'_>) -> Self {
-        let isolation = match int(request, "isolationLevel", 0) {
-            1 => IsolationLevel::ReadCommitted,
-            _ => IsolationLevel::ReadUncommitted,
-        };
-        let topics = structs(request, "topics").map(|topic| {
-            let partition = |asked| (int32(asked, "partitionIndex", 0), int(asked, "timestamp", 0));
-            (topic_ref(topic, "name"), structs(topic, "partitions").map(partition))
+    pub(super) fn new(request: ListOffsetsRequest<'_>) -> Self {
+        let topics = request.topics.iter().map(|topic| {
+            let partitions = topic.partitions.iter();
+            let timestamps = partitions.map(|partition| (partition.partition_index, partition.timestamp));
+            (TopicRef::Name((&*topic.name).into()), timestamps)
         });
-        Self { isolation, topics: requested(topics) }
+        Self { isolation: isolation_level(request.isolation_level), topics: requested(topics) }
     }
 }
 
-/// Answers ListOffsets. A partition that was named twice has an error, as in Kafka (`ReplicaManager.fetchOffset`).
+/// Responds to ListOffsets. A partition that was named twice has an error, as in Kafka (`ReplicaManager.fetchOffset`).
 ///
 /// # Errors
 /// If the client is gone, or memory is exhausted.
-pub(super) fn list_offsets(
+pub(super) fn list_offsets<'l>(
     archive: &Archive,
     budget: &Budget<'_>,
-    lookups: OffsetLookups,
-) -> Result<Struct<'static>, Unanswered> {
-    let OffsetLookups { isolation, topics } = lookups;
-    let topics = topics.into_iter().map(|RequestedTopic { topic, partitions }| {
-        let partitions = partitions.into_iter().map(|asked| {
+    lookups: &'l OffsetLookups,
+) -> Result<ListOffsetsResponse<'l>, Unanswered> {
+    let topics = lookups.topics.iter().map(|RequestedTopic { topic, partitions }| {
+        let partitions = partitions.iter().map(|requested| {
             budget.check_client()?;
-            let listed = match asked.is_repeated {
+            let listed = match requested.is_repeated {
                 true => Err(ErrorCode::InvalidRequest),
-                false => list_offset(archive, budget, &topic, asked.partition, asked.value, isolation),
+                false => {
+                    let (partition, timestamp) = (requested.partition, requested.value);
+                    list_offset(archive, budget, (topic, partition), timestamp, lookups.isolation)
+                }
             };
             let nothing = ListedOffset::new(-1, -1, -1);
             let (error, listed) = match listed {
                 Ok(listed) => (ErrorCode::None, listed.unwrap_or(nothing)),
                 Err(error) => (error, nothing),
             };
-            Ok(structure([
-                ("partitionIndex", number(asked.partition)),
-                ("errorCode", code(error)),
-                ("timestamp", number(listed.timestamp)),
-                ("offset", number(listed.offset)),
-                ("leaderEpoch", number(listed.leader_epoch)),
-            ]))
+            Ok(ListOffsetsPartitionResponse {
+                partition_index: requested.partition,
+                error_code: error.code(),
+                timestamp: listed.timestamp,
+                offset: listed.offset,
+                leader_epoch: listed.leader_epoch,
+            })
         });
         let partitions = array(budget, partitions)?;
-        let [name, _] = named(&topic, "name");
-        Ok(structure([name, ("partitions", partitions)]))
+        Ok(ListOffsetsTopicResponse { name: topic.name().into(), partitions })
     });
-    Ok(fields([("topics", array(budget, topics)?)]))
+    Ok(ListOffsetsResponse { topics: array(budget, topics)?, ..Default::default() })
 }
 
 fn list_offset(
     archive: &Archive,
     budget: &Budget<'_>,
-    topic: &TopicRef,
-    partition: i32,
+    (topic, partition): (&TopicRef, i32),
     timestamp: i64,
     isolation: IsolationLevel,
 ) -> Result<Option<ListedOffset>, ErrorCode> {
@@ -85,7 +91,7 @@ fn list_offset(
         LATEST => OffsetSpec::Latest,
         EARLIEST | EARLIEST_LOCAL => OffsetSpec::Earliest,
         MAX_TIMESTAMP => OffsetSpec::MaxTimestamp,
-        // Those of tiered storage: nothing is there.
+        // Special timestamps of tiered storage: nothing is there.
         ..0 => return Ok(None),
         time => OffsetSpec::Timestamp(time),
     };
@@ -100,77 +106,40 @@ fn list_offset(
 pub(super) struct EpochLookups(Vec<RequestedTopic<i32>>);
 
 impl EpochLookups {
-    pub(super) fn of(request: &Struct<'_>) -> Self {
-        Self(requested(structs(request, "topics").map(|topic| {
-            let partition = |asked| (int32(asked, "partition", 0), int32(asked, "leaderEpoch", -1));
-            (topic_ref(topic, "topic"), structs(topic, "partitions").map(partition))
+    pub(super) fn new(request: OffsetForLeaderEpochRequest<'_>) -> Self {
+        Self(requested(request.topics.iter().map(|topic| {
+            let partitions = topic.partitions.iter();
+            let epochs = partitions.map(|partition| (partition.partition, partition.leader_epoch));
+            (TopicRef::Name((&*topic.topic).into()), epochs)
         })))
     }
 }
 
-/// Answers OffsetForLeaderEpoch.
+/// Responds to OffsetForLeaderEpoch.
 ///
 /// # Errors
 /// If the client is gone, or memory is exhausted.
-pub(super) fn offset_for_leader_epoch(
+pub(super) fn offset_for_leader_epoch<'l>(
     archive: &Archive,
     budget: &Budget<'_>,
-    lookups: EpochLookups,
-) -> Result<Struct<'static>, Unanswered> {
-    let topics = lookups.0.into_iter().map(|RequestedTopic { topic, partitions }| {
-        let partitions = partitions.into_iter().map(|asked| {
+    lookups: &'l EpochLookups,
+) -> Result<OffsetForLeaderEpochResponse<'l>, Unanswered> {
+    let topics = lookups.0.iter().map(|RequestedTopic { topic, partitions }| {
+        let partitions = partitions.iter().map(|requested| {
             budget.check_client()?;
-            let end = archive.partition(&topic, asked.partition).and_then(|partition| {
+            let end = archive.partition(topic, requested.partition).and_then(|partition| {
                 let unreadable = |_| ErrorCode::KafkaStorageError;
-                partition.end_of_epoch(&archive.shared, asked.value).map_err(unreadable)
+                partition.end_of_epoch(&archive.shared, requested.value).map_err(unreadable)
             });
-            let (error, (epoch, end)) = match end {
+            let (error, (leader_epoch, end_offset)) = match end {
                 Ok(end) => (ErrorCode::None, end.unwrap_or((-1, -1))),
                 Err(error) => (error, (-1, -1)),
             };
-            Ok(structure([
-                ("errorCode", code(error)),
-                ("partition", number(asked.partition)),
-                ("leaderEpoch", number(epoch)),
-                ("endOffset", number(end)),
-            ]))
+            let (partition, error_code) = (requested.partition, error.code());
+            Ok(EpochEndOffset { error_code, partition, leader_epoch, end_offset })
         });
         let partitions = array(budget, partitions)?;
-        let [name, _] = named(&topic, "topic");
-        Ok(structure([name, ("partitions", partitions)]))
+        Ok(OffsetForLeaderTopicResult { topic: topic.name().into(), partitions })
     });
-    Ok(fields([("topics", array(budget, topics)?)]))
-}
-
-/// Refuses Produce; None if the client does not want an answer (`acks=0`).
-///
-/// # Errors
-/// If memory is exhausted.
-pub(super) fn refuse_produce(
-    budget: &Budget<'_>,
-    request: &Struct<'_>,
-) -> Result<Option<Struct<'static>>, Unanswered> {
-    if int(request, "acks", 1) == 0 {
-        return Ok(None);
-    }
-    let topics = requested(structs(request, "topicData").map(|topic| {
-        let partition = |asked| (int32(asked, "index", 0), ());
-        (topic_ref(topic, "name"), structs(topic, "partitionData").map(partition))
-    }));
-    let topics = topics.into_iter().map(|RequestedTopic { topic, partitions }| {
-        let refused = partitions.into_iter().map(|asked| Ok(refused(asked.partition)));
-        let partitions = array(budget, refused)?;
-        let [name, id] = named(&topic, "name");
-        Ok(structure([name, id, ("partitionResponses", partitions)]))
-    });
-    Ok(Some(fields([("responses", array(budget, topics)?)])))
-}
-
-fn refused(partition: i32) -> Answer {
-    structure([
-        ("index", number(partition)),
-        ("errorCode", code(ErrorCode::PolicyViolation)),
-        ("baseOffset", number(-1)),
-        ("errorMessage", string("magicbyte serve is read-only: nothing can be produced")),
-    ])
+    Ok(OffsetForLeaderEpochResponse { topics: array(budget, topics)?, ..Default::default() })
 }

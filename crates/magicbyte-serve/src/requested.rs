@@ -1,12 +1,8 @@
-//! The topics and partitions that a request names. A client may name them again and again: each is answered once.
+//! The topics and partitions that a request names. A client may name them again and again: each is in the response once.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-
-use magicbyte_protocol::message::{Struct, Value};
 
 use crate::archive::TopicRef;
-use crate::fields::{Answer, string, text, uuid};
 
 /// A topic, and the partitions of it that a request names.
 #[derive(Debug)]
@@ -45,20 +41,4 @@ pub(super) fn requested<T, P: IntoIterator<Item = (i32, T)>>(
         }
     }
     requested
-}
-
-/// The topic of a structure: by name, or in newer versions by id.
-pub(super) fn topic_ref(topic: &Struct<'_>, name: &str) -> TopicRef {
-    match text(topic, name) {
-        Some(name) => TopicRef::Name(Arc::from(name)),
-        None => TopicRef::Id(uuid(topic, "topicId").unwrap_or_default()),
-    }
-}
-
-/// A topic's name or id in a response; only one of them is in its version.
-pub(super) fn named(topic: &TopicRef, name: &'static str) -> [(&'static str, Answer); 2] {
-    match topic {
-        TopicRef::Name(text) => [(name, string(&**text)), ("topicId", Value::Uuid([0; 16]))],
-        TopicRef::Id(id) => [(name, string("")), ("topicId", Value::Uuid(*id))],
-    }
 }

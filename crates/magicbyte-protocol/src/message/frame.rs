@@ -3,14 +3,14 @@
 use magicbyte::internals::Cursor;
 use magicbyte::{Error, ErrorKind, Result};
 
+use crate::message::fields::Fields;
 use crate::message::header::{API_VERSIONS, header_of};
 use crate::message::path::Path;
 use crate::message::read::read;
 use crate::message::secrets;
 use crate::message::table::{self, Role};
 use crate::message::value::{Struct, Value};
-use crate::message::write::write;
-use crate::message::write::{Gap, write_answer};
+use crate::message::write::{Absent, Gap, write};
 
 /// Kafka's error code of a version that a broker does not support.
 const UNSUPPORTED_VERSION: i64 = 35;
@@ -156,34 +156,26 @@ fn read_start(
 /// field is not in the version, or has a value of another type or out of range.
 pub fn write_message(message: &Message<'_>) -> Result<Vec<u8>> {
     let Message { kind, api_key, api_version, header, body } = message;
-    let definition = table::definition(kind.role(), *api_key, *api_version)?;
-    let (name, version) = header_of(definition, *api_version);
     let mut header = header.clone();
     if *kind == MessageKind::Request {
         header.set("requestApiKey", Value::Int((*api_key).into()));
         header.set("requestApiVersion", Value::Int((*api_version).into()));
     }
-    let mut out = Vec::new();
-    write(table::header(name), version, &header, &mut out)?;
-    write(definition, *api_version, body, &mut out)?;
-    Ok(out)
+    write_parts((*kind, *api_key, *api_version), &header, body, Absent::Refused).map(|(frame, _)| frame)
 }
 
-/// Writes a response by [`write_answer`], without the frame's size.
-#[doc(hidden)]
-pub fn write_response(
-    api_key: i16,
-    api_version: i16,
-    correlation_id: i64,
-    body: &Struct<'_>,
+/// Writes the header and the body of a message of this kind, API and version.
+pub(crate) fn write_parts(
+    (kind, api_key, api_version): (MessageKind, i16, i16),
+    header: &dyn Fields,
+    body: &dyn Fields,
+    absent: Absent,
 ) -> Result<(Vec<u8>, Vec<Gap>)> {
-    let definition = table::definition(Role::Response, api_key, api_version)?;
+    let definition = table::definition(kind.role(), api_key, api_version)?;
     let (name, version) = header_of(definition, api_version);
-    let mut header = Struct::default();
-    header.set("correlationId", Value::Int(correlation_id));
     let mut out = Vec::new();
-    write(table::header(name), version, &header, &mut out)?;
-    let gaps = write_answer(definition, api_version, body, &mut out)?;
+    write(table::header(name), version, header, absent, &mut out)?;
+    let gaps = write(definition, api_version, body, absent, &mut out)?;
     Ok((out, gaps))
 }
 

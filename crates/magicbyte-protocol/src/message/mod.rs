@@ -1,7 +1,7 @@
 //! Kafka's protocol messages as data: requests and responses of all APIs in all versions, read and written.
 //!
-//! One reader and one writer follow a table of Kafka's own definitions, so a message is a structure of named
-//! values, as in the JSON of Kafka's classes, instead of a type of its own.
+//! One reader and one writer follow a table of Kafka's own definitions, so any message is a structure of named values,
+//! as in the JSON of Kafka's classes. Those that a client needs also have types of their own, in [`body`].
 //!
 //! ```
 //! use magicbyte_protocol::message::{Message, MessageKind, Struct, Value, read_request, write_message};
@@ -17,7 +17,10 @@
 //! # Ok::<(), magicbyte::Error>(())
 //! ```
 
+pub mod body;
+pub(crate) mod fields;
 pub(crate) mod frame;
+mod from_value;
 pub(crate) mod header;
 mod path;
 pub(crate) mod read;

@@ -224,8 +224,7 @@ pub(crate) fn definitions(role: Role, api_key: i16) -> impl Iterator<Item = &'st
 pub(crate) fn definition(role: Role, api_key: i16, version: i16) -> Result<&'static Definition> {
     let mut found = definitions(role, api_key).peekable();
     let Some(oldest) = found.peek().copied() else {
-        let why = format!("API key {api_key} is not known: expected one of Kafka 3.9 to 4.4");
-        return Err(Error::new(ErrorKind::UnsupportedVersion(why)).in_field("requestApiKey"));
+        return Err(unknown_api(api_key));
     };
     let mut last = oldest;
     for one in found {
@@ -239,6 +238,12 @@ pub(crate) fn definition(role: Role, api_key: i16, version: i16) -> Result<&'sta
         oldest.name, oldest.valid_versions.first, last.valid_versions.last
     );
     Err(Error::new(ErrorKind::UnsupportedVersion(why)).in_field("requestApiVersion"))
+}
+
+#[cold]
+pub(crate) fn unknown_api(key: i16) -> Error {
+    let why = format!("API key {key} is not known: expected one of Kafka 3.9 to 4.4");
+    Error::new(ErrorKind::UnsupportedVersion(why)).in_field("requestApiKey")
 }
 
 /// The keys of all APIs, ascending.

@@ -26,23 +26,6 @@ pub enum Value<'a> {
     Struct(Struct<'a>),
 }
 
-impl Value<'_> {
-    /// The type of the value, in words for messages.
-    pub(crate) fn describe(&self) -> &'static str {
-        match self {
-            Self::Null => "null",
-            Self::Bool(_) => "a boolean",
-            Self::Int(_) => "an integer",
-            Self::Float(_) => "a float",
-            Self::Uuid(_) => "a UUID",
-            Self::String(_) => "a string",
-            Self::Bytes(_) => "bytes",
-            Self::Array(_) => "an array",
-            Self::Struct(_) => "a structure",
-        }
-    }
-}
-
 /// The fields of a structure, by the names of Kafka's JSON: `throttleTimeMs`.
 ///
 /// A structure that was read has the fields of its version in the order of their bytes, tagged fields only if the bytes

@@ -7,21 +7,12 @@ use std::fmt::Display;
 use magicbyte::internals::varint;
 use magicbyte::{Error, Result};
 
+use crate::message::fields::{AsValue, Fields, ValueRef};
 use crate::message::path::Path;
 use crate::message::read::MAX_STRING;
 use crate::message::table::{Definition, Field, FieldDefault, Scalar};
 use crate::message::uuid;
 use crate::message::value::{Struct, Value};
-
-/// Appends a message of this version. Fields that are missing have their defaults.
-pub(crate) fn write(
-    definition: &'static Definition,
-    version: i16,
-    message: &Struct<'_>,
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    Writer::new(definition, version, out).write(definition, message, out).map(|_| ())
-}
 
 /// A place for bytes that the caller sends itself.
 #[doc(hidden)]
@@ -33,17 +24,37 @@ pub struct Gap {
     pub size: usize,
 }
 
-/// Like [`write`], for a broker, which builds the same response for every version: fields that only other versions have
-/// are left out. A record set is given as its size, and its bytes are a gap.
-pub(crate) fn write_answer(
+/// The treatment of given fields that the version does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// An error: of a structure that need not have them.
+    Refused,
+    /// An error, unless they have their defaults: of a structure that has the fields of all versions.
+    Default,
+    /// Left out, for a broker, which makes the same response for every version. A record set may be given as its size;
+    /// its bytes are a gap.
+    LeftOut,
+}
+
+/// Appends a message of this version. Fields that are missing have their defaults.
+pub(crate) fn write(
     definition: &'static Definition,
     version: i16,
-    message: &Struct<'_>,
+    message: &dyn Fields,
+    absent: Absent,
     out: &mut Vec<u8>,
 ) -> Result<Vec<Gap>> {
-    let mut writer = Writer::new(definition, version, out);
-    writer.is_answer = true;
-    writer.write(definition, message, out)
+    let mut writer = Writer {
+        out: std::mem::take(out),
+        path: Path::new(definition, version),
+        version,
+        flexible: definition.is_flexible(version),
+        absent,
+        gaps: Vec::new(),
+    };
+    writer.structure(&definition.fields, message)?;
+    *out = writer.out;
+    Ok(writer.gaps)
 }
 
 struct Writer {
@@ -51,60 +62,23 @@ struct Writer {
     path: Path,
     version: i16,
     flexible: bool,
-    /// True for [`write_answer`].
-    is_answer: bool,
+    absent: Absent,
     gaps: Vec<Gap>,
 }
 
 impl Writer {
-    fn new(definition: &'static Definition, version: i16, out: &mut Vec<u8>) -> Self {
-        Self {
-            out: std::mem::take(out),
-            path: Path::new(definition, version),
-            version,
-            flexible: definition.is_flexible(version),
-            is_answer: false,
-            gaps: Vec::new(),
-        }
-    }
-
-    fn write(
-        mut self,
-        definition: &'static Definition,
-        message: &Struct<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<Vec<Gap>> {
-        self.structure(&definition.fields, message)?;
-        *out = self.out;
-        Ok(self.gaps)
-    }
-
-    fn structure(&mut self, fields: &'static [Field], given: &Struct<'_>) -> Result<()> {
+    fn structure(&mut self, fields: &'static [Field], given: &dyn Fields) -> Result<()> {
         let version = self.version;
         let here = |field: &&Field| field.versions.contain(version);
-        let known = |field: &&Field| self.is_answer || here(field);
-        if let Some((name, _)) =
-            given.fields.iter().find(|(name, _)| !fields.iter().filter(known).any(|field| field.name == name))
-        {
-            let names: Vec<_> = fields.iter().filter(here).map(|field| field.name).collect();
-            let why = format!("this version has no field {name:?}: expected some of {}", names.join(", "));
-            return Err(self.path.error(why));
-        }
+        self.check_absent(fields, given)?;
         let mut tagged = BTreeMap::new();
         for field in fields.iter().filter(here) {
             self.path.enter(field.name);
-            let default;
-            let value = match given.get(field.name) {
-                Some(value) => value,
-                None => {
-                    default = default_of(field);
-                    &default
-                }
-            };
+            let value = given.get(field.name).unwrap_or_else(|| default_of(field));
             match field.tag(version) {
                 None => self.field(field, value)?,
                 // Kafka's classes leave it out, too.
-                Some(_) if is_default(field, value) => {}
+                Some(_) if has_default(field, value) => {}
                 Some(tag) => {
                     let before = std::mem::take(&mut self.out);
                     self.field(field, value)?;
@@ -113,7 +87,7 @@ impl Writer {
             }
             self.path.leave();
         }
-        for (&tag, bytes) in &given.unknown_tagged_fields {
+        for (&tag, bytes) in given.unknown_tagged_fields().into_iter().flatten() {
             let known = fields.iter().find(|field| field.tag(version) == Some(tag));
             if let Some(field) = known {
                 return Err(self.path.error(format_args!("tag {tag} is not unknown: it is {}", field.name)));
@@ -129,6 +103,29 @@ impl Writer {
         }
     }
 
+    /// Checks the given fields that the version does not have.
+    fn check_absent(&self, fields: &'static [Field], given: &dyn Fields) -> Result<()> {
+        if self.absent == Absent::LeftOut {
+            return Ok(());
+        }
+        let mut refused = None;
+        given.for_each(&mut |name, value| {
+            let field = fields.iter().find(|field| field.name == name);
+            let is_allowed = field.is_some_and(|field| {
+                let is_unset = self.absent == Absent::Default && has_default(field, value);
+                field.versions.contain(self.version) || is_unset
+            });
+            if !is_allowed && refused.is_none() {
+                refused = Some(name.to_owned());
+            }
+        });
+        let Some(name) = refused else { return Ok(()) };
+        let here = fields.iter().filter(|field| field.versions.contain(self.version));
+        let names: Vec<_> = here.map(|field| field.name).collect();
+        let why = format!("this version has no field {name:?}: expected some of {}", names.join(", "));
+        Err(self.path.error(why))
+    }
+
     fn tagged_fields(&mut self, tagged: &BTreeMap<u32, Cow<'_, [u8]>>) -> Result<()> {
         self.unsigned(tagged.len())?;
         for (&tag, bytes) in tagged {
@@ -139,8 +136,8 @@ impl Writer {
         Ok(())
     }
 
-    fn field(&mut self, field: &'static Field, value: &Value<'_>) -> Result<()> {
-        if *value == Value::Null {
+    fn field(&mut self, field: &'static Field, value: ValueRef<'_>) -> Result<()> {
+        if matches!(value, ValueRef::Null) {
             return self.null(field);
         }
         if !field.kind.array {
@@ -149,11 +146,11 @@ impl Writer {
             }
             return self.single(field, value);
         }
-        let Value::Array(elements) = value else { return Err(self.expected("an array", value)) };
+        let ValueRef::Array(elements) = value else { return Err(self.expected("an array", value)) };
         self.length(field, elements.len(), i32::MAX as usize)?;
-        for (index, element) in elements.iter().enumerate() {
+        for index in 0..elements.len() {
             self.path.enter_element(index);
-            self.single(field, element)?;
+            self.single(field, elements.element(index))?;
             self.path.leave();
         }
         Ok(())
@@ -175,39 +172,38 @@ impl Writer {
     }
 
     /// A field or an element, not null.
-    fn single(&mut self, field: &'static Field, value: &Value<'_>) -> Result<()> {
+    fn single(&mut self, field: &'static Field, value: ValueRef<'_>) -> Result<()> {
         match (field.kind.element, value) {
-            (Scalar::Bool, Value::Bool(value)) => self.out.push((*value).into()),
-            (Scalar::Int8, Value::Int(n)) => self.integer::<i8, 1>(*n, i8::to_be_bytes)?,
-            (Scalar::Int16, Value::Int(n)) => self.integer::<i16, 2>(*n, i16::to_be_bytes)?,
-            (Scalar::Uint16, Value::Int(n)) => self.integer::<u16, 2>(*n, u16::to_be_bytes)?,
-            (Scalar::Int32, Value::Int(n)) => self.integer::<i32, 4>(*n, i32::to_be_bytes)?,
-            (Scalar::Uint32, Value::Int(n)) => self.integer::<u32, 4>(*n, u32::to_be_bytes)?,
-            (Scalar::Int64, Value::Int(n)) => self.out.extend(n.to_be_bytes()),
-            (Scalar::Float64, Value::Float(n)) => self.out.extend(n.to_bits().to_be_bytes()),
-            (Scalar::Float64, Value::Int(n)) => self.out.extend((*n as f64).to_bits().to_be_bytes()),
-            (Scalar::Uuid, Value::Uuid(uuid)) => self.out.extend(uuid),
-            (Scalar::Uuid, Value::String(text)) => match uuid::from_text(text) {
+            (Scalar::Bool, ValueRef::Bool(value)) => self.out.push(value.into()),
+            (Scalar::Int8, ValueRef::Int(n)) => self.integer::<i8, 1>(n, i8::to_be_bytes)?,
+            (Scalar::Int16, ValueRef::Int(n)) => self.integer::<i16, 2>(n, i16::to_be_bytes)?,
+            (Scalar::Uint16, ValueRef::Int(n)) => self.integer::<u16, 2>(n, u16::to_be_bytes)?,
+            (Scalar::Int32, ValueRef::Int(n)) => self.integer::<i32, 4>(n, i32::to_be_bytes)?,
+            (Scalar::Uint32, ValueRef::Int(n)) => self.integer::<u32, 4>(n, u32::to_be_bytes)?,
+            (Scalar::Int64, ValueRef::Int(n)) => self.out.extend(n.to_be_bytes()),
+            (Scalar::Float64, ValueRef::Float(n)) => self.out.extend(n.to_bits().to_be_bytes()),
+            (Scalar::Float64, ValueRef::Int(n)) => self.out.extend((n as f64).to_bits().to_be_bytes()),
+            (Scalar::Uuid, ValueRef::Uuid(uuid)) => self.out.extend(uuid),
+            (Scalar::Uuid, ValueRef::String(text)) => match uuid::from_text(text) {
                 Some(uuid) => self.out.extend(uuid),
                 None => {
                     let why = "the text is not a UUID: expected 22 characters of URL-safe base64";
                     return Err(self.path.error(why));
                 }
             },
-            (Scalar::String, Value::String(text)) => {
+            (Scalar::String, ValueRef::String(text)) => {
                 self.length(field, text.len(), MAX_STRING)?;
                 self.out.extend_from_slice(text);
             }
-            (Scalar::Bytes | Scalar::Records, Value::Bytes(bytes)) => {
+            (Scalar::Bytes | Scalar::Records, ValueRef::Bytes(bytes)) => {
                 self.length(field, bytes.len(), i32::MAX as usize)?;
                 self.out.extend_from_slice(bytes);
             }
-            (Scalar::Records, Value::Int(size)) if self.is_answer => {
-                let size = usize::try_from(*size).unwrap_or_default();
+            (Scalar::Records, ValueRef::Gap(size)) if self.absent == Absent::LeftOut => {
                 self.length(field, size, i32::MAX as usize)?;
                 self.gaps.push(Gap { position: self.out.len(), size });
             }
-            (Scalar::Struct, Value::Struct(value)) => self.structure(&field.fields, value)?,
+            (Scalar::Struct, ValueRef::Struct(value)) => self.structure(&field.fields, value)?,
             (element, other) => return Err(self.expected(name_of(element), other)),
         }
         Ok(())
@@ -247,8 +243,8 @@ impl Writer {
     }
 
     #[cold]
-    fn expected(&self, expected: impl Display, found: &Value<'_>) -> Error {
-        self.path.error(format_args!("{}: expected {expected}", found.describe()))
+    fn expected(&self, expected: impl Display, given: ValueRef<'_>) -> Error {
+        self.path.error(format_args!("{}: expected {expected}", given.describe()))
     }
 }
 
@@ -266,39 +262,54 @@ fn name_of(element: Scalar) -> &'static str {
 }
 
 /// The value of a field that is not given.
-fn default_of(field: &Field) -> Value<'static> {
+fn default_of(field: &Field) -> ValueRef<'static> {
     match (&field.default, field.kind.array) {
-        (Some(FieldDefault::Null(_)), _) => Value::Null,
-        (Some(FieldDefault::Bool(value)), _) => Value::Bool(*value),
-        (Some(FieldDefault::Int(n)), _) => Value::Int(*n),
-        (None, true) => Value::Array(Vec::new()),
+        (Some(FieldDefault::Null(_)), _) => ValueRef::Null,
+        (Some(FieldDefault::Bool(value)), _) => ValueRef::Bool(*value),
+        (Some(FieldDefault::Int(n)), _) => ValueRef::Int(*n),
+        (None, true) => ValueRef::Array(&NO_ELEMENTS),
         (None, false) => match field.kind.element {
-            Scalar::Bool => Value::Bool(false),
-            Scalar::Float64 => Value::Float(0.0),
-            Scalar::Uuid => Value::Uuid([0; 16]),
-            Scalar::String => Value::String(Cow::Borrowed(b"")),
-            Scalar::Bytes | Scalar::Records => Value::Bytes(Cow::Borrowed(b"")),
-            Scalar::Struct => Value::Struct(Struct::default()),
-            _ => Value::Int(0),
+            Scalar::Bool => ValueRef::Bool(false),
+            Scalar::Float64 => ValueRef::Float(0.0),
+            Scalar::Uuid => ValueRef::Uuid([0; 16]),
+            Scalar::String => ValueRef::String(b""),
+            Scalar::Bytes | Scalar::Records => ValueRef::Bytes(b""),
+            Scalar::Struct => ValueRef::Struct(&NO_FIELDS),
+            _ => ValueRef::Int(0),
         },
     }
 }
+
+static NO_ELEMENTS: Vec<Value<'static>> = Vec::new();
+static NO_FIELDS: Struct<'static> = Struct { fields: Vec::new(), unknown_tagged_fields: BTreeMap::new() };
 
 /// True if a value is the field's default. Tagged fields with their default are left out.
 #[doc(hidden)]
 #[must_use]
 pub fn is_default(field: &Field, value: &Value<'_>) -> bool {
-    match value {
-        Value::Struct(given) if field.default.is_none() => {
-            given.unknown_tagged_fields.is_empty()
-                && given.fields.iter().all(|(name, value)| {
-                    let inner = field.fields.iter().find(|inner| inner.name == name);
-                    inner.is_some_and(|inner| is_default(inner, value))
-                })
+    has_default(field, value.as_value())
+}
+
+fn has_default(field: &Field, value: ValueRef<'_>) -> bool {
+    match (value, default_of(field)) {
+        (ValueRef::Struct(given), ValueRef::Struct(_)) => {
+            let mut all = given.unknown_tagged_fields().is_none_or(BTreeMap::is_empty);
+            given.for_each(&mut |name, value| {
+                let inner = field.fields.iter().find(|inner| inner.name == name);
+                all &= inner.is_some_and(|inner| has_default(inner, value));
+            });
+            all
         }
-        Value::String(text) if field.kind.element == Scalar::Uuid => {
-            field.default.is_none() && uuid::from_text(text) == Some([0; 16])
-        }
-        _ => *value == default_of(field),
+        (ValueRef::String(text), ValueRef::Uuid(default)) => uuid::from_text(text) == Some(default),
+        (ValueRef::Null, ValueRef::Null) => true,
+        (ValueRef::Bool(value), ValueRef::Bool(default)) => value == default,
+        (ValueRef::Int(n), ValueRef::Int(default)) => n == default,
+        // The only default of floats.
+        (ValueRef::Float(n), ValueRef::Float(_)) => n == 0.0,
+        (ValueRef::Uuid(uuid), ValueRef::Uuid(default)) => uuid == default,
+        (ValueRef::String(given), ValueRef::String(default))
+        | (ValueRef::Bytes(given), ValueRef::Bytes(default)) => given == default,
+        (ValueRef::Array(given), ValueRef::Array(default)) => given.len() == default.len(),
+        _ => false,
     }
 }
