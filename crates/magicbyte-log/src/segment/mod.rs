@@ -1,10 +1,7 @@
 //! One segment file: a walk that puts every byte in a batch, a quarantined range or the tail.
 
 pub(crate) mod blocks;
-pub(crate) mod evidence;
-pub(crate) mod extent;
 pub(crate) mod limits;
 pub(crate) mod reader;
 pub(crate) mod salvage;
-pub(crate) mod salvage_scan;
 pub(crate) mod wrapper;

@@ -12,7 +12,7 @@ use crate::segment::blocks::Blocks;
 
 /// The extent of a batch, by the sizes inside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(super) enum Extent {
     /// Everything the header announces is present, and ends at this position.
     Ends(u64),
     /// The file, or the part of it that was written, ends inside the batch.
@@ -23,21 +23,21 @@ pub(crate) enum Extent {
     Unknown,
 }
 
-/// The extent of the batch at `position`, judged by its `header` and at most `most` of its bytes, and the
+/// The extent of the batch at `position`, judged by its `header` and at most `max_size` of its bytes, and the
 /// number of bytes walked. With `is_exact`, a record that the end of the file cuts off must end where the
 /// batch does if it is the last one, and only then.
-pub(crate) fn extent(
+pub(super) fn extent(
     blocks: &mut Blocks,
     position: u64,
     header: &[u8],
-    most: u64,
+    max_size: u64,
     is_exact: bool,
 ) -> io::Result<(Extent, u64)> {
     let Ok(batch) = Batch::from_header(header, position) else { return Ok((Extent::Unknown, 0)) };
     if matches!(batch, Batch::V2(_)) && batch.compression() != Ok(Compression::None) {
         return Ok((Extent::Hidden, 0));
     }
-    let mut walk = Walk { blocks, at: position, end: position.saturating_add(most), is_exact };
+    let mut walk = Walk { blocks, at: position, end: position.saturating_add(max_size), is_exact };
     let walked = match batch {
         Batch::V2(batch) => walk.records(batch.record_count()),
         Batch::Legacy(_) => walk.message(header[HEADER_SIZE_UP_TO_MAGIC - 1]),
@@ -165,21 +165,21 @@ impl Walk<'_> {
     }
 
     fn number<T>(&mut self, read: fn(&mut &[u8]) -> Result<T>) -> std::result::Result<T, Stop> {
-        const LONGEST: usize = 10;
-        let bytes = self.blocks.peek(self.at, LONGEST)?;
+        const MAX_SIZE: usize = 10;
+        let bytes = self.blocks.peek(self.at, MAX_SIZE)?;
         let mut rest = &*bytes;
         match read(&mut rest) {
             Ok(number) => {
                 self.skip((bytes.len() - rest.len()) as u64)?;
                 Ok(number)
             }
-            Err(_) if bytes.len() < LONGEST => Err(Stop::Cut),
+            Err(_) if bytes.len() < MAX_SIZE => Err(Stop::Cut),
             Err(_) => Err(Stop::Contradiction),
         }
     }
 }
 
 /// Where a legacy message's key begins, relative to the message's offset field.
-pub(crate) fn key_at(magic: u8) -> usize {
+pub(super) fn key_at(magic: u8) -> usize {
     LOG_OVERHEAD + if magic == 0 { at::TIMESTAMP } else { at::TIMESTAMP + 8 }
 }

@@ -4,20 +4,21 @@
 use std::io;
 use std::ops::Range;
 
-use magicbyte::internals::{Algorithm, Frame, HEADER_SIZE_UP_TO_MAGIC, be};
+use magicbyte::internals::{Algorithm, HEADER_SIZE_UP_TO_MAGIC, be};
 use magicbyte::{Batch, RECORD_BATCH_OVERHEAD};
 
+use super::header::framed_size;
 use crate::segment::blocks::Blocks;
 
 /// The maximum distance past damage to look for evidence, in bytes. Kafka limits a batch to 1 MiB by default.
-pub(crate) const REACH: usize = 4 << 20;
+pub(super) const REACH: usize = 4 << 20;
 /// Bytes a reader may inspect because of damage, per byte passed, in addition to its initial budget.
 const PER_BYTE: u64 = 4;
 /// The initial budget, per byte of the file: many small files must not cost more than one large file.
-const TO_START_WITH_PER_BYTE: u64 = 16;
-const MOST_TO_START_WITH: u64 = 16 * REACH as u64;
+const INITIAL_PER_BYTE: u64 = 16;
+const MAX_INITIAL: u64 = 16 * REACH as u64;
 /// Enough for a file of a few batches to be searched as often as its damage requires.
-const LEAST_TO_START_WITH: u64 = 256 << 10;
+const MIN_INITIAL: u64 = 256 << 10;
 /// The distance between stored prefix checksums: 1 MiB of them per GiB.
 const STRIDE: u64 = 4 << 10;
 /// Checksums of longer ranges are computed from prefixes.
@@ -27,18 +28,18 @@ const PIECE: u64 = 64 << 10;
 
 /// The checksum stored in a header, and the checksum of the batch's bytes inspected so far.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OwnChecksum {
-    pub(crate) algorithm: Algorithm,
-    pub(crate) stored: u32,
+pub(super) struct OwnChecksum {
+    pub(super) algorithm: Algorithm,
+    pub(super) stored: u32,
     computed: u32,
     /// Where the covered bytes begin, relative to the batch; they end where the batch does.
-    pub(crate) start: u64,
+    pub(super) start: u64,
     /// The end of the covered bytes that were inspected, relative to the batch.
-    pub(crate) covered: u64,
+    pub(super) covered: u64,
 }
 
 impl OwnChecksum {
-    pub(crate) fn read(header: &[u8]) -> Option<Self> {
+    pub(super) fn read(header: &[u8]) -> Option<Self> {
         match *header.get(HEADER_SIZE_UP_TO_MAGIC - 1)? {
             2 if header.len() >= RECORD_BATCH_OVERHEAD => Some(Self::of(Algorithm::Castagnoli, header)),
             0 | 1 => Some(Self::of(Algorithm::Ieee, header)),
@@ -57,7 +58,7 @@ impl OwnChecksum {
     }
 
     /// Extends the checksum to `position` in the file; returns the number of bytes inspected.
-    pub(crate) fn extend(&mut self, blocks: &mut Blocks, damage: u64, position: u64) -> io::Result<u64> {
+    pub(super) fn extend(&mut self, blocks: &mut Blocks, damage: u64, position: u64) -> io::Result<u64> {
         let from = self.covered;
         while damage + self.covered < position {
             let rest = position - damage - self.covered;
@@ -70,23 +71,23 @@ impl OwnChecksum {
         Ok(self.covered - from)
     }
 
-    /// The end position of the batch at `damage`, if it has between `least` and `most` bytes and only its
+    /// The end position of the batch at `damage`, if it has between `min_size` and `max_size` bytes and only its
     /// length is wrong, and the number of bytes inspected. The chance of a false match is one in 2^32 for
     /// each byte.
-    pub(crate) fn end(
+    pub(super) fn end(
         mut self,
         blocks: &mut Blocks,
         damage: u64,
-        least: u64,
-        most: u64,
+        min_size: u64,
+        max_size: u64,
     ) -> io::Result<(Option<u64>, u64)> {
         let start = self.covered;
-        while self.covered < most {
-            let length = (most - self.covered).min(PIECE) as usize;
+        while self.covered < max_size {
+            let length = (max_size - self.covered).min(PIECE) as usize;
             let piece = blocks.peek(damage + self.covered, length)?;
-            let least = least.saturating_sub(self.covered) as usize;
-            let (found, checksum) = self.algorithm.prefix_with(self.stored, self.computed, &piece, least);
-            if let Some(length) = found {
+            let min = min_size.saturating_sub(self.covered) as usize;
+            let (end, checksum) = self.algorithm.prefix_with(self.stored, self.computed, &piece, min);
+            if let Some(length) = end {
                 return Ok((
                     Some(damage + self.covered + length as u64),
                     self.covered + length as u64 - start,
@@ -100,22 +101,22 @@ impl OwnChecksum {
         Ok((None, self.covered - start))
     }
 
-    pub(crate) fn add(&mut self, checksum: u32, length: u64) {
+    pub(super) fn add(&mut self, checksum: u32, length: u64) {
         self.computed = self.algorithm.join(self.computed, checksum, length);
         self.covered += length;
     }
 
-    pub(crate) fn holds(&self) -> bool {
+    pub(super) fn holds(&self) -> bool {
         self.computed == self.stored && self.covered > self.start
     }
 }
 
 /// The budget and the checksums of one reader.
 #[derive(Debug)]
-pub(crate) struct Evidence {
+pub(super) struct Evidence {
     /// Where the reader started.
     start: u64,
-    to_start_with: u64,
+    initial: u64,
     spent: u64,
     castagnoli: FileChecksum,
     ieee: FileChecksum,
@@ -123,12 +124,12 @@ pub(crate) struct Evidence {
 
 impl Evidence {
     /// The budget of a reader of the bytes `start..end`.
-    pub(crate) fn new(start: u64, end: u64) -> Self {
+    pub(super) fn new(start: u64, end: u64) -> Self {
         let bytes = end.saturating_sub(start);
-        let to_start_with = bytes.saturating_mul(TO_START_WITH_PER_BYTE);
+        let initial = bytes.saturating_mul(INITIAL_PER_BYTE);
         Self {
             start,
-            to_start_with: to_start_with.clamp(LEAST_TO_START_WITH, MOST_TO_START_WITH),
+            initial: initial.clamp(MIN_INITIAL, MAX_INITIAL),
             spent: 0,
             castagnoli: FileChecksum::new(Algorithm::Castagnoli, start),
             ieee: FileChecksum::new(Algorithm::Ieee, start),
@@ -136,23 +137,23 @@ impl Evidence {
     }
 
     /// The bytes that may still be inspected for damage at `position`.
-    pub(crate) fn left(&self, position: u64) -> u64 {
+    pub(super) fn left(&self, position: u64) -> u64 {
         let passed = position.saturating_sub(self.start);
-        self.to_start_with.saturating_add(passed.saturating_mul(PER_BYTE)).saturating_sub(self.spent)
+        self.initial.saturating_add(passed.saturating_mul(PER_BYTE)).saturating_sub(self.spent)
     }
 
     /// The distance past damage at `position` to look for evidence. It shrinks as damage becomes frequent.
-    pub(crate) fn reach(&self, position: u64) -> u64 {
+    pub(super) fn reach(&self, position: u64) -> u64 {
         (self.left(position) / 8).min(REACH as u64)
     }
 
-    pub(crate) fn spend(&mut self, bytes: u64) {
+    pub(super) fn spend(&mut self, bytes: u64) {
         self.spent = self.spent.saturating_add(bytes);
     }
 
     /// The checksum of a range of the file, paid from the budget for damage at `damage`. None if the file has
     /// become shorter.
-    pub(crate) fn checksum(
+    pub(super) fn checksum(
         &mut self,
         blocks: &mut Blocks,
         algorithm: Algorithm,
@@ -173,7 +174,7 @@ impl Evidence {
 
     /// True if the bytes `damage..end` are a batch with one flipped bit, which may be in its checksum or its
     /// magic. The chance of a false match is one in 2^32 for each bit of the batch.
-    pub(crate) fn is_a_bit_off(
+    pub(super) fn is_a_bit_off(
         &mut self,
         blocks: &mut Blocks,
         header: &[u8],
@@ -210,7 +211,7 @@ impl Evidence {
 
     /// True if `position`, where `header` was read, holds a batch of at most `max_size` bytes whose CRC
     /// holds.
-    pub(crate) fn crc_holds_at(
+    pub(super) fn crc_holds_at(
         &mut self,
         blocks: &mut Blocks,
         header: &[u8],
@@ -218,11 +219,7 @@ impl Evidence {
         max_size: usize,
         damage: u64,
     ) -> io::Result<bool> {
-        let size = match Frame::read(header) {
-            Ok(Frame::Whole { size }) => size as u64,
-            Ok(Frame::Cut { needed }) => header.len() as u64 + needed,
-            Err(_) => return Ok(false),
-        };
+        let Some(size) = framed_size(header) else { return Ok(false) };
         let end = position + size;
         if size > max_size as u64 || end > blocks.size() || Batch::from_header(header, position).is_err() {
             return Ok(false);
@@ -303,10 +300,10 @@ mod tests {
     #[test]
     fn many_small_files_cost_no_more_than_a_large_one() {
         let start = |bytes: u64| Evidence::new(0, bytes).left(0);
-        assert_eq!(start(100), LEAST_TO_START_WITH);
-        assert_eq!(start(1 << 40), MOST_TO_START_WITH);
+        assert_eq!(start(100), MIN_INITIAL);
+        assert_eq!(start(1 << 40), MAX_INITIAL);
         for bytes in [1 << 14, 1 << 20, 1 << 22, 1 << 30] {
-            assert!(start(bytes) <= TO_START_WITH_PER_BYTE * bytes, "{bytes}");
+            assert!(start(bytes) <= INITIAL_PER_BYTE * bytes, "{bytes}");
         }
     }
 
