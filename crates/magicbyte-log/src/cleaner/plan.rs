@@ -2,6 +2,7 @@
 //! `Cleaner.groupSegmentsBySize`). Pure: no file is read.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use magicbyte::internals::AbortedByProducer;
 
@@ -9,7 +10,6 @@ use crate::chunk::Chunk;
 use crate::error::{LogError, LogResult};
 use crate::listing::Listing;
 use crate::read::plan::{Plan, PlanSegment};
-use crate::storage::location::Location;
 
 /// Options of a compaction. The names are those of Kafka's topic configs where such a config exists.
 #[derive(Clone, Copy, Debug)]
@@ -220,17 +220,17 @@ fn group_by_size<'p>(
     groups
 }
 
-fn chunks_by_path(plan: &Plan) -> HashMap<&Location, Vec<&Chunk>> {
-    let mut by_path: HashMap<&Location, Vec<&Chunk>> = HashMap::new();
+fn chunks_by_path(plan: &Plan) -> HashMap<&Path, Vec<&Chunk>> {
+    let mut by_path: HashMap<&Path, Vec<&Chunk>> = HashMap::new();
     for chunk in &plan.chunks {
-        by_path.entry(&chunk.location).or_default().push(chunk);
+        by_path.entry(chunk.location.path()).or_default().push(chunk);
     }
     by_path
 }
 
 struct GroupBuilder<'p> {
     aborted: AbortedByProducer,
-    by_path: HashMap<&'p Location, Vec<&'p Chunk>>,
+    by_path: HashMap<&'p Path, Vec<&'p Chunk>>,
     number: u32,
     /// The offset after the groups so far.
     next_offset: i64,
@@ -244,7 +244,7 @@ impl GroupBuilder<'_> {
         let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return Ok(()) };
         let mut chunks = Vec::new();
         for one in segments {
-            for &chunk in self.by_path.get(&one.segment.location).into_iter().flatten() {
+            for &chunk in self.by_path.get(one.segment.location.path()).into_iter().flatten() {
                 if self.number >> 24 != 0 {
                     return Err(LogError::Usage("the log has more than 2^24 chunks".into()));
                 }

@@ -98,9 +98,10 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
         aborted: Vec::new(),
         leader_epochs: LeaderEpochs::default(),
     };
-    let by_path: HashMap<_, _> = surveys.iter().map(|survey| (&survey.segment.location, survey)).collect();
+    let by_path: HashMap<_, _> =
+        surveys.iter().map(|survey| (survey.segment.location.path(), survey)).collect();
     let survey_of = |segment: &Segment| {
-        let survey = by_path.get(&segment.location).copied();
+        let survey = by_path.get(segment.location.path()).copied();
         survey.ok_or_else(|| LogError::Usage(format!("segment {} was not surveyed", segment.location)))
     };
     let ordered = in_offset_order(listing.segments.iter().map(survey_of).collect::<LogResult<_>>()?);

@@ -25,11 +25,13 @@ const MAX_EXTENTS: usize = 1 << 22;
 /// The number of archives whose lists of members are kept.
 const KEPT: usize = 16;
 
-/// The store inside an archive. A path outside of it, or of the archive itself, is a path of the store that has the
-/// archive.
+/// The store inside an archive. The archive itself, and paths outside of it, are paths of the store that has
+/// the archive.
 #[derive(Debug)]
 pub(super) struct Archive {
     files: Arc<dyn Store>,
+    /// See [`Mounted::number`](super::mounted::Mounted).
+    number: u64,
     path: String,
 }
 
@@ -70,8 +72,8 @@ fn stem(name: &str) -> Option<&str> {
 
 static OPENED: Mutex<Vec<Arc<Members>>> = Mutex::new(Vec::new());
 
-/// The archive in a path. None if the path does not lead into an archive. The archive need not exist, but a local
-/// directory with such a name is a directory.
+/// The archive in a path. None if the path does not lead into an archive. The archive need not exist, but a
+/// local directory with such a name is a directory.
 fn archive_in(path: &Path) -> Option<&str> {
     let text = path.to_str().filter(|text| text.contains(".t"))?;
     let ends = text.match_indices('/').map(|(at, _)| at).chain([text.len()]);
@@ -84,18 +86,14 @@ fn archive_in(path: &Path) -> Option<&str> {
 
 impl Archive {
     /// The archive that a path leads into; None if it leads into none.
-    pub(super) fn at(path: &Path, files: &Arc<dyn Store>) -> Option<Self> {
-        archive_in(path).map(|path| Self { files: Arc::clone(files), path: path.to_owned() })
+    pub(super) fn at(path: &Path, files: &Arc<dyn Store>, number: u64) -> Option<Self> {
+        archive_in(path).map(|path| Self { files: Arc::clone(files), number, path: path.to_owned() })
     }
 
     /// The path inside the archive; none for the archive itself, and for paths outside of it.
     fn inside<'p>(&self, path: &'p Path) -> Option<&'p str> {
         let inside = path.to_str()?.strip_prefix(&self.path)?;
         Some(inside.trim_matches('/')).filter(|name| !name.is_empty() && inside.starts_with('/'))
-    }
-
-    fn is_at(&self, path: &Path) -> bool {
-        path.to_str().is_some_and(|path| path.trim_end_matches('/') == self.path)
     }
 
     /// The members of the archive as it is now.
@@ -110,7 +108,7 @@ impl Archive {
             _ => info.size,
         };
         let by_name = list_members(content, size)?;
-        let key = (self.number(), self.path.clone());
+        let key = (self.number, self.path.clone());
         let members = Arc::new(Members { key, version: info.identity(), info, by_name });
         let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
         opened.retain(|known| known.key != members.key);
@@ -121,8 +119,8 @@ impl Archive {
         Ok(members)
     }
 
-    /// The members of the archive as it was last listed in this process. They serve for the files beside a segment,
-    /// and for members with a pinned version, without a look at the archive for each file.
+    /// The members of the archive as it was last listed in this process. They serve for the files beside a
+    /// segment, and for members with a pinned version, without a look at the archive for each file.
     fn last_members(&self, version: Option<&str>) -> io::Result<Arc<Members>> {
         let is_wanted = |known: &Members| version.is_none() || version == Some(&known.version);
         if let Some(known) = self.known(is_wanted) {
@@ -134,7 +132,7 @@ impl Archive {
 
     fn known(&self, is_wanted: impl Fn(&Members) -> bool) -> Option<Arc<Members>> {
         let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_of_this = |known: &Members| known.key.0 == self.number() && known.key.1 == self.path;
+        let is_of_this = |known: &Members| known.key.0 == self.number && known.key.1 == self.path;
         opened.iter().find(|known| is_of_this(known) && is_wanted(known)).cloned()
     }
 
@@ -144,7 +142,7 @@ impl Archive {
         match Packing::of(&self.path) {
             None => open(),
             Some(packing) => {
-                let key = (self.number(), self.path.clone(), info.identity());
+                let key = (self.number, self.path.clone(), info.identity());
                 unpack(key, packing, MAX_ARCHIVE, open).map(OpenFile::Unpacked)
             }
         }
@@ -152,10 +150,6 @@ impl Archive {
 }
 
 impl Store for Archive {
-    fn number(&self) -> u64 {
-        self.files.number()
-    }
-
     fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
         let (members, inside) = match self.inside(directory) {
             Some(inside) => (self.last_members(None)?, inside),
@@ -174,13 +168,8 @@ impl Store for Archive {
     }
 
     fn is_directory(&self, path: &Path) -> io::Result<bool> {
-        match self.inside(path) {
-            Some(inside) => {
-                let found = self.last_members(None)?.examine(inside)?;
-                Ok(matches!(found, Found::Other(Other::Directory, _)))
-            }
-            None => Ok(self.is_at(path) || self.files.is_directory(path)?),
-        }
+        let is_archive = path.to_str().is_some_and(|path| path.trim_end_matches('/') == self.path);
+        Ok(is_archive || matches!(self.examine(path)?, Found::Other(Other::Directory, _)))
     }
 
     fn open(&self, path: &Path, size: u64, version: Option<&str>) -> io::Result<OpenFile> {

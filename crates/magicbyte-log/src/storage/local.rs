@@ -15,12 +15,9 @@ use crate::storage::store::{Entry, Store};
 pub(super) struct Local;
 
 impl Store for Local {
-    fn number(&self) -> u64 {
-        0
-    }
-
     fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
-        // Read all names before the first size: a segment followed by another one is closed, so its size is final.
+        // Read all names before the first size: a segment followed by another one is closed, so its size is
+        // final.
         let paths = list(directory)?;
         Ok(paths.into_iter().map(|path| (examine(&path), path)).map(|(found, path)| (path, found)).collect())
     }

@@ -1,6 +1,6 @@
 //! The only module that lists directories and opens files for reading. A path becomes a
-//! [`Location`](location::Location) once: the path, and the [`Store`](store::Store) that has its files. Stores are
-//! stacked, and each knows only the one inside it:
+//! [`Location`](location::Location) once, with the [`Store`](store::Store) that has its files. Stores are
+//! stacked, and each knows only the store inside it:
 //!
 //! ```text
 //! Tiered                segments in tiered storage, as the files of a partition (feature `tiered`)

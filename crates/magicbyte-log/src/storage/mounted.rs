@@ -1,5 +1,5 @@
-//! Remote stores that are mounted under the beginning of a URL, such as `s3://bucket`, and then serve every path
-//! that begins with it.
+//! Remote stores that are mounted under the beginning of a URL, such as `s3://bucket`, and then serve every
+//! path that begins with it.
 
 use std::io::{self, Cursor, Read};
 use std::path::Path;
@@ -28,8 +28,8 @@ use crate::storage::store::{Entry, Store};
 pub struct Stores(Vec<(String, Arc<Mounted>)>);
 
 impl Stores {
-    /// Serves all paths that begin with `prefix` (a URL without a slash at its end) from `store`. A store that was
-    /// mounted there before is returned; it still serves the locations that were parsed before.
+    /// Serves all paths that begin with `prefix` (a URL without a slash at its end) from `store`. Returns the
+    /// store that was mounted there before, which then serves only the locations that were parsed before.
     pub fn mount(&mut self, prefix: &str, store: Arc<dyn RemoteStore>) -> Option<Arc<dyn RemoteStore>> {
         static MOUNTED: AtomicU64 = AtomicU64::new(1);
         let number = MOUNTED.fetch_add(1, Ordering::Relaxed);
@@ -43,28 +43,20 @@ impl Stores {
         }
     }
 
-    /// The store that serves a URL; None for a path that is no URL.
-    pub(super) fn of(&self, path: &Path) -> Option<Arc<dyn Store>> {
-        let url = path.to_str().filter(|path| is_url(path))?;
+    /// The store that serves a URL; None if none is mounted for it.
+    pub(super) fn of(&self, url: &str) -> Option<Arc<Mounted>> {
         let serves = |prefix: &str| {
             url.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let mounted = self.0.iter().find(|(prefix, _)| serves(prefix));
-        Some(mounted.map_or_else(|| Arc::new(NotMounted) as _, |(_, store)| Arc::clone(store) as _))
+        self.0.iter().find(|(prefix, _)| serves(prefix)).map(|(_, store)| Arc::clone(store))
     }
-}
-
-fn is_url(path: &str) -> bool {
-    path.split_once("://").is_some_and(|(scheme, _)| {
-        !scheme.is_empty()
-            && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
-    })
 }
 
 /// A remote store, read in ranges.
 #[derive(Debug)]
 pub(super) struct Mounted {
-    number: u64,
+    /// The number that distinguishes the store from all others of the process.
+    pub(super) number: u64,
     remote: Arc<dyn RemoteStore>,
 }
 
@@ -74,10 +66,6 @@ fn url_of(path: &Path) -> io::Result<&str> {
 }
 
 impl Store for Mounted {
-    fn number(&self) -> u64 {
-        self.number
-    }
-
     fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
         let files = self.remote.list(url_of(directory)?).map_err(fatal)?;
         Ok(files.into_iter().map(|file| (directory.join(&file.name), Ok(Found::from(file)))).collect())
@@ -100,37 +88,5 @@ impl Store for Mounted {
             })?;
         let size = data.len() as u64;
         Ok((Box::new(Cursor::new(data)), size))
-    }
-}
-
-/// The store of URLs at which none is mounted.
-#[derive(Debug)]
-struct NotMounted;
-
-fn not_mounted<T>() -> io::Result<T> {
-    let why =
-        "it is a URL, and this command or function reads only local paths, or no store is mounted for it";
-    Err(fatal(io::Error::new(io::ErrorKind::Unsupported, why)))
-}
-
-impl Store for NotMounted {
-    fn number(&self) -> u64 {
-        0
-    }
-
-    fn list(&self, _: &Path) -> io::Result<Vec<Entry>> {
-        not_mounted()
-    }
-
-    fn examine(&self, _: &Path) -> io::Result<Found> {
-        not_mounted()
-    }
-
-    fn open(&self, _: &Path, _: u64, _: Option<&str>) -> io::Result<OpenFile> {
-        not_mounted()
-    }
-
-    fn open_small(&self, _: &Path) -> io::Result<(Box<dyn Read>, u64)> {
-        not_mounted()
     }
 }

@@ -4,7 +4,8 @@ use std::fmt::Debug;
 use std::io;
 use std::ops::Range;
 
-/// An object store, or another remote file system, to be mounted in [`Stores`](crate::Stores). Paths are whole URLs.
+/// An object store, or another remote file system, to be mounted in [`Stores`](crate::Stores). Paths are whole
+/// URLs.
 ///
 /// An error of the kind [`NotFound`](io::ErrorKind::NotFound) means that a file is gone. The kind
 /// [`StaleNetworkFileHandle`](io::ErrorKind::StaleNetworkFileHandle) means that a file has another version.

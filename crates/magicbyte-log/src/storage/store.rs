@@ -14,10 +14,6 @@ pub(crate) type Entry = (PathBuf, io::Result<Found>);
 
 /// A source of files. Paths are whole: they begin as the user's path did.
 pub(crate) trait Store: Debug + Send + Sync {
-    /// The number of the store whose files these are. Two files of a process have the same number only if they have
-    /// different paths.
-    fn number(&self) -> u64;
-
     /// The entries of a directory, in no order. Compressed segments have their size in the directory, not the
     /// size of their content.
     fn list(&self, directory: &Path) -> io::Result<Vec<Entry>>;
@@ -31,8 +27,6 @@ pub(crate) trait Store: Debug + Send + Sync {
     }
 
     /// Opens a file that has this size and version according to its listing.
-    /// [`io::ErrorKind::InvalidInput`] for anything but a regular file, [`io::ErrorKind::StaleNetworkFileHandle`]
-    /// for another version.
     fn open(&self, path: &Path, size: u64, version: Option<&str>) -> io::Result<OpenFile>;
 
     /// A small file, to be read from its start, and its size.

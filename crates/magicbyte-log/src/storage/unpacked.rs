@@ -1,6 +1,6 @@
-//! Compressed segments (`.log.zst`, `.log.gz`), read as their content. Segments and archives are decompressed into
-//! temporary files without a name. They have no random access, and every step after the listing needs it. A file is
-//! decompressed once, as long as it is in use or among the last files used.
+//! Compressed segments (`.log.zst`, `.log.gz`), read as their content. Segments and archives are decompressed
+//! into temporary files without a name. They have no random access, and every step after the listing needs it.
+//! A file is decompressed once, as long as it is in use or among the last files used.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -29,14 +29,12 @@ static LONG_WINDOW: Mutex<()> = Mutex::new(());
 /// The files of a store, with compressed segments as their content.
 #[derive(Debug)]
 pub(super) struct Unpacked {
-    files: Arc<dyn Store>,
+    pub(super) files: Arc<dyn Store>,
+    /// See [`Mounted::number`](super::mounted::Mounted).
+    pub(super) number: u64,
 }
 
 impl Unpacked {
-    pub(super) fn new(files: Arc<dyn Store>) -> Self {
-        Self { files }
-    }
-
     fn content(&self, packing: Packing, path: &Path, identity: String) -> io::Result<Arc<Content>> {
         let open = || {
             let info = self.files.examine(path)?.into_file()?;
@@ -45,7 +43,7 @@ impl Unpacked {
             }
             self.files.open(path, info.size, info.version.as_deref())
         };
-        let key = (self.number(), path.display().to_string(), identity.clone());
+        let key = (self.number, path.display().to_string(), identity.clone());
         unpack(key, packing, MAX_SEGMENT, open)
     }
 }
@@ -58,10 +56,6 @@ fn packing_of_segment(path: &Path) -> Option<Packing> {
 }
 
 impl Store for Unpacked {
-    fn number(&self) -> u64 {
-        self.files.number()
-    }
-
     fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
         self.files.list(directory)
     }

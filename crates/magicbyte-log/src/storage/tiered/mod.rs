@@ -31,7 +31,9 @@ const KEPT: usize = 64;
 /// The files of a store, with the segments of Aiven's plugin as files of a partition.
 #[derive(Debug)]
 pub(super) struct Tiered {
-    files: Arc<dyn Store>,
+    pub(super) files: Arc<dyn Store>,
+    /// See [`Mounted::number`](super::mounted::Mounted).
+    pub(super) number: u64,
 }
 
 /// A segment with a manifest.
@@ -49,10 +51,6 @@ struct RemoteSegment {
 static OPENED: Mutex<Vec<Arc<RemoteSegment>>> = Mutex::new(Vec::new());
 
 impl Store for Tiered {
-    fn number(&self) -> u64 {
-        self.files.number()
-    }
-
     /// The files that a directory's entries represent. A segment's log and the files beside it replace the
     /// segment's objects. A segment with a wrong manifest becomes an entry that cannot be read.
     fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
@@ -134,10 +132,6 @@ impl Store for Tiered {
 }
 
 impl Tiered {
-    pub(super) fn new(files: Arc<dyn Store>) -> Self {
-        Self { files }
-    }
-
     /// The content of a file beside a segment.
     fn sidecar(&self, segment: &RemoteSegment, path: &Path) -> io::Result<Vec<u8>> {
         let range = segment.manifest.sidecars.iter().find(|(ending, _)| has_ending(path, ending));
@@ -196,7 +190,7 @@ impl Tiered {
             let why = format!("it describes {expected} bytes, and the object has {}", object.size);
             return Err(invalid(why));
         }
-        let key = (self.number(), log.to_owned());
+        let key = (self.number, log.to_owned());
         let segment = Arc::new(RemoteSegment { key, manifest, object, version });
         let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
         opened.retain(|known| known.key != segment.key);
@@ -222,7 +216,7 @@ impl Tiered {
     fn known(&self, log: &Path, version: Option<&str>) -> Option<Arc<RemoteSegment>> {
         let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
         let is_wanted = |known: &RemoteSegment| {
-            known.key.0 == self.number()
+            known.key.0 == self.number
                 && known.key.1 == log
                 && version.is_none_or(|version| known.version == version)
         };
