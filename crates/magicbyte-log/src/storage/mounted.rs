@@ -34,7 +34,7 @@ impl Stores {
         static MOUNTED: AtomicU64 = AtomicU64::new(1);
         let number = MOUNTED.fetch_add(1, Ordering::Relaxed);
         let mounted = Arc::new(Mounted { number, remote: store });
-        match self.0.iter_mut().find(|(other, _)| other == prefix) {
+        match self.0.iter_mut().find(|(known, _)| known == prefix) {
             Some((_, before)) => Some(Arc::clone(&std::mem::replace(before, mounted).remote)),
             None => {
                 self.0.push((prefix.to_owned(), mounted));

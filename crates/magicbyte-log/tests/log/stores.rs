@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use magicbyte::{Compression, RecordsBuilder};
-use magicbyte_log::steps::{ChunkReader, SurveyInParts, plan_partition, survey_segment};
+use magicbyte_log::steps::{ChunkReader, Located, SurveyInParts, plan_partition, survey_segment};
 use magicbyte_log::{
-    Fetch, Location, PartitionLog, PartitionReconciliation, PlanOptions, RemoteStore, StoredFile, Stores,
+    Fetch, Listing, Location, PartitionLog, PartitionReconciliation, PlanOptions, ReadOptions, RemoteStore,
+    StoredFile, Stores,
 };
 use magicbyte_testing::partitions;
 
@@ -40,11 +41,15 @@ impl Files {
         Arc::new(Self { prefix, root, fetched, fetches, refuses: AtomicBool::new(false) })
     }
 
-    /// The log in a directory of the store.
-    fn open(self: &Arc<Self>, directory: &str) -> PartitionLog {
+    fn stores(self: &Arc<Self>) -> Stores {
         let mut stores = Stores::default();
         stores.mount(self.prefix, Arc::clone(self) as Arc<dyn RemoteStore>);
-        PartitionLog::open(Location::parse(format!("{}/{directory}", self.prefix), &stores)).unwrap()
+        stores
+    }
+
+    /// The log in a directory of the store.
+    fn open(self: &Arc<Self>, directory: &str) -> PartitionLog {
+        PartitionLog::open(Location::parse(format!("{}/{directory}", self.prefix), &self.stores())).unwrap()
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -208,4 +213,43 @@ fn a_replaced_file_is_damage_and_a_failing_store_an_error() {
 fn a_url_without_a_store_is_refused() {
     let error = PartitionLog::open("nowhere://bucket/orders-0").unwrap_err().to_string();
     assert!(error.contains("it is a URL"), "{error}");
+}
+
+#[test]
+fn a_listing_of_another_process_needs_its_stores() {
+    let root = scratch("json");
+    let files = Files::new("json://logs", root.clone());
+    write_log(&root.join("orders-0"), 3, 100);
+    let log = files.open("orders-0");
+    let json = serde_json::to_string(log.listing()).unwrap();
+    assert!(json.contains(r#""path":"json://logs/orders-0/00000000000000000000.log""#), "{json}");
+    let mut listing: Listing = serde_json::from_str(&json).unwrap();
+    let error = PartitionLog::of_listing(listing.clone()).verify(PlanOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("it is a URL"), "{error}");
+    listing.locate(&files.stores());
+    assert_eq!(sums(&PartitionLog::of_listing(listing)), sums(&log));
+    fs::remove_dir_all(root).unwrap();
+}
+
+/// Caches know stores apart that are mounted at one URL, even if their files have one version.
+#[test]
+fn two_stores_at_one_url() {
+    let root = scratch("two");
+    let time = std::time::SystemTime::now();
+    let first_batch = |store: &str, last_byte: u8| {
+        let log = root.join(store).join("orders-0");
+        write_log(&log, 1, 100);
+        let segment = log.join(format!("{:020}.log", 0));
+        let mut data = fs::read(&segment).unwrap();
+        *data.last_mut().unwrap() = last_byte;
+        fs::write(&segment, &data).unwrap();
+        fs::File::options().write(true).open(&segment).unwrap().set_modified(time).unwrap();
+        let files = Files::new("two://logs", root.join(store));
+        let options = ReadOptions { check_crcs: false, ..ReadOptions::default() };
+        let batch = files.open("orders-0").batches(options).unwrap().next().unwrap().unwrap();
+        batch.data.data().last().copied()
+    };
+    assert_eq!(first_batch("a", 1), Some(1));
+    assert_eq!(first_batch("b", 2), Some(2));
+    fs::remove_dir_all(root).unwrap();
 }
