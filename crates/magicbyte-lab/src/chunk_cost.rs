@@ -1,7 +1,6 @@
 //! The cost of the batches in a chunk of a log, and the report on any number of chunks.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use magicbyte::{Batch, Batches, Decompressor, Result};
 use magicbyte_log::steps::{BatchCounts, Chunk, ChunkReader};
@@ -27,8 +26,8 @@ pub struct ChunkCost {
 /// # Errors
 /// [`LogError::Io`]. Damage is not an error.
 pub fn chunk_cost(chunk: Chunk, max_decompressed_bytes: usize) -> LogResult<ChunkCost> {
-    let path = chunk.path.clone();
-    let io = |error| LogError::io(Path::new(&path), error);
+    let location = chunk.location.clone();
+    let io = |error| LogError::io(location.path(), error);
     let mut decompressor = Decompressor::with_limit(max_decompressed_bytes);
     let mut magics = BTreeMap::<i8, Tally>::new();
     let mut reader = ChunkReader::open(chunk, true, max_decompressed_bytes).map_err(io)?.max_problems(LISTED);

@@ -1,7 +1,6 @@
 //! Writing a window of a log with several layouts, to see what each would cost in bytes and time.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::time::Instant;
 
 use magicbyte::convert::Converter;
@@ -149,7 +148,7 @@ struct WindowReader {
 impl WindowReader {
     /// Returns whether more fits.
     fn read(&mut self, chunk: &Chunk, position: u64) -> LogResult<bool> {
-        let io = |error| LogError::io(Path::new(&chunk.path), error);
+        let io = |error| LogError::io(chunk.location.path(), error);
         let mut reader =
             ChunkReader::open(chunk.clone(), true, self.max_decompressed_bytes).map_err(io)?.max_problems(0);
         while let Some((data, _)) = reader.next_batch().map_err(io)? {

@@ -7,6 +7,8 @@ use magicbyte::state::AbortedTransaction;
 
 use crate::listing::Segment;
 use crate::problem::Problem;
+use crate::storage::location::Location;
+use crate::storage::pin::is_pin;
 
 /// The distance between the survey's borders, and the default size of a chunk: 4 MiB.
 pub const DEFAULT_CHUNK_BYTES: u64 = 4 << 20;
@@ -17,8 +19,9 @@ pub(crate) const MAX_OFFSET: i64 = i64::MAX - 1;
 /// A byte range of a segment, cut at borders, with everything needed to decode it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Chunk {
-    /// The segment's path.
-    pub path: String,
+    /// The segment; its path in JSON.
+    #[serde(rename = "path")]
+    pub location: Location,
     /// The segment's file name.
     pub segment: String,
     /// The topic.
@@ -59,6 +62,13 @@ impl Chunk {
         self.log_start_offset.is_some_and(|start| offset < start)
     }
 
+    /// True if the bytes are those of a local file, rather than fetched, decompressed or restored.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_of_local_file(&self) -> bool {
+        self.location.is_live() && self.version.as_deref().is_none_or(is_pin)
+    }
+
     /// True if only some of the chunk's offsets were requested.
     pub(crate) fn is_limited(&self) -> bool {
         self.start_offset.is_some() || self.end_offset.is_some()
@@ -75,7 +85,7 @@ impl Chunk {
     /// can be given a better `expected_offset`.
     pub(crate) fn of(segment: &Segment, base: i64, range: std::ops::Range<u64>) -> Self {
         Self {
-            path: segment.path.clone(),
+            location: segment.location.clone(),
             segment: segment.file.clone(),
             topic: segment.topic.clone(),
             partition: segment.partition,

@@ -25,6 +25,7 @@ pub(crate) mod history;
 #[doc(hidden)]
 pub mod internals;
 pub(crate) mod listing;
+mod located;
 pub(crate) mod names;
 pub(crate) mod problem;
 mod process;
@@ -53,8 +54,10 @@ pub use read::options::{DamageMode, PlanOptions, ReadOptions};
 pub use read::partition_log::{LogBatch, LogBatches, PartitionLog};
 pub use read::rescue::{Repair, Rescued, Rescuer};
 pub use segment::reader::{Piece, SegmentBatch, SegmentReader, TailKind};
+pub use storage::location::Location;
+pub use storage::mounted::Stores;
+pub use storage::remote::{Fetch, RemoteStore, StoredFile};
 pub use storage::sidecars::read_sidecar;
-pub use storage::store::{Fetch, Store, StoredFile, mount};
 #[cfg(feature = "tiered")]
 pub use storage::tiered::encryption::add_encryption_key;
 pub use write::options::WriteOptions;

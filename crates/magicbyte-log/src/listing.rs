@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use magicbyte::internals::{LOG_START_OFFSET_CHECKPOINT, offset_in_checkpoint};
@@ -17,13 +17,16 @@ use crate::names::{
     partition_of, segment_of,
 };
 use crate::problem::{DIRECTORY_UNREADABLE, MISSING_SEGMENT, Problem};
-use crate::storage;
 use crate::storage::file_info::{FileInfo, Found, Other, ends_the_run, unreadable};
+use crate::storage::location::Location;
+use crate::storage::pin::pinned_version;
 use crate::storage::sidecars::{read_sidecar, sidecar_problem};
 use crate::unnamed::base_offset_of_content;
 
 /// The pauses before the next looks at a directory in which a broker is renaming files.
 const PAUSES_MS: [u64; 4] = [10, 20, 40, 80];
+/// The age of a directory's last change below which a broker may be at work in it.
+const JUST_NOW: Duration = Duration::from_secs(2);
 /// The number of files that a message names.
 const FILES_NAMED: usize = 5;
 
@@ -31,8 +34,9 @@ const FILES_NAMED: usize = 5;
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Segment {
-    /// The full path.
-    pub path: String,
+    /// The file; its full path in JSON.
+    #[serde(rename = "path")]
+    pub location: Location,
     /// The file name.
     pub file: String,
     /// The topic, from the directory's name `topic-N`.
@@ -66,11 +70,15 @@ impl Segment {
         }
     }
 
-    /// The path of the file beside the segment with this extension (such as `index`).
+    /// The file beside the segment with this extension (such as `index`).
     #[must_use]
-    pub fn sidecar_path(&self, ending: &str) -> PathBuf {
+    pub fn sidecar(&self, ending: &str) -> Location {
+        self.location.with_file_name(&self.sidecar_name(ending))
+    }
+
+    pub(crate) fn sidecar_name(&self, ending: &str) -> String {
         let stem = self.file.split_once('.').map_or(self.file.as_str(), |(stem, _)| stem);
-        Path::new(&self.path).with_file_name(format!("{stem}.{ending}"))
+        format!("{stem}.{ending}")
     }
 }
 
@@ -116,8 +124,9 @@ const LISTED_EPOCHS: usize = 10_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Listing {
-    /// The directory.
-    pub path: String,
+    /// The directory; its path in JSON.
+    #[serde(rename = "path")]
+    pub location: Location,
     /// The topic, from the directory's name `topic-N`; the whole name if it has another form.
     pub topic: String,
     /// The partition, from the directory's name; 0 if it has another form.
@@ -151,59 +160,87 @@ pub struct Listing {
 ///
 /// # Errors
 /// [`LogError::Io`] if the directory cannot be listed, or its path is not UTF-8: plans travel as JSON.
-pub fn list_partition(path: impl AsRef<Path>, include_checkpoints: bool) -> LogResult<Listing> {
-    let path = path.as_ref();
-    let mut listing = list_once(path, include_checkpoints)?;
+pub fn list_partition(path: impl Into<Location>, include_checkpoints: bool) -> LogResult<Listing> {
+    let location = path.into();
+    // A name in the directory was added, changed or removed in the last moments.
+    let is_changing = || {
+        let age = location.modified().and_then(|time| time.elapsed().ok());
+        age.is_some_and(|age| age < JUST_NOW)
+    };
+    let mut listing = list_once(&location, include_checkpoints)?;
     for pause in PAUSES_MS {
-        if !listing.has_renames() || !storage::is_written_now(path) {
+        if !listing.has_renames() || !is_changing() {
             break;
         }
         std::thread::sleep(Duration::from_millis(pause));
-        listing = list_once(path, include_checkpoints)?;
+        listing = list_once(&location, include_checkpoints)?;
     }
     Ok(listing)
 }
 
-fn list_once(path: &Path, include_checkpoints: bool) -> LogResult<Listing> {
-    let io = |error| LogError::io(path, error);
-    let is_directory = storage::is_directory(path).map_err(io)?;
-    let directory = if is_directory { path } else { path.parent().unwrap_or(Path::new(".")) };
-    let mut listing = Listing::empty(path, directory)?;
-    if is_directory {
-        let entries = storage::entries(path).map_err(io)?;
-        let plain: HashSet<_> = entries.iter().filter_map(|(path, _)| plain_segment(path)).collect();
-        for (path, found) in entries {
-            listing.add(&path, found, include_checkpoints, &plain)?;
-        }
-        listing.sort();
-        let first_epoch = listing.check_sidecars(directory)?;
-        listing.note_missing_segments(first_epoch);
-    } else {
-        listing.add_single(path)?;
+fn list_once(location: &Location, include_checkpoints: bool) -> LogResult<Listing> {
+    let io = |error| LogError::io(location.path(), error);
+    if !location.is_directory().map_err(io)? {
+        return list_file(location);
     }
+    let mut listing = Listing::empty(location, location)?;
+    let entries = location.entries().map_err(io)?;
+    let plain: HashSet<_> = entries.iter().filter_map(|(file, _)| plain_segment(file.path())).collect();
+    for (file, found) in entries {
+        listing.add(&file, found, include_checkpoints, &plain)?;
+    }
+    listing.sort();
+    let first_epoch = listing.check_sidecars()?;
+    listing.note_missing_segments(first_epoch);
     listing.problems.sort_by(|a, b| a.segment.cmp(&b.segment));
+    Ok(listing)
+}
+
+/// Lists the single file that the caller names. The caller means that file, so a segment may have any name.
+fn list_file(location: &Location) -> LogResult<Listing> {
+    let io = |error| LogError::io(location.path(), error);
+    let directory = location.parent().unwrap_or_else(|| Location::from("."));
+    let mut listing = Listing::empty(location, &directory)?;
+    let found = location.examine();
+    match &found {
+        Ok(Found::Other(_, why)) => {
+            return Err(io(io::Error::new(io::ErrorKind::InvalidInput, why.clone())));
+        }
+        Ok(Found::File(info)) => {
+            let opened = location.open(info.size, pinned_version(info).as_deref()).map_err(io)?;
+            let file = display_name(location.path().file_name().unwrap_or_default());
+            if matches!(classify(&file), FileKind::Ignored(_))
+                && let Some(base_offset) = base_offset_of_content(&opened, info.size).map_err(io)?
+            {
+                listing.add_segment(location, file, base_offset, info.clone(), false);
+                return Ok(listing);
+            }
+        }
+        Err(_) => {}
+    }
+    listing.add(location, found, true, &HashSet::new())?;
     Ok(listing)
 }
 
 impl Listing {
     /// The listing of a directory before any file is added.
-    fn empty(path: &Path, directory: &Path) -> LogResult<Self> {
-        let Some(text) = path.to_str() else {
+    fn empty(location: &Location, directory: &Location) -> LogResult<Self> {
+        if location.path().to_str().is_none() {
             let why = "the path is not UTF-8: rename it, or reach it through a link";
-            return Err(LogError::io(path, io::Error::new(io::ErrorKind::InvalidInput, why)));
-        };
-        let (topic, partition, state) = partition_of(directory);
-        Ok(Self { path: text.to_owned(), topic, partition, state, ..Self::default() })
+            return Err(LogError::io(location.path(), io::Error::new(io::ErrorKind::InvalidInput, why)));
+        }
+        let (topic, partition, state) = partition_of(&directory.absolute());
+        Ok(Self { location: location.clone(), topic, partition, state, ..Self::default() })
     }
 
     /// The listing of a directory that cannot be listed: one problem, and nothing to read.
     ///
     /// # Errors
     /// [`LogError::Io`] if the path is not UTF-8.
-    pub fn unreadable(path: impl AsRef<Path>, why: &str) -> LogResult<Self> {
-        let path = path.as_ref();
-        let mut listing = Self::empty(path, path)?;
-        listing.add_problem(None, DIRECTORY_UNREADABLE, format!("{} cannot be listed: {why}", listing.path));
+    pub fn unreadable(path: impl Into<Location>, why: &str) -> LogResult<Self> {
+        let location = path.into();
+        let mut listing = Self::empty(&location, &location)?;
+        listing.add_problem(None, DIRECTORY_UNREADABLE, format!("{location} cannot be listed: {why}"));
         Ok(listing)
     }
 
@@ -227,15 +264,14 @@ impl Listing {
     /// problem is reported and the checkpoint is ignored, as by a broker.
     #[doc(hidden)]
     pub fn read_log_start(&mut self) {
-        let path = Path::new(&self.path);
-        let is_file = self.segments.iter().any(|one| one.path == self.path);
-        let directory = if is_file { path.parent() } else { Some(path) };
         if self.state != DirectoryState::Current {
             return;
         }
-        let Some(parent) = directory.and_then(Path::parent) else { return };
-        let path = parent.join(LOG_START_OFFSET_CHECKPOINT);
-        let (kind, message) = match read_sidecar(&path) {
+        let is_file = self.segments.iter().any(|segment| segment.location == self.location);
+        let directory = if is_file { self.location.parent() } else { Some(self.location.clone()) };
+        let Some(parent) = directory.and_then(|directory| directory.parent()) else { return };
+        let checkpoint = parent.join(LOG_START_OFFSET_CHECKPOINT);
+        let (kind, message) = match read_sidecar(checkpoint.clone()) {
             Ok(None) => return,
             Ok(Some(data)) => {
                 let text = String::from_utf8_lossy(&data);
@@ -249,7 +285,7 @@ impl Listing {
             }
             Err(error) => sidecar_problem(&error),
         };
-        self.add_problem(None, kind, format!("{}: {message}", path.display()));
+        self.add_problem(None, kind, format!("{checkpoint}: {message}"));
     }
 
     fn sort(&mut self) {
@@ -279,7 +315,7 @@ impl Listing {
 
     /// The error for a problem of the listing or the plan, in mode `FailFast`.
     pub(crate) fn error_of(&self, problem: &Problem) -> LogError {
-        let path = Path::new(&self.path).join(problem.segment.as_deref().unwrap_or_default());
+        let path = self.location.path().join(problem.segment.as_deref().unwrap_or_default());
         let is_missing = problem.kind == MISSING_SEGMENT;
         let kind = match (problem.first_lost_offset, problem.last_lost_offset) {
             (Some(first), Some(last)) if is_missing => ErrorKind::MissingSegment { first, last },
@@ -288,45 +324,20 @@ impl Listing {
         LogError::Format { path, error: kind.into() }
     }
 
-    /// Adds the single file that the caller names. The caller means that file, so a segment may have any
-    /// name.
-    fn add_single(&mut self, path: &Path) -> LogResult<()> {
-        let io = |error| LogError::io(path, error);
-        let found = storage::examine(path);
-        match &found {
-            Ok(Found::Other(_, why)) => {
-                return Err(io(io::Error::new(io::ErrorKind::InvalidInput, why.clone())));
-            }
-            Ok(Found::File(info)) => {
-                let opened =
-                    storage::open(path, info.size, storage::pinned_version(info).as_deref()).map_err(io)?;
-                let file = display_name(path.file_name().unwrap_or_default());
-                if matches!(classify(&file), FileKind::Ignored(_))
-                    && let Some(base_offset) = base_offset_of_content(&opened, info.size).map_err(io)?
-                {
-                    self.add_segment(path, file, base_offset, info.clone(), false);
-                    return Ok(());
-                }
-            }
-            Err(_) => {}
-        }
-        self.add(path, found, true, &HashSet::new())
-    }
-
     /// Adds a file. `plain` has the base offsets of the segments that are not compressed.
     fn add(
         &mut self,
-        path: &Path,
+        location: &Location,
         found: io::Result<Found>,
         include_checkpoints: bool,
         plain: &HashSet<i64>,
     ) -> LogResult<()> {
-        let file = display_name(path.file_name().unwrap_or_default());
+        let file = display_name(location.path().file_name().unwrap_or_default());
         let (kind, found) = match classify(&file) {
             FileKind::Packed(offset) if plain.contains(&offset) => {
                 (FileKind::Ignored(IgnoreReason::Compressed), found)
             }
-            FileKind::Packed(offset) => (FileKind::Packed(offset), storage::examine(path)),
+            FileKind::Packed(offset) => (FileKind::Packed(offset), location.examine()),
             kind => (kind, found),
         };
         let info = match found {
@@ -337,15 +348,15 @@ impl Listing {
             }
             // Deleted after the directory was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(LogError::io(path, error)),
+            Err(error) => return Err(LogError::io(location.path(), error)),
         };
         let size = info.size;
         match kind {
             FileKind::Segment(base_offset) | FileKind::Packed(base_offset) => {
-                self.add_segment(path, file, base_offset, info, false);
+                self.add_segment(location, file, base_offset, info, false);
             }
             FileKind::Checkpoint(end_offset) if include_checkpoints => {
-                self.add_segment(path, file, end_offset, info, true);
+                self.add_segment(location, file, end_offset, info, true);
             }
             FileKind::Checkpoint(_) => {
                 self.ignored.push(IgnoredFile { file, size, reason: IgnoreReason::Checkpoint });
@@ -374,7 +385,7 @@ impl Listing {
     /// Reads the files that no survey reads: the checkpoints, and the snapshots that belong to no listed
     /// segment, such as the snapshot at the log's end. An index without its segment is only opened. Returns
     /// the start of the first leader epoch.
-    fn check_sidecars(&mut self, directory: &Path) -> LogResult<Option<i64>> {
+    fn check_sidecars(&mut self) -> LogResult<Option<i64>> {
         let mut first_epoch = None;
         let stems: HashSet<_> =
             self.segments.iter().filter_map(|one| one.file.split_once('.')).map(|(stem, _)| stem).collect();
@@ -382,12 +393,12 @@ impl Listing {
             |one: &&Sidecar| one.file.split_once('.').is_some_and(|(stem, _)| stems.contains(stem));
         let others: Vec<_> = self.sidecars.iter().filter(|one| !is_of_segment(one)).cloned().collect();
         for Sidecar { file, kind, size } in others {
-            let path = directory.join(&file);
+            let location = self.location.join(&file);
             let content = match kind {
                 SidecarKind::OffsetIndex | SidecarKind::TimeIndex | SidecarKind::TransactionIndex => {
-                    storage::open(&path, size, None).map(|_| None)
+                    location.open(size, None).map(|_| None)
                 }
-                _ => read_sidecar(&path),
+                _ => read_sidecar(location.clone()),
             };
             let content = content.map(|data| data.map(|data| check_content(kind, &data)));
             let (kind, message) = match content {
@@ -403,7 +414,7 @@ impl Listing {
                 // Deleted after it was listed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Ok(Some(Err(error))) => (error.kind().name(), error.to_string()),
-                Err(error) if ends_the_run(&error) => return Err(LogError::io(&path, error)),
+                Err(error) if ends_the_run(&error) => return Err(LogError::io(location.path(), error)),
                 Err(error) => sidecar_problem(&error),
             };
             self.add_problem(Some(file), kind, message);
@@ -501,14 +512,14 @@ impl Listing {
 
     fn add_segment(
         &mut self,
-        path: &Path,
+        location: &Location,
         file: String,
         base_offset: i64,
         info: FileInfo,
         is_checkpoint: bool,
     ) {
         self.segments.push(Segment {
-            path: path.display().to_string(),
+            location: location.clone(),
             file,
             topic: self.topic.clone(),
             partition: self.partition,
@@ -516,7 +527,7 @@ impl Listing {
             size: info.size,
             modified_ms: info.modified_ms,
             is_checkpoint,
-            version: storage::pinned_version(&info),
+            version: pinned_version(&info),
         });
     }
 }

@@ -152,12 +152,11 @@ impl DirectoryState {
     }
 }
 
-/// The topic, the partition and the state in a directory's name: `topic-N`, `topic-N.ID-delete` and similar
+/// The topic, the partition and the state in the name of a directory, given its absolute path: `topic-N`, `topic-N.ID-delete` and similar
 /// names (`UnifiedLog`), `topic-N-TOPICID`, or `topic-TOPICID/N`. A directory with any other name is
 /// partition 0 of a topic with that name.
-pub(crate) fn partition_of(directory: &Path) -> (String, i32, DirectoryState) {
-    let absolute = storage::absolute(directory);
-    if let Some((topic, partition)) = partition_below_topic(&absolute) {
+pub(crate) fn partition_of(absolute: &Path) -> (String, i32, DirectoryState) {
+    if let Some((topic, partition)) = partition_below_topic(absolute) {
         return (topic.to_owned(), partition, DirectoryState::Remote);
     }
     let name = display_name(absolute.file_name().unwrap_or_default());

@@ -24,6 +24,7 @@ pub use crate::history::partition_history::partition_history;
 pub use crate::history::segment_history::{
     OffsetGap, SegmentHistory, SkippedRange, StepBack, segment_history,
 };
+pub use crate::located::Located;
 pub use crate::names::{is_partition, is_segment_file};
 pub use crate::read::accounting::reconcile;
 pub use crate::read::chunk_reader::{BatchCounts, ChunkReader};

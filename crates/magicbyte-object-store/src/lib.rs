@@ -1,19 +1,21 @@
-//! Logs in buckets of the crate [`object_store`](https://docs.rs/object_store), as a [`Store`] of magicbyte-log. `object_store` brings
+//! Logs in buckets of the crate [`object_store`](https://docs.rs/object_store), as a [`RemoteStore`] of magicbyte-log. `object_store` brings
 //! S3, GCS and Azure by its own features.
 //!
 //! ```
 //! use std::sync::Arc;
 //!
-//! use magicbyte_log::{PartitionLog, PlanOptions, mount};
+//! use magicbyte_log::{Location, PartitionLog, PlanOptions, Stores};
 //! use magicbyte_object_store::Bucket;
 //! use object_store::local::LocalFileSystem; // or aws::AmazonS3Builder, ...
 //!
 //! let runtime = tokio::runtime::Runtime::new()?;
 //! # let samples = magicbyte_testing::repository().join("samples");
 //! let store = Arc::new(LocalFileSystem::new_with_prefix(samples)?);
-//! mount("files://samples", Arc::new(Bucket::new("files://samples", store, runtime.handle().clone())));
+//! let bucket = Bucket::new("files://samples", store, runtime.handle().clone());
+//! let mut stores = Stores::default();
+//! stores.mount("files://samples", Arc::new(bucket));
 //!
-//! let log = PartitionLog::open("files://samples/archive-0")?;
+//! let log = PartitionLog::open(Location::parse("files://samples/archive-0", &stores))?;
 //! assert!(log.verify(PlanOptions::default())?.balanced);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -32,9 +34,9 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use magicbyte_log::internals::changed;
-use magicbyte_log::{Fetch, Store, StoredFile};
+use magicbyte_log::{Fetch, RemoteStore, StoredFile};
 
-/// A bucket or container that logs are read from, to be [mounted](magicbyte_log::mount) at its URL. Credentials, retries and timeouts are
+/// A bucket or container that logs are read from, to be [mounted](magicbyte_log::Stores::mount) at its URL. Credentials, retries and timeouts are
 /// those of the `object_store` that it is made of.
 #[derive(Debug)]
 pub struct Bucket {
@@ -80,7 +82,7 @@ impl Bucket {
     }
 }
 
-impl Store for Bucket {
+impl RemoteStore for Bucket {
     fn list(&self, directory: &str) -> io::Result<Vec<StoredFile>> {
         let (store, directory) = (Arc::clone(&self.store), self.path(directory)?);
         self.start(async move { Self::list_in(&store, &directory).await }).wait()

@@ -9,12 +9,14 @@ use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use tokio::runtime::Runtime;
 
-use magicbyte_log::{PartitionLog, PartitionReconciliation, PlanOptions, mount};
+use magicbyte_log::{Location, PartitionLog, PartitionReconciliation, PlanOptions, Stores};
 use magicbyte_object_store::Bucket;
 use magicbyte_testing::partitions;
 
-fn mounted(url: &str, store: Arc<dyn ObjectStore>, runtime: &Runtime) {
-    mount(url, Arc::new(Bucket::new(url, store, runtime.handle().clone())));
+fn mounted(url: &str, store: Arc<dyn ObjectStore>, runtime: &Runtime) -> Stores {
+    let mut stores = Stores::default();
+    stores.mount(url, Arc::new(Bucket::new(url, store, runtime.handle().clone())));
+    stores
 }
 
 /// The sums; paths differ.
@@ -45,15 +47,15 @@ fn brokers_partitions_give_the_same_sums() {
     let runtime = Runtime::new().unwrap();
     let all = partitions();
     let files = LocalFileSystem::new_with_prefix(all[0].parent().unwrap()).unwrap();
-    mounted("files://kafka", Arc::new(files), &runtime);
+    let files = mounted("files://kafka", Arc::new(files), &runtime);
     let memory = Arc::new(InMemory::new());
-    mounted("memory://kafka", Arc::clone(&memory) as Arc<dyn ObjectStore>, &runtime);
+    let objects = mounted("memory://kafka", Arc::clone(&memory) as Arc<dyn ObjectStore>, &runtime);
     for directory in all {
         let name = directory.file_name().unwrap().to_str().unwrap();
         put_all(&runtime, &memory, name, &directory);
         let expected = sums(&PartitionLog::open(&directory).unwrap());
-        for url in ["files://kafka", "memory://kafka"] {
-            let log = PartitionLog::open(format!("{url}/{name}")).unwrap();
+        for (url, stores) in [("files://kafka", &files), ("memory://kafka", &objects)] {
+            let log = PartitionLog::open(Location::parse(format!("{url}/{name}"), stores)).unwrap();
             assert_eq!(sums(&log), expected, "{url}/{name}");
         }
     }
@@ -63,17 +65,17 @@ fn brokers_partitions_give_the_same_sums() {
 fn what_is_replaced_is_damage_and_what_is_missing_an_error() {
     let runtime = Runtime::new().unwrap();
     let memory = Arc::new(InMemory::new());
-    mounted("memory://changing", Arc::clone(&memory) as Arc<dyn ObjectStore>, &runtime);
+    let stores = mounted("memory://changing", Arc::clone(&memory) as Arc<dyn ObjectStore>, &runtime);
     let [one, other] = ["v2_none", "v2_zstd"].map(|name| {
         let directory = partitions().into_iter().find(|path| path.ends_with(name)).unwrap();
         directory.join(format!("{:020}.log", 0))
     });
     put(&runtime, &memory, "orders-0", &one);
-    let log = PartitionLog::open("memory://changing/orders-0").unwrap();
+    let log = PartitionLog::open(Location::parse("memory://changing/orders-0", &stores)).unwrap();
     put(&runtime, &memory, "orders-0", &other);
     let found = log.verify(PlanOptions::default()).unwrap();
     assert_eq!((found.rows, found.quarantined_bytes), (0, one.metadata().unwrap().len()));
-    let missing = PartitionLog::open("memory://changing/orders-1").unwrap_err();
+    let missing = PartitionLog::open(Location::parse("memory://changing/orders-1", &stores)).unwrap_err();
     assert!(missing.to_string().contains("memory://changing/orders-1"), "{missing}");
 }
 
@@ -81,8 +83,8 @@ fn what_is_replaced_is_damage_and_what_is_missing_an_error() {
 #[test]
 fn a_runtime_that_has_ended() {
     let runtime = Runtime::new().unwrap();
-    mounted("memory://ended", Arc::new(InMemory::new()), &runtime);
+    let stores = mounted("memory://ended", Arc::new(InMemory::new()), &runtime);
     drop(runtime);
-    let error = PartitionLog::open("memory://ended/orders-0").unwrap_err();
+    let error = PartitionLog::open(Location::parse("memory://ended/orders-0", &stores)).unwrap_err();
     assert!(error.to_string().contains("the runtime of the store has ended"), "{error}");
 }

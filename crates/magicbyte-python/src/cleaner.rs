@@ -15,7 +15,7 @@ use magicbyte_log::steps::{
 use magicbyte_log::{CompactOptions, DEFAULT_INDEX_INTERVAL_BYTES, KeyMapOptions, WriteOptions, steps};
 
 use crate::errors::log_to_py;
-use crate::jobs::{parse, to_json};
+use crate::jobs::{parse, parse_located, to_json};
 use crate::view::{items, parse_name};
 use crate::writer::{TaskResult, Work};
 use crate::{docs::docstring, panics, view};
@@ -79,7 +79,7 @@ pub(super) fn index_keys(
     max_decompressed_bytes: usize,
     mode: &str,
 ) -> PyResult<String> {
-    let chunks: PyResult<Vec<CleanerChunk>> = chunks.iter().map(|chunk| parse(chunk)).collect();
+    let chunks: PyResult<Vec<CleanerChunk>> = chunks.iter().map(|chunk| parse_located(chunk)).collect();
     let chunks = chunks?;
     let options = KeyMapOptions { seed, memory_bytes, parts };
     let keys = directory.as_deref().map(|directory| (directory, options));
@@ -235,7 +235,7 @@ fn clean_group(
     directory: PathBuf,
     options: &CleanOptions,
 ) -> PyResult<String> {
-    let group: SegmentGroup = parse(group)?;
+    let group: SegmentGroup = parse_located(group)?;
     let indexed: PyResult<Vec<IndexedChunk>> = indexed.iter().map(|chunk| parse(chunk)).collect();
     let (indexed, summary) = (indexed?, parse(summary)?);
     let cleaned = py.detach(|| steps::clean_group(&group, &indexed, &summary, &directory, options));

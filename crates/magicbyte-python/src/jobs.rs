@@ -1,7 +1,7 @@
 //! The steps of jobs: `list -> survey -> plan -> decode -> reconcile`, with JSON arguments and results.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -11,12 +11,13 @@ use serde::de::DeserializeOwned;
 
 use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use magicbyte_arrow::{ChunkDecoder, DecodeOptions, Flavour, Payloads};
-use magicbyte_log::steps::{Chunk, DEFAULT_CHUNK_BYTES, SurveyInParts};
+use magicbyte_log::steps::{Chunk, DEFAULT_CHUNK_BYTES, Located, SurveyInParts};
 use magicbyte_log::{DamageMode, Listing, LogError, PlanOptions, steps};
 
 use crate::arrow::{PyArrowBatch, parse_columns};
 use crate::errors::{io_to_py, log_to_py};
 use crate::locked::Locked;
+use crate::store::{located, stores};
 use crate::view::{items, parse_name};
 use crate::{docs::docstring, panics};
 
@@ -24,6 +25,13 @@ pub(super) fn parse<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     panics::here();
     serde_json::from_str(text)
         .map_err(|error| PyValueError::new_err(format!("invalid JSON argument: {error}")))
+}
+
+/// Data with the stores of the files that it names.
+pub(super) fn parse_located<T: DeserializeOwned + Located>(text: &str) -> PyResult<T> {
+    let mut value: T = parse(text)?;
+    value.locate(&stores());
+    Ok(value)
 }
 
 pub(super) fn to_json<T: Serialize>(value: &T) -> PyResult<String> {
@@ -35,7 +43,7 @@ pub(super) fn to_json<T: Serialize>(value: &T) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (path, *, include_checkpoints = false))]
 pub(super) fn list_partition(py: Python<'_>, path: PathBuf, include_checkpoints: bool) -> PyResult<String> {
-    let listing = py.detach(|| magicbyte_log::list_partition(&path, include_checkpoints));
+    let listing = py.detach(|| magicbyte_log::list_partition(located(&path), include_checkpoints));
     to_json(&listing.map_err(|e| log_to_py(py, &e))?)
 }
 
@@ -65,7 +73,7 @@ pub(super) fn is_segment_file(name: OsString) -> bool {
 #[pyfunction]
 pub(super) fn is_in_name_order(py: Python<'_>, listing: &str) -> PyResult<bool> {
     panics::here();
-    let listing: Listing = parse(listing)?;
+    let listing: Listing = parse_located(listing)?;
     let is_in_order = py.detach(|| steps::is_in_name_order(&listing.segments));
     is_in_order.map_err(|e| log_to_py(py, &e))
 }
@@ -73,7 +81,7 @@ pub(super) fn is_in_name_order(py: Python<'_>, listing: &str) -> PyResult<bool> 
 #[doc = docstring!(steps, segments_from)]
 #[pyfunction]
 pub(super) fn segments_from(py: Python<'_>, listing: &str, offset: i64) -> PyResult<String> {
-    let listing: Listing = parse(listing)?;
+    let listing: Listing = parse_located(listing)?;
     let segments = py.detach(|| steps::segments_from(&listing.segments, offset));
     to_json(&segments.map_err(|e| log_to_py(py, &e))?)
 }
@@ -82,7 +90,7 @@ pub(super) fn segments_from(py: Python<'_>, listing: &str, offset: i64) -> PyRes
 #[pyfunction]
 #[pyo3(signature = (segment, before = None))]
 pub(super) fn survey_segment(py: Python<'_>, segment: &str, before: Option<&str>) -> PyResult<String> {
-    let segment = parse(segment)?;
+    let segment = parse_located(segment)?;
     let before = before.map(parse).transpose()?;
     let survey = py.detach(|| {
         let grown = match &before {
@@ -102,7 +110,7 @@ pub(super) struct PySurveyInParts(Locked<SurveyInParts>);
 impl PySurveyInParts {
     #[new]
     fn new(py: Python<'_>, segment: &str, part_bytes: u64) -> PyResult<Self> {
-        let segment = parse(segment)?;
+        let segment = parse_located(segment)?;
         let parts = py.detach(|| SurveyInParts::begin(&segment, part_bytes));
         Ok(Self(Locked::new(parts.map_err(|e| log_to_py(py, &e))?)))
     }
@@ -148,7 +156,7 @@ pub(super) fn plan_partition(
 #[doc = docstring!(steps, offset_for_timestamp)]
 #[pyfunction]
 pub(super) fn offset_for_timestamp(py: Python<'_>, plan: &str, timestamp: i64) -> PyResult<Option<i64>> {
-    let plan = parse(plan)?;
+    let plan = parse_located(plan)?;
     py.detach(|| steps::offset_for_timestamp(&plan, timestamp)).map_err(|e| log_to_py(py, &e))
 }
 
@@ -167,9 +175,9 @@ pub(super) fn reconcile(
 #[doc = docstring!(steps, trim_chunk)]
 #[pyfunction]
 pub(super) fn trim_chunk(py: Python<'_>, chunk: &str) -> PyResult<Option<String>> {
-    let chunk: Chunk = parse(chunk)?;
-    let path = chunk.path.clone();
-    let trimmed = py.detach(|| steps::trim_chunk(chunk)).map_err(|e| io_to_py(Path::new(&path), &e))?;
+    let chunk: Chunk = parse_located(chunk)?;
+    let path = chunk.location.path().to_owned();
+    let trimmed = py.detach(|| steps::trim_chunk(chunk)).map_err(|e| io_to_py(&path, &e))?;
     trimmed.map(|chunk| to_json(&chunk)).transpose()
 }
 
@@ -177,7 +185,7 @@ pub(super) fn trim_chunk(py: Python<'_>, chunk: &str) -> PyResult<Option<String>
 #[pyclass(frozen, name = "ChunkDecoder", module = "magicbyte._core")]
 pub(super) struct PyChunkDecoder {
     decoder: Locked<ChunkDecoder>,
-    path: String,
+    path: PathBuf,
     mode: DamageMode,
 }
 
@@ -221,9 +229,9 @@ impl PyChunkDecoder {
             batches_table,
             check_crcs,
         };
-        let chunk: Chunk = parse(chunk)?;
-        let path = chunk.path.clone();
-        let decoder = ChunkDecoder::open(chunk, options).map_err(|e| io_to_py(Path::new(&path), &e))?;
+        let chunk: Chunk = parse_located(chunk)?;
+        let path = chunk.location.path().to_owned();
+        let decoder = ChunkDecoder::open(chunk, options).map_err(|e| io_to_py(&path, &e))?;
         Ok(Self { decoder: Locked::new(decoder), path, mode: parse_name(mode)? })
     }
 
@@ -244,9 +252,9 @@ impl PyChunkDecoder {
             (next, fail_fast.then(|| decoder.take_error()).flatten())
         });
         if let Some(error) = error {
-            return Err(log_to_py(py, &LogError::Format { path: self.path.clone().into(), error }));
+            return Err(log_to_py(py, &LogError::Format { path: self.path.clone(), error }));
         }
-        let batch = next.map_err(|e| io_to_py(Path::new(&self.path), &e))?;
+        let batch = next.map_err(|e| io_to_py(&self.path, &e))?;
         Ok(batch.map(PyArrowBatch::new))
     }
 

@@ -10,14 +10,14 @@ use magicbyte_lab::trial::Layout;
 
 use crate::docs::docstring;
 use crate::errors::{log_to_py, to_py};
-use crate::jobs::{parse, to_json};
+use crate::jobs::{parse, parse_located, to_json};
 use crate::view::{items, to_bytes};
 
 #[doc = docstring!(lab, chunk_cost)]
 #[pyfunction]
 #[pyo3(signature = (chunk, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
 pub(super) fn chunk_cost(py: Python<'_>, chunk: &str, max_decompressed_bytes: usize) -> PyResult<String> {
-    let chunk = parse(chunk)?;
+    let chunk = parse_located(chunk)?;
     let cost = py.detach(|| magicbyte_lab::chunk_cost::chunk_cost(chunk, max_decompressed_bytes));
     to_json(&cost.map_err(|e| log_to_py(py, &e))?)
 }
@@ -58,7 +58,7 @@ pub(super) fn try_layouts(
     max_decompressed_bytes: usize,
     dictionary: bool,
 ) -> PyResult<String> {
-    let chunks: PyResult<Vec<_>> = chunks.iter().map(|chunk| parse(chunk)).collect();
+    let chunks: PyResult<Vec<_>> = chunks.iter().map(|chunk| parse_located(chunk)).collect();
     let chunks = chunks?;
     let layouts: PyResult<Vec<_>> = layouts
         .iter()

@@ -13,8 +13,9 @@ use crate::arguments::{Millis, millis};
 use crate::arrow_stream::{Origin, PyArrowStream, ToArrowArguments};
 use crate::batch::{Reading, new_batch};
 use crate::errors::log_to_py;
-use crate::jobs::{parse, to_json};
+use crate::jobs::{parse_located, to_json};
 use crate::locked::Locked;
+use crate::store::located;
 use crate::view::{optional_items, parse_name};
 use crate::{docs::docstring, panics};
 
@@ -28,7 +29,7 @@ impl PyPartitionLog {
     #[pyo3(signature = (path, *, include_deleted_records = false))]
     fn new(py: Python<'_>, path: PathBuf, include_deleted_records: bool) -> PyResult<Self> {
         panics::here();
-        let log = PartitionLog::open(&path).map_err(|e| log_to_py(py, &e))?;
+        let log = PartitionLog::open(located(&path)).map_err(|e| log_to_py(py, &e))?;
         Ok(Self(log.include_deleted_records(include_deleted_records)))
     }
 
@@ -36,7 +37,7 @@ impl PyPartitionLog {
     #[staticmethod]
     fn of_listing(listing: &str) -> PyResult<Self> {
         panics::here();
-        Ok(Self(PartitionLog::of_listing(parse(listing)?)))
+        Ok(Self(PartitionLog::of_listing(parse_located(listing)?)))
     }
 
     #[doc = docstring!(log, PartitionLogCore.listing)]

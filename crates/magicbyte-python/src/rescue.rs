@@ -8,10 +8,11 @@ use pyo3::types::PyBytes;
 
 use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use magicbyte_log::Rescuer;
-use magicbyte_log::steps::Survey;
+use magicbyte_log::steps::{Located, Survey};
 
 use crate::errors::io_to_py;
 use crate::locked::Locked;
+use crate::store::stores;
 use crate::{docs::docstring, panics};
 
 type Header = (String, Option<Py<PyBytes>>);
@@ -33,9 +34,10 @@ impl PyRescuer {
     #[pyo3(signature = (survey, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
     fn new(survey: &str, max_decompressed_bytes: usize) -> PyResult<Self> {
         panics::here();
-        let survey: Survey = serde_json::from_str(survey)
+        let mut survey: Survey = serde_json::from_str(survey)
             .map_err(|error| PyValueError::new_err(format!("not a survey: {error}")))?;
-        let path = PathBuf::from(&survey.segment.path);
+        survey.locate(&stores());
+        let path = survey.segment.location.path().to_owned();
         let rescuer = Rescuer::open(&survey, max_decompressed_bytes).map_err(|e| io_to_py(&path, &e))?;
         Ok(Self { rescuer: Locked::new(rescuer), path, max_decompressed_bytes })
     }

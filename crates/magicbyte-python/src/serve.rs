@@ -10,7 +10,7 @@ use pyo3::pybacked::PyBackedStr;
 use magicbyte_log::Listing;
 use magicbyte_serve::{CommittedOffset, ReadOnlyBroker, ServeLimits, ServeOptions, ServedTopic, Server};
 
-use crate::jobs::parse;
+use crate::jobs::parse_located;
 use crate::locked::Locked;
 use crate::view::items;
 use crate::{docs::docstring, panics};
@@ -50,7 +50,8 @@ impl PyServer {
         idle_ms: Option<u64>,
     ) -> PyResult<Self> {
         panics::here();
-        let listings: PyResult<Vec<Listing>> = listings.iter().map(|listing| parse(listing)).collect();
+        let listings: PyResult<Vec<Listing>> =
+            listings.iter().map(|listing| parse_located(listing)).collect();
         let listings = listings?;
         let default = ServeLimits::default();
         let limits = ServeLimits {

@@ -16,13 +16,15 @@ use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result, sidecar};
 
 use crate::arguments::Codec;
 use crate::errors::{io_to_py, to_py};
+use crate::store::located;
 use crate::{docs::docstring, panics, view};
 
 #[doc = docstring!(sidecars, read_sidecar)]
 #[pyfunction]
 pub(super) fn read_sidecar(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
     panics::here();
-    let data = py.detach(|| magicbyte_log::read_sidecar(&path)).map_err(|error| io_to_py(&path, &error))?;
+    let data =
+        py.detach(|| magicbyte_log::read_sidecar(located(&path))).map_err(|error| io_to_py(&path, &error))?;
     let data =
         data.ok_or_else(|| PyFileNotFoundError::new_err(format!("{}: no such file", path.display())))?;
     Ok(PyBytes::new(py, &data))

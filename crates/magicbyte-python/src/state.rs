@@ -17,7 +17,7 @@ use magicbyte_log::{CoordinatedTransaction, HistoryOptions, steps};
 
 use crate::batch::BatchBase;
 use crate::errors::log_to_py;
-use crate::jobs::{parse, to_json};
+use crate::jobs::{parse, parse_located, to_json};
 use crate::locked::Locked;
 use crate::view::items;
 use crate::{docs::docstring, panics};
@@ -30,7 +30,7 @@ pub(super) fn segment_history(
     segment: &str,
     log_start_offset: Option<i64>,
 ) -> PyResult<String> {
-    let segment = parse(segment)?;
+    let segment = parse_located(segment)?;
     let history = py.detach(|| steps::segment_history(&segment, log_start_offset));
     to_json(&history.map_err(|e| log_to_py(py, &e))?)
 }

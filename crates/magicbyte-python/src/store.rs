@@ -1,21 +1,19 @@
-//! Stores that are implemented in Python. A thread is attached to the interpreter for a call only: a range is awaited in the
+//! Stores that are implemented in Python, and the table of those that are mounted. Paths and plain data that come from
+//! Python are resolved by it here. A thread is attached to the interpreter for a call only: a range is awaited in the
 //! future that the store returns, which releases the GIL.
 
 use std::io;
 use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyException, PyFileNotFoundError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use magicbyte_log::internals::{
-    Found, OpenFile, Other, entries_as_they_are, examine, is_directory as is_directory_at,
-    is_stored as is_stored_path, open,
-};
-use magicbyte_log::{Fetch, Store, StoredFile, mount};
+use magicbyte_log::internals::{Found, OpenFile, Other, entries_as_they_are};
+use magicbyte_log::{Fetch, Location, RemoteStore, StoredFile, Stores};
 
 use crate::errors::io_to_py;
 use crate::locked::Locked;
@@ -31,7 +29,7 @@ fn stored_file((name, is_directory, size, modified_ms, version): Row) -> StoredF
     StoredFile { name, is_directory, size, modified_ms, version }
 }
 
-impl Store for PyStore {
+impl RemoteStore for PyStore {
     fn list(&self, directory: &str) -> io::Result<Vec<StoredFile>> {
         attached(|py| {
             let rows: Vec<Row> = self.0.bind(py).call_method1("list", (directory,))?.extract()?;
@@ -105,12 +103,27 @@ fn to_io(py: Python<'_>, error: PyErr) -> io::Error {
     io::Error::new(kind, strerror.unwrap_or_else(|_| value.to_string()))
 }
 
+static STORES: LazyLock<RwLock<Stores>> = LazyLock::new(RwLock::default);
+
+/// The stores that are mounted now.
+pub(crate) fn stores() -> Stores {
+    STORES.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// The location of a path or URL.
+pub(crate) fn located(path: &Path) -> Location {
+    Location::parse(path, &stores())
+}
+
 #[doc = docstring!(steps, mount_store)]
 #[pyfunction]
 pub(super) fn mount_store(prefix: &str, store: Py<PyAny>) {
     panics::here();
-    // A store that was mounted there is dropped here, while attached.
-    drop(mount(prefix, Arc::new(PyStore(store))));
+    let mut stores = STORES.write().unwrap_or_else(PoisonError::into_inner);
+    let before = stores.mount(prefix, Arc::new(PyStore(store)));
+    drop(stores);
+    // While attached.
+    drop(before);
 }
 
 #[doc = docstring!(steps, add_encryption_key)]
@@ -125,7 +138,8 @@ pub(super) fn add_encryption_key(py: Python<'_>, pem: &str, key_id: Option<&str>
 #[pyfunction]
 pub(super) fn list_directory(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, bool)>> {
     panics::here();
-    let listed = py.detach(|| entries_as_they_are(&path)).map_err(|error| io_to_py(&path, &error))?;
+    let listed =
+        py.detach(|| entries_as_they_are(&path, &stores())).map_err(|error| io_to_py(&path, &error))?;
     let entry = |(path, found): (PathBuf, io::Result<Found>)| {
         let name = path.file_name()?.to_str()?.to_owned();
         Some((name, matches!(found, Ok(Found::Other(Other::Directory, _)))))
@@ -146,8 +160,9 @@ impl PyStoredFile {
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         panics::here();
-        let opened = py.detach(|| match examine(&path)? {
-            Found::File(info) => Ok((open(&path, info.size, info.version.as_deref())?, info.size)),
+        let location = located(&path);
+        let opened = py.detach(|| match location.examine()? {
+            Found::File(info) => Ok((location.open(info.size, info.version.as_deref())?, info.size)),
             Found::Other(_, why) => Err(io::Error::new(io::ErrorKind::InvalidInput, why)),
         });
         let (file, size) = opened.map_err(|error| io_to_py(&path, &error))?;
@@ -184,12 +199,12 @@ impl PyStoredFile {
 #[pyfunction]
 pub(super) fn is_stored(path: PathBuf) -> bool {
     panics::here();
-    is_stored_path(&path)
+    !located(&path).is_live()
 }
 
 #[doc = docstring!(steps, is_directory)]
 #[pyfunction]
 pub(super) fn is_directory(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
     panics::here();
-    py.detach(|| is_directory_at(&path)).map_err(|error| io_to_py(&path, &error))
+    py.detach(|| located(&path).is_directory()).map_err(|error| io_to_py(&path, &error))
 }

@@ -18,8 +18,9 @@ use magicbyte_log::{
 
 use crate::arguments::Codec;
 use crate::errors::log_to_py;
-use crate::jobs::{parse, to_json};
+use crate::jobs::{parse, parse_located, to_json};
 use crate::locked::Locked;
+use crate::store::located;
 use crate::view::items;
 use crate::{arrow, docs::docstring, panics, view};
 
@@ -85,7 +86,8 @@ pub(super) fn finish_partition(
 ) -> PyResult<()> {
     let summaries: PyResult<Vec<SegmentSummary>> = summaries.iter().map(|text| parse(text)).collect();
     let summaries = summaries?;
-    py.detach(|| magicbyte_log::finish_partition(&target, &summaries, topic_id, epochs_of.as_deref()))
+    let epochs_of = epochs_of.as_deref().map(located);
+    py.detach(|| magicbyte_log::finish_partition(&target, &summaries, topic_id, epochs_of.as_ref()))
         .map_err(|e| log_to_py(py, &e))
 }
 
@@ -200,7 +202,7 @@ pub(super) fn rewrite_chunks(
     segment_ms: Option<i64>,
     index_interval_bytes: u32,
 ) -> PyResult<String> {
-    let chunks: PyResult<Vec<_>> = chunks.iter().map(|chunk| parse(chunk)).collect();
+    let chunks: PyResult<Vec<_>> = chunks.iter().map(|chunk| parse_located(chunk)).collect();
     let chunks = chunks?;
     let write = WriteOptions { segment_bytes, segment_ms, index_interval_bytes, ..WriteOptions::default() };
     let options = RewriteOptions {

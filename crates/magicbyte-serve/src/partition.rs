@@ -14,7 +14,7 @@ use magicbyte::state::AbortedTransaction;
 use magicbyte::{Batches, DEFAULT_MAX_DECOMPRESSED_BYTES};
 use magicbyte_broker::ListedOffset;
 use magicbyte_broker::internals::{Bounds, ConsumedLog, Lookup, Slice, Wanted};
-use magicbyte_log::internals::{FoundRecord, is_pin, record_for_timestamp};
+use magicbyte_log::internals::{FoundRecord, record_for_timestamp};
 use magicbyte_log::steps::{Chunk, Survey};
 use magicbyte_log::{Listing, Problem, list_partition};
 
@@ -81,8 +81,7 @@ pub(super) struct Snapshot<'a> {
 
 impl Partition {
     pub(super) fn of(listing: Listing) -> Self {
-        let log_dir =
-            Path::new(&listing.path).parent().map_or(".".into(), Path::to_string_lossy).into_owned();
+        let log_dir = listing.location.path().parent().map_or(".".into(), Path::to_string_lossy).into_owned();
         let size = size_of_log(&listing).into();
         let state = State { listing, view: None, surveys: Vec::new(), listed: Instant::now() };
         Self::Directory(Box::new(Directory { log_dir, size, state: Mutex::new(state) }))
@@ -204,7 +203,7 @@ impl Directory {
             return Ok(Arc::clone(view));
         }
         if shared.follow {
-            let mut listing = list_partition(Path::new(&state.listing.path), false).map_err(io_error)?;
+            let mut listing = list_partition(state.listing.location.clone(), false).map_err(io_error)?;
             state.listed = Instant::now();
             listing.checkpoints = state.listing.checkpoints;
             listing.include_deleted_records = state.listing.include_deleted_records;
@@ -302,13 +301,11 @@ impl Reading<'_> {
         let size = run.end - run.start;
         let is_inside = run.first_offset >= offset && run.last_offset < limit;
         let is_converted = run.is_legacy && self.shared.to_magic_2;
-        // The bytes of other files are not the bytes of the segment.
-        let is_local = chunk.version.as_deref().is_none_or(is_pin);
-        if is_local && !is_converted && (run.batches == 1 || is_inside) && self.fits(size) {
+        if chunk.is_of_local_file() && !is_converted && (run.batches == 1 || is_inside) && self.fits(size) {
             self.taken += size;
             self.last_offset = Some(run.last_offset);
             if let Some(Part::File(span)) = self.parts.last_mut()
-                && span.extend(&chunk.path, run.start, size)
+                && span.extend(&chunk.location, run.start, size)
             {
                 return Ok(true);
             }

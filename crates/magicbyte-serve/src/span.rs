@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
-use std::path::Path;
 
 use ::bytes::Bytes;
 
-use magicbyte_log::internals::{is_pin, open_pinned, read_at};
+use magicbyte_log::Location;
+use magicbyte_log::internals::{open_pinned, read_at};
 use magicbyte_log::steps::Chunk;
 
 use crate::outgoing::Outgoing;
@@ -22,10 +22,10 @@ pub(super) enum Part {
     File(Span),
 }
 
-/// A byte range of a file.
+/// A byte range of a local file.
 #[derive(Debug)]
 pub(super) struct Span {
-    path: String,
+    location: Location,
     /// See [`Chunk::version`].
     pin: Option<String>,
     start: u64,
@@ -35,7 +35,7 @@ pub(super) struct Span {
 
 impl Span {
     pub(super) fn new(chunk: &Chunk, start: u64, size: u64) -> Self {
-        Self { path: chunk.path.clone(), pin: chunk.version.clone(), start, size, file: None }
+        Self { location: chunk.location.clone(), pin: chunk.version.clone(), start, size, file: None }
     }
 
     pub(super) fn size(&self) -> u64 {
@@ -43,8 +43,8 @@ impl Span {
     }
 
     /// Adds bytes that follow in the same file; false if these do not.
-    pub(super) fn extend(&mut self, path: &str, start: u64, size: u64) -> bool {
-        let follows = self.path == path && self.start + self.size == start;
+    pub(super) fn extend(&mut self, location: &Location, start: u64, size: u64) -> bool {
+        let follows = self.location == *location && self.start + self.size == start;
         if follows {
             self.size += size;
         }
@@ -56,11 +56,11 @@ impl Span {
     /// # Errors
     /// If the file cannot be read, or has become shorter.
     pub(super) fn load(&self) -> io::Result<Vec<u8>> {
-        let file = open_pinned(Path::new(&self.path), self.pin.as_deref())?;
+        let file = open_pinned(self.location.path(), self.pin.as_deref())?;
         let mut data = vec![0; self.size as usize];
         let read = read_at(&file, &mut data, self.start)?;
         if read < data.len() {
-            return Err(self.is_short());
+            return Err(is_short(&self.location));
         }
         Ok(data)
     }
@@ -70,18 +70,18 @@ impl Span {
     /// # Errors
     /// If the file cannot be opened, or has become shorter.
     pub(super) fn open(&mut self) -> io::Result<()> {
-        let mut file = open_pinned(Path::new(&self.path), self.pin.as_deref())?;
+        let mut file = open_pinned(self.location.path(), self.pin.as_deref())?;
         if file.metadata()?.len() < self.start + self.size {
-            return Err(self.is_short());
+            return Err(is_short(&self.location));
         }
         file.seek(SeekFrom::Start(self.start))?;
         self.file = Some(file);
         Ok(())
     }
+}
 
-    fn is_short(&self) -> io::Error {
-        io::Error::new(io::ErrorKind::UnexpectedEof, format!("{} has become shorter", self.path))
-    }
+fn is_short(file: &Location) -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, format!("{file} has become shorter"))
 }
 
 /// Bytes of a segment, in memory.
@@ -89,16 +89,12 @@ impl Span {
 /// # Errors
 /// If they cannot be read, or the file has become shorter.
 pub(super) fn load(chunk: &Chunk, range: Range<u64>) -> io::Result<Vec<u8>> {
-    let span = Span::new(chunk, range.start, range.end - range.start);
-    let Some(version) = chunk.version.as_deref().filter(|version| !is_pin(version)) else {
-        return span.load();
-    };
-    let file = magicbyte_log::internals::open(Path::new(&chunk.path), chunk.size, Some(version))?;
-    let mut data = vec![0; span.size as usize];
+    let file = chunk.location.open(chunk.size, chunk.version.as_deref())?;
+    let mut data = vec![0; (range.end - range.start) as usize];
     let mut filled = 0;
     while filled < data.len() {
         match file.read_at(&mut data[filled..], range.start + filled as u64)? {
-            0 => return Err(span.is_short()),
+            0 => return Err(is_short(&chunk.location)),
             read => filled += read,
         }
     }

@@ -90,9 +90,9 @@ impl View {
         let aborted = if options.read_committed_only { Vec::new() } else { plan.aborted.clone() };
         let before = before.map(|view| &view.slots).into_iter().flatten();
         let known: HashMap<_, _> =
-            before.map(|slot| ((slot.chunk.path.as_str(), slot.chunk.start), slot)).collect();
+            before.map(|slot| ((slot.chunk.location.path(), slot.chunk.start), slot)).collect();
         let slots = plan.chunks.iter().map(|chunk| {
-            let before = known.get(&(chunk.path.as_str(), chunk.start)).filter(|slot| slot.is_of(chunk));
+            let before = known.get(&(chunk.location.path(), chunk.start)).filter(|slot| slot.is_of(chunk));
             let new = || Arc::new(Slot { chunk: chunk.clone(), map: Mutex::default() });
             before.map_or_else(new, |slot| Arc::clone(slot))
         });

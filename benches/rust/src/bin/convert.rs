@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let chunks = log.plan(PlanOptions { chunk_bytes: 1 << 20, ..PlanOptions::default() })?.chunks;
     let mut data = Vec::new();
     for segment in &log.listing().segments {
-        data.extend(fs::read(&segment.path)?);
+        data.extend(fs::read(segment.location.path())?);
     }
     let sections = sections(&data)?;
     let (first_half, second_half) = chunks.split_at(chunks.len() / 2);

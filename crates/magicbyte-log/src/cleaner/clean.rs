@@ -220,7 +220,7 @@ struct Outcome {
 impl Cleaner<'_> {
     fn chunk(&mut self, cleaner: &CleanerChunk, indexed: &IndexedChunk) -> LogResult<()> {
         let chunk = &cleaner.chunk;
-        let io = |error: io::Error| LogError::io(Path::new(&chunk.path), error);
+        let io = |error: io::Error| LogError::io(chunk.location.path(), error);
         let limit = self.options.max_decompressed_bytes;
         let mut reader = ChunkReader::open(chunk.clone(), true, limit).map_err(io)?;
         reader = reader.max_problems(LISTED);
@@ -269,7 +269,7 @@ impl Cleaner<'_> {
         // Then the accounts differ although the batches are the same.
         let is_compact = matches!(self.options.rule, Rule::Compact { .. });
         if reader.checksum() != indexed.checksum || is_compact && reader.result() != &indexed.result {
-            return Err(LogError::Usage(format!("{}: changed while it was read", chunk.path)));
+            return Err(LogError::Usage(format!("{}: changed while it was read", chunk.location)));
         }
         self.cleaned.results.push(reader.result().clone());
         if self.cleaned.redacted.last().is_some_and(|redacted| redacted.records == 0) {
@@ -286,7 +286,7 @@ impl Cleaner<'_> {
                 .into(),
         );
         if self.options.mode == DamageMode::FailFast {
-            return Err(LogError::Format { path: cleaner.chunk.path.clone().into(), error });
+            return Err(LogError::Format { path: cleaner.chunk.location.path().to_owned(), error });
         }
         self.cleaned.problems.note(cleaner.chunk.problem(start..start + size, &error));
         Ok(())

@@ -17,6 +17,7 @@ use crate::read::header_scan::survey_segment;
 use crate::read::options::{DamageMode, PlanOptions};
 use crate::read::plan::plan_partition;
 use crate::read::survey::Survey;
+use crate::storage::location::Location;
 use crate::write::options::WriteOptions;
 use crate::write::partition_writer::{begin_partition, finish_partition};
 use crate::write::segment_fold::SegmentSummary;
@@ -55,13 +56,12 @@ impl Default for CompactRun {
 /// [`LogError::Format`]: crate::LogError::Format
 /// [`LogError::Usage`]: crate::LogError::Usage
 pub fn compact_partition(
-    source: impl AsRef<Path>,
+    source: impl Into<Location>,
     target: impl AsRef<Path>,
     options: &CompactOptions,
     run: &CompactRun,
 ) -> LogResult<CleanCounts> {
     let target = target.as_ref();
-    let source = source.as_ref();
     let listing = list_partition(source, false)?;
     if run.mode == DamageMode::FailFast {
         listing.check_segments()?;
@@ -73,7 +73,7 @@ pub fn compact_partition(
     let directory = begin_partition(target)?;
     let size = plan.segments.iter().map(|one| one.segment.size).sum();
     let compacted = write(&compaction, size, &directory, options, run).and_then(|(counts, segments)| {
-        finish_partition(target, &segments, None, Some(source))?;
+        finish_partition(target, &segments, None, Some(&listing.location))?;
         Ok(counts)
     });
     if compacted.is_err() {

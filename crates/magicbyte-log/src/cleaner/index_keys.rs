@@ -84,7 +84,7 @@ struct Indexer {
 impl Indexer {
     fn chunk(&mut self, cleaner: &CleanerChunk) -> LogResult<IndexedChunk> {
         let chunk = &cleaner.chunk;
-        let io = |error: io::Error| LogError::io(Path::new(&chunk.path), error);
+        let io = |error: io::Error| LogError::io(chunk.location.path(), error);
         let mut reader = ChunkReader::open(chunk.clone(), true, self.max_decompressed_bytes).map_err(io)?;
         reader = reader.max_problems(0);
         let mut records = 0;

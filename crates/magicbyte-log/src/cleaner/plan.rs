@@ -2,6 +2,7 @@
 //! `Cleaner.groupSegmentsBySize`). Pure: no file is read.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use magicbyte::internals::AbortedByProducer;
 
@@ -219,17 +220,17 @@ fn group_by_size<'p>(
     groups
 }
 
-fn chunks_by_path(plan: &Plan) -> HashMap<&str, Vec<&Chunk>> {
-    let mut by_path: HashMap<&str, Vec<&Chunk>> = HashMap::new();
+fn chunks_by_path(plan: &Plan) -> HashMap<&Path, Vec<&Chunk>> {
+    let mut by_path: HashMap<&Path, Vec<&Chunk>> = HashMap::new();
     for chunk in &plan.chunks {
-        by_path.entry(&chunk.path).or_default().push(chunk);
+        by_path.entry(chunk.location.path()).or_default().push(chunk);
     }
     by_path
 }
 
 struct GroupBuilder<'p> {
     aborted: AbortedByProducer,
-    by_path: HashMap<&'p str, Vec<&'p Chunk>>,
+    by_path: HashMap<&'p Path, Vec<&'p Chunk>>,
     number: u32,
     /// The offset after the groups so far.
     next_offset: i64,
@@ -243,7 +244,7 @@ impl GroupBuilder<'_> {
         let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return Ok(()) };
         let mut chunks = Vec::new();
         for one in segments {
-            for &chunk in self.by_path.get(one.segment.path.as_str()).into_iter().flatten() {
+            for &chunk in self.by_path.get(one.segment.location.path()).into_iter().flatten() {
                 if self.number >> 24 != 0 {
                     return Err(LogError::Usage("the log has more than 2^24 chunks".into()));
                 }
@@ -260,7 +261,7 @@ impl GroupBuilder<'_> {
             }
         }
         // A segment that overlaps the previous one is read from where that ends.
-        let own = chunks.first().filter(|one| one.chunk.path == first.segment.path);
+        let own = chunks.first().filter(|one| one.chunk.location == first.segment.location);
         let base_offset = own.map_or(first.segment.base_offset, |one| {
             one.chunk.expected_offset.max(one.chunk.start_offset.unwrap_or(i64::MIN))
         });

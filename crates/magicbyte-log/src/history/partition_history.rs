@@ -33,9 +33,9 @@ pub fn partition_history(
     let surveys: Vec<_> = segments.iter().map(|segment| segment.survey.clone()).collect();
     let plan = plan_partition(listing, &surveys, PlanOptions::default())?;
     let by_path: HashMap<_, _> =
-        segments.iter().map(|segment| (&segment.survey.segment.path, segment)).collect();
+        segments.iter().map(|segment| (segment.survey.segment.location.path(), segment)).collect();
     let kept: Vec<_> =
-        plan.segments.iter().filter_map(|one| by_path.get(&one.segment.path).copied()).collect();
+        plan.segments.iter().filter_map(|one| by_path.get(one.segment.location.path()).copied()).collect();
     let mut history = PartitionHistory::of(plan, options);
     let mut fold = Fold::new(&history, options);
     let mut bins = Vec::new();

@@ -1,6 +1,7 @@
 //! The accounts that prove nothing was lost: every byte and every record is counted exactly once.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use magicbyte::state::IsolationLevel;
 
@@ -95,7 +96,7 @@ impl ChunkResult {
     /// The empty account of a chunk.
     pub(crate) fn of(chunk: &Chunk) -> Self {
         Self {
-            path: chunk.path.clone(),
+            path: chunk.location.to_string(),
             segment: chunk.segment.clone(),
             topic: chunk.topic.clone(),
             partition: chunk.partition,
@@ -281,10 +282,10 @@ pub struct PartitionReconciliation {
 /// # Errors
 /// [`LogError::Usage`] if a result belongs to a segment that is not in the plan.
 pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionReconciliation> {
-    let mut parts: HashMap<&str, Vec<&ChunkResult>> =
-        plan.segments.iter().map(|planned| (planned.segment.path.as_str(), Vec::new())).collect();
+    let mut parts: HashMap<&Path, Vec<&ChunkResult>> =
+        plan.segments.iter().map(|planned| (planned.segment.location.path(), Vec::new())).collect();
     for result in results {
-        let Some(known) = parts.get_mut(result.path.as_str()) else {
+        let Some(known) = parts.get_mut(Path::new(&result.path)) else {
             return Err(LogError::Usage(format!("{} is not a segment of the plan", result.path)));
         };
         known.push(result);
@@ -292,9 +293,9 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
     for parts in parts.values_mut() {
         parts.sort_by_key(|result| result.start);
     }
-    let mut chunks: HashMap<&str, Vec<&Chunk>> = HashMap::new();
+    let mut chunks: HashMap<&Path, Vec<&Chunk>> = HashMap::new();
     for chunk in &plan.chunks {
-        chunks.entry(&chunk.path).or_default().push(chunk);
+        chunks.entry(chunk.location.path()).or_default().push(chunk);
     }
     let mut listed = LISTED;
     let segments: Vec<_> = plan
@@ -303,14 +304,14 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
         .map(|planned| {
             let segment = &planned.segment;
             let mut whole = ChunkResult {
-                path: segment.path.clone(),
+                path: segment.location.to_string(),
                 segment: segment.file.clone(),
                 topic: segment.topic.clone(),
                 partition: segment.partition,
                 ..ChunkResult::default()
             };
-            let parts = &parts[segment.path.as_str()];
-            let chunks = chunks.remove(segment.path.as_str()).unwrap_or_default();
+            let parts = &parts[segment.location.path()];
+            let chunks = chunks.remove(segment.location.path()).unwrap_or_default();
             let mut complete = parts.iter().all(|part| part.balanced());
             // A chunk may have been read in pieces; what is read beyond the chunks counts as well.
             let mut read: Vec<(u64, u64)> = Vec::new();

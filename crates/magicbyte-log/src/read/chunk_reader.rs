@@ -3,7 +3,6 @@
 //! records.
 
 use std::io;
-use std::path::Path;
 
 use magicbyte::internals::AbortedByProducer;
 use magicbyte::{Batch, Decompressor, Error, ErrorKind, Result, crc32c};
@@ -88,7 +87,7 @@ impl ChunkReader {
     /// accounted as damage instead.
     pub fn open(chunk: Chunk, check_crcs: bool, max_batch_size: usize) -> io::Result<Self> {
         let pieces = SegmentReader::open_version(
-            Path::new(&chunk.path),
+            &chunk.location,
             chunk.size,
             chunk.version.as_deref(),
             chunk.start..chunk.end,
@@ -396,7 +395,7 @@ impl ChunkReader {
     pub(crate) fn check_damage(&mut self, mode: DamageMode) -> LogResult<()> {
         match (self.take_error(), mode) {
             (Some(error), DamageMode::FailFast) => {
-                Err(LogError::Format { path: self.chunk.path.clone().into(), error })
+                Err(LogError::Format { path: self.chunk.location.path().to_owned(), error })
             }
             _ => Ok(()),
         }

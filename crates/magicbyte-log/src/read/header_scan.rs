@@ -6,7 +6,6 @@
 use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 
 use ::bytes::Bytes;
 
@@ -168,9 +167,8 @@ impl<'a> Scan<'a> {
         visitor: Option<&'a mut dyn HeaderVisitor>,
         is_decoded_next: bool,
     ) -> LogResult<Self> {
-        let path = Path::new(&segment.path);
-        let blocks = Blocks::open(path, segment.size, segment.version.as_deref(), BLOCK)
-            .map_err(|error| LogError::io(path, error))?;
+        let blocks = Blocks::open(&segment.location, segment.size, segment.version.as_deref(), BLOCK)
+            .map_err(|error| LogError::io(segment.location.path(), error))?;
         let is_fetched = is_decoded_next && blocks.fetch_for_the_next();
         Ok(Self {
             visitor,
@@ -205,8 +203,8 @@ impl<'a> Scan<'a> {
         };
         let old = &before.segment;
         let is_same = is_same_file(old.version.as_deref(), segment.version.as_deref())
-            && (&old.path, old.base_offset, old.is_checkpoint)
-                == (&segment.path, segment.base_offset, segment.is_checkpoint);
+            && (&old.location, old.base_offset, old.is_checkpoint)
+                == (&segment.location, segment.base_offset, segment.is_checkpoint);
         let is_whole = before.unreadable.is_none() && !before.is_part && before.sound_end == before.chain_end;
         if !is_same || !is_whole || segment.size < before.sound_end {
             return Ok(None);
@@ -271,7 +269,7 @@ impl<'a> Scan<'a> {
     }
 
     fn failed(&self, error: io::Error) -> LogError {
-        LogError::io(Path::new(&self.survey.segment.path), error)
+        LogError::io(self.survey.segment.location.path(), error)
     }
 
     /// The survey up to a border that no later damage can take back, and that border's position. None if

@@ -1,12 +1,9 @@
 //! A check that the names of segments match their offsets. A broker's names do; after a restore, a
 //! file may have the name of another file. Only the headers of the first batches are read.
 
-use std::path::Path;
-
 use crate::error::LogResult;
 use crate::listing::Segment;
 use crate::read::seek::first_stored_offset;
-use crate::storage::store::is_url;
 
 /// True if each segment begins between its name and the name of the next segment, so that the order of names
 /// is the order of offsets. `segments` are in the order of their names.
@@ -54,7 +51,7 @@ pub fn segments_from(segments: &[Segment], offset: i64) -> LogResult<Vec<Segment
 /// The offset in the segment's first header. None if it has no header, or if its name is trusted because it
 /// was written before the `later` segment.
 fn first_offset(segment: &Segment, later: Option<&Segment>) -> LogResult<Option<i64>> {
-    let is_trusted = is_url(Path::new(&segment.path))
-        && later.is_none_or(|later| segment.modified_ms <= later.modified_ms);
+    let is_trusted =
+        segment.location.is_remote() && later.is_none_or(|later| segment.modified_ms <= later.modified_ms);
     if is_trusted || segment.is_checkpoint { Ok(None) } else { first_stored_offset(segment) }
 }

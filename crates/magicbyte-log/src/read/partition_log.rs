@@ -1,7 +1,5 @@
 //! A partition's log, read as a whole: segments in order, from any offset or timestamp.
 
-use std::path::Path;
-
 use magicbyte::state::IsolationLevel;
 use magicbyte::{Batch, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 
@@ -19,7 +17,7 @@ use crate::read::seek::{
     first_stored_offset, offset_for_timestamp, offset_for_timestamp_in, position_for_offset,
 };
 use crate::segment::reader::SegmentBatch;
-use crate::storage::is_stored;
+use crate::storage::location::Location;
 
 /// The maximum number of successive listings while the files of a log change.
 const ATTEMPTS: u32 = 5;
@@ -49,8 +47,7 @@ impl PartitionLog {
     ///
     /// # Errors
     /// [`LogError::Io`].
-    pub fn open(path: impl AsRef<Path>) -> LogResult<Self> {
-        let path = path.as_ref();
+    pub fn open(path: impl Into<Location>) -> LogResult<Self> {
         let mut listing = list_partition(path, false)?;
         listing.read_log_start();
         Ok(Self { listing })
@@ -231,7 +228,7 @@ fn with_losses(steps: Vec<(i64, Step)>, mut losses: Vec<(i64, Problem)>) -> Vec<
 }
 
 fn verify_chunk(chunk: &Chunk, decompressor: &mut Decompressor) -> LogResult<ChunkResult> {
-    let io = |error| LogError::io(Path::new(&chunk.path), error);
+    let io = |error| LogError::io(chunk.location.path(), error);
     let mut reader =
         ChunkReader::open(chunk.clone(), true, decompressor.limit()).map_err(io)?.max_problems(0);
     while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
@@ -392,13 +389,13 @@ impl LogBatches {
     /// Returns false if that cannot help.
     fn list_again(&mut self) -> LogResult<bool> {
         let listing = &self.log.listing;
-        let directory = Path::new(&listing.path);
-        let is_of_directory = |segment: &Segment| Path::new(&segment.path).parent() == Some(directory);
-        if self.attempts == 0 || is_stored(directory) || !listing.segments.iter().all(is_of_directory) {
+        let directory = &listing.location;
+        let is_of_directory = |segment: &Segment| segment.location.path().parent() == Some(directory.path());
+        if self.attempts == 0 || !directory.is_live() || !listing.segments.iter().all(is_of_directory) {
             return Ok(false);
         }
         self.attempts -= 1;
-        let Ok(listing) = list_partition(directory, false) else { return Ok(false) };
+        let Ok(listing) = list_partition(directory.clone(), false) else { return Ok(false) };
         let checkpoints = self.log.listing.checkpoints;
         let start = (self.start_offset > i64::MIN).then_some(self.start_offset);
         let options = ReadOptions { start_offset: start, start_timestamp: None, ..self.options };
@@ -411,17 +408,17 @@ impl LogBatches {
         loop {
             if self.reader.is_none() {
                 let Some(chunk) = self.next_chunk()? else { return Ok(None) };
-                let path = chunk.path.clone();
+                let location = chunk.location.clone();
                 let limit = self.options.max_decompressed_bytes;
                 let reader = ChunkReader::open(chunk, self.options.check_crcs, limit);
-                let reader = reader.map_err(|e| LogError::io(Path::new(&path), e))?;
+                let reader = reader.map_err(|e| LogError::io(location.path(), e))?;
                 if reader.is_replaced() && self.list_again()? {
                     continue;
                 }
                 self.reader = Some(reader.max_problems(LISTED));
             }
             let Some(reader) = &mut self.reader else { return Ok(None) };
-            let next = reader.next_batch().map_err(|e| LogError::io(Path::new(&reader.chunk().path), e))?;
+            let next = reader.next_batch().map_err(|e| LogError::io(reader.chunk().location.path(), e))?;
             if let Some((data, _)) = &next {
                 let batch = data.batch();
                 // Only after damage is a wrapper's first offset worth its decompression.

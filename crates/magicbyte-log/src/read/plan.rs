@@ -83,7 +83,7 @@ pub struct Plan {
 /// [`LogError::Usage`] if a listed segment has no survey.
 pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOptions) -> LogResult<Plan> {
     let mut plan = Plan {
-        path: listing.path.clone(),
+        path: listing.location.to_string(),
         topic: listing.topic.clone(),
         partition: listing.partition,
         isolation_level: options.isolation_level,
@@ -98,10 +98,11 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
         aborted: Vec::new(),
         leader_epochs: LeaderEpochs::default(),
     };
-    let by_path: HashMap<_, _> = surveys.iter().map(|survey| (&survey.segment.path, survey)).collect();
+    let by_path: HashMap<_, _> =
+        surveys.iter().map(|survey| (survey.segment.location.path(), survey)).collect();
     let survey_of = |segment: &Segment| {
-        let survey = by_path.get(&segment.path).copied();
-        survey.ok_or_else(|| LogError::Usage(format!("segment {} was not surveyed", segment.path)))
+        let survey = by_path.get(segment.location.path()).copied();
+        survey.ok_or_else(|| LogError::Usage(format!("segment {} was not surveyed", segment.location)))
     };
     let ordered = in_offset_order(listing.segments.iter().map(survey_of).collect::<LogResult<_>>()?);
     plan.note_unread_files(listing);

@@ -2,7 +2,6 @@
 //! damage, which are suspect and never mixed with good records.
 
 use std::io;
-use std::path::Path;
 
 use ::bytes::Bytes;
 
@@ -102,7 +101,7 @@ impl Rescuer {
         let segment: &Segment = &survey.segment;
         let whole = Chunk::of(segment, survey.base_offset, 0..segment.size);
         let pieces = SegmentReader::open_version(
-            Path::new(&segment.path),
+            &segment.location,
             segment.size,
             segment.version.as_deref(),
             0..segment.size,

@@ -155,7 +155,7 @@ pub(crate) fn first_stored_offset(segment: &Segment) -> LogResult<Option<i64>> {
 /// The segment's index with this extension, up to its first zeros: later entries would only save time. An
 /// unreadable index is as good as a missing one; the survey reports it.
 fn known_entries(segment: &Segment, ending: &str) -> Option<Vec<u8>> {
-    read_index(&segment.sidecar_path(ending), 0).ok().flatten()
+    read_index(&segment.sidecar(ending), 0).ok().flatten()
 }
 
 /// A walk over a segment's batch headers.
@@ -175,8 +175,8 @@ struct HeaderSummary {
 
 impl Headers {
     fn open(segment: &Segment) -> LogResult<Self> {
-        let path = PathBuf::from(&segment.path);
-        let blocks = Blocks::open(&path, segment.size, segment.version.as_deref(), BLOCK)
+        let path = segment.location.path().to_owned();
+        let blocks = Blocks::open(&segment.location, segment.size, segment.version.as_deref(), BLOCK)
             .map_err(|e| LogError::io(&path, e))?;
         Ok(Self { path, blocks, position: 0 })
     }

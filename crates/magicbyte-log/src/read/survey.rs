@@ -1,8 +1,5 @@
 //! The findings of the first step, which scans one segment's batch headers and checks its sidecars.
 
-use std::io;
-use std::path::Path;
-
 use magicbyte::internals::{OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY};
 use magicbyte::sidecar::{
     TransactionIndexEntry, parse_offset_index, parse_producer_snapshot, parse_time_index,
@@ -15,8 +12,7 @@ use crate::error::{LogError, LogResult};
 use crate::listing::Segment;
 use crate::problem::{INDEX_BEYOND_LOG, Problem};
 use crate::storage::file_info::{Found, ends_the_run};
-use crate::storage::sidecars::{read_index, read_sidecar, sidecar_problem};
-use crate::storage::{examine, size_if_written};
+use crate::storage::sidecars::{read_index, sidecar_problem};
 
 /// A batch that may start a chunk: its CRC and that of the batch before it hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -118,8 +114,7 @@ impl Survey {
     }
 
     fn add_problem(&mut self, ending: &str, kind: &str, message: String) {
-        let file = self.segment.sidecar_path(ending);
-        let file = file.file_name().unwrap_or_default().to_string_lossy();
+        let file = self.segment.sidecar_name(ending);
         self.problems.push(self.segment.problem(&file, kind, message));
     }
 
@@ -137,8 +132,7 @@ impl Survey {
                     let beyond = is_beyond(self.chain_end.max(1));
                     // A broker writes to the log before the index, so the log now has the batches of
                     // additional index entries.
-                    let written =
-                        || size_if_written(Path::new(&self.segment.path), self.segment.version.as_deref());
+                    let written = || self.segment.location.size_if_written(self.segment.version.as_deref());
                     if beyond > 0 && written().is_none_or(|size| is_beyond(size) > 0) {
                         let message =
                             format!("{beyond} entries point past the end of the segment's last batch");
@@ -170,27 +164,23 @@ impl Survey {
     /// at its end.
     fn read_index(&mut self, ending: &str, entry: usize) -> LogResult<Option<Vec<u8>>> {
         let reach = self.batches.saturating_add(1).saturating_mul(entry as u64);
-        self.read(ending, |path| read_index(path, reach))
+        self.read(ending, reach)
     }
 
     /// The content of a file beside the segment.
     fn read_sidecar(&mut self, ending: &str) -> LogResult<Option<Vec<u8>>> {
-        self.read(ending, |path| read_sidecar(path))
+        self.read(ending, u64::MAX)
     }
 
-    /// Reads a file beside the segment; reports a file that cannot be read.
-    fn read(
-        &mut self,
-        ending: &str,
-        read: impl FnOnce(&Path) -> io::Result<Option<Vec<u8>>>,
-    ) -> LogResult<Option<Vec<u8>>> {
-        let path = self.segment.sidecar_path(ending);
-        read(&path).or_else(|error| {
+    /// Reads a file beside the segment, see [`read_index`]; reports a file that cannot be read.
+    fn read(&mut self, ending: &str, reach: u64) -> LogResult<Option<Vec<u8>>> {
+        let file = self.segment.sidecar(ending);
+        read_index(&file, reach).or_else(|error| {
             if ends_the_run(&error) {
-                return Err(LogError::io(&path, error));
+                return Err(LogError::io(file.path(), error));
             }
             // The listing has reported what is not a regular file.
-            if matches!(examine(&path), Ok(Found::File(_))) {
+            if matches!(file.examine(), Ok(Found::File(_))) {
                 let (kind, message) = sidecar_problem(&error);
                 self.add_problem(ending, kind, message);
             }

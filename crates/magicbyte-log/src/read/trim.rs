@@ -2,7 +2,6 @@
 //! file again and again.
 
 use std::io;
-use std::path::Path;
 
 use magicbyte::RecordBatch;
 
@@ -47,7 +46,7 @@ struct Cut {
 impl Cut {
     fn walk(&mut self, chunk: &mut Chunk) -> io::Result<()> {
         let pieces = SegmentReader::open_version(
-            Path::new(&chunk.path),
+            &chunk.location,
             chunk.size,
             chunk.version.as_deref(),
             chunk.start..chunk.end,

@@ -2,15 +2,14 @@
 
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use ::bytes::Bytes;
 
 use magicbyte::ErrorKind;
 
-use crate::storage;
 use crate::storage::file_info::{ends_the_run, unreadable};
+use crate::storage::location::Location;
 use crate::storage::open_file::OpenFile;
 
 /// The minimum number of bytes that [`Blocks::peek`] reads.
@@ -48,8 +47,13 @@ impl Blocks {
     ///
     /// # Errors
     /// If no file can be opened at all (too many are open), memory is exhausted, or a store fails.
-    pub(crate) fn open(path: &Path, size: u64, version: Option<&str>, block_size: usize) -> io::Result<Self> {
-        let opened = storage::open(path, size, version);
+    pub(crate) fn open(
+        location: &Location,
+        size: u64,
+        version: Option<&str>,
+        block_size: usize,
+    ) -> io::Result<Self> {
+        let opened = location.open(size, version);
         let is_replaced = opened.as_ref().is_err_and(|error| {
             matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::StaleNetworkFileHandle)
         });
@@ -234,8 +238,8 @@ mod tests {
 
     #[test]
     fn what_was_read_before_stays() {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/segment/blocks.rs");
-        let mut blocks = Blocks::open(&source, 1 << 20, None, 16).expect("opened");
+        let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/segment/blocks.rs");
+        let mut blocks = Blocks::open(&source.into(), 1 << 20, None, 16).expect("opened");
         assert_eq!(blocks.at(0, 3).expect("read").as_ref(), b"//!");
         assert_eq!(blocks.missing(), ErrorKind::FileTruncated);
         assert!(blocks.failure().is_none());

@@ -3,7 +3,6 @@
 
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 
 use ::bytes::Bytes;
 
@@ -13,6 +12,7 @@ use magicbyte::{Batch, DEFAULT_MAX_DECOMPRESSED_BYTES, Error, ErrorKind};
 use crate::segment::blocks::Blocks;
 use crate::segment::limits::Limits;
 use crate::segment::salvage::Salvage;
+use crate::storage::location::Location;
 
 const BLOCK: usize = 1 << 20;
 
@@ -107,13 +107,13 @@ impl SegmentReader {
     /// If no file can be opened or memory is exhausted. The bytes of a file that is missing or unreadable are
     /// quarantined instead.
     pub fn open(
-        path: &Path,
+        path: impl Into<Location>,
         size: u64,
         range: Range<u64>,
         expected_offset: i64,
         max_offset: i64,
     ) -> io::Result<Self> {
-        Self::open_version(path, size, None, range, expected_offset, max_offset)
+        Self::open_version(&path.into(), size, None, range, expected_offset, max_offset)
     }
 
     /// Like [`open`](Self::open), if the file still has the version that was listed. Bytes of another version
@@ -122,14 +122,14 @@ impl SegmentReader {
     /// # Errors
     /// The errors of [`open`](Self::open); also if a store fails.
     pub fn open_version(
-        path: &Path,
+        location: &Location,
         size: u64,
         version: Option<&str>,
         range: Range<u64>,
         expected_offset: i64,
         max_offset: i64,
     ) -> io::Result<Self> {
-        let mut blocks = Blocks::open(path, size, version, BLOCK)?;
+        let mut blocks = Blocks::open(location, size, version, BLOCK)?;
         blocks.read_through(&range);
         Ok(Self {
             blocks,
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn bytes_the_system_cannot_read_are_quarantined() {
-        let pieces = SegmentReader::open(Path::new(UNREADABLE), 100, 0..100, 0, i64::MAX).expect("opened");
+        let pieces = SegmentReader::open(UNREADABLE, 100, 0..100, 0, i64::MAX).expect("opened");
         let pieces: Vec<_> = pieces.map(|piece| piece.expect("no error of the run")).collect();
         let [Piece::Quarantined { range, error }] = &pieces[..] else { panic!("{pieces:?}") };
         assert_eq!(*range, 0..100);

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::storage::file_info::{FileInfo, Found, Other, changed};
-use crate::storage::files;
 use crate::storage::open_file::{OpenFile, Sequential};
 use crate::storage::sparse::{PaxSparse, SparseMap, SparseMember};
+use crate::storage::store::{Entry, Store};
 use crate::storage::unpacked::{MAX_ARCHIVE, Packing, unpack};
 
 /// The maximum size of a long name or an extended header, in bytes.
@@ -25,14 +25,25 @@ const MAX_EXTENTS: usize = 1 << 22;
 /// The number of archives whose lists of members are kept.
 const KEPT: usize = 16;
 
-/// An archive's members.
+/// The store inside an archive. The archive itself, and paths outside of it, are paths of the store that has
+/// the archive.
 #[derive(Debug)]
 pub(super) struct Archive {
+    files: Arc<dyn Store>,
+    /// See [`Mounted::number`](super::mounted::Mounted).
+    number: u64,
     path: String,
+}
+
+/// The members of an archive.
+#[derive(Debug)]
+struct Members {
+    /// The number of the store, and the archive's path there.
+    key: (u64, String),
     info: FileInfo,
     /// The version of the archive's members, which changes with the archive.
     version: String,
-    members: BTreeMap<String, Member>,
+    by_name: BTreeMap<String, Member>,
 }
 
 #[derive(Clone, Debug)]
@@ -49,76 +60,148 @@ struct Member {
 /// The endings of archives that are read.
 const ENDINGS: [&str; 5] = [".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst"];
 
+/// A name without the ending of an archive, if it has one.
+pub(crate) fn without_archive_ending(name: &str) -> &str {
+    stem(name).unwrap_or(name)
+}
+
 /// The name of an archive without its ending; None for any other name.
-pub(super) fn stem(name: &str) -> Option<&str> {
+fn stem(name: &str) -> Option<&str> {
     ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).filter(|stem| !stem.is_empty())
 }
 
-static OPENED: Mutex<Vec<Arc<Archive>>> = Mutex::new(Vec::new());
+static OPENED: Mutex<Vec<Arc<Members>>> = Mutex::new(Vec::new());
 
-/// The archive in a path, and the path inside it. None if the path does not lead into an archive. The archive
-/// need not exist, but a local directory with such a name is a directory.
-pub(super) fn split(path: &Path) -> Option<(&str, &str)> {
-    let text = path.to_str()?;
-    if !text.contains(".t") {
-        return None;
-    }
-    let mut start = 0;
-    loop {
-        let end = text[start..].find('/').map_or(text.len(), |at| start + at);
-        if stem(&text[start..end]).is_some() && !Path::new(&text[..end]).is_dir() {
-            return Some((&text[..end], text[end..].trim_matches('/')));
-        }
-        if end == text.len() {
-            return None;
-        }
-        start = end + 1;
-    }
+/// The archive in a path. None if the path does not lead into an archive. The archive need not exist, but a
+/// local directory with such a name is a directory.
+fn archive_in(path: &Path) -> Option<&str> {
+    let text = path.to_str().filter(|text| text.contains(".t"))?;
+    let ends = text.match_indices('/').map(|(at, _)| at).chain([text.len()]);
+    let is_archive = |path: &&str| {
+        let name = path.rsplit_once('/').map_or(*path, |(_, name)| name);
+        stem(name).is_some() && !Path::new(path).is_dir()
+    };
+    ends.map(|end| &text[..end]).find(is_archive)
 }
 
 impl Archive {
-    /// The archive as it is now.
-    pub(super) fn open(path: &str) -> io::Result<Arc<Self>> {
-        let info = files::info_of(files::examine(Path::new(path))?)?;
-        if let Some(known) = Self::known(path, |known| known.info == info) {
+    /// The archive that a path leads into; None if it leads into none.
+    pub(super) fn at(path: &Path, files: &Arc<dyn Store>, number: u64) -> Option<Self> {
+        archive_in(path).map(|path| Self { files: Arc::clone(files), number, path: path.to_owned() })
+    }
+
+    /// The path inside the archive; none for the archive itself, and for paths outside of it.
+    fn inside<'p>(&self, path: &'p Path) -> Option<&'p str> {
+        let inside = path.to_str()?.strip_prefix(&self.path)?;
+        Some(inside.trim_matches('/')).filter(|name| !name.is_empty() && inside.starts_with('/'))
+    }
+
+    /// The members of the archive as it is now.
+    fn members(&self) -> io::Result<Arc<Members>> {
+        let info = self.files.examine(Path::new(&self.path))?.into_file()?;
+        if let Some(known) = self.known(|known| known.info == info) {
             return Ok(known);
         }
-        let content = open_content(path, &info)?;
+        let content = self.open_content(&info)?;
         let size = match &content {
             OpenFile::Unpacked(content) => content.size,
             _ => info.size,
         };
-        let members = list_members(content, size)?;
-        let archive = Arc::new(Self { path: path.to_owned(), version: info.identity(), info, members });
+        let by_name = list_members(content, size)?;
+        let key = (self.number, self.path.clone());
+        let members = Arc::new(Members { key, version: info.identity(), info, by_name });
         let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-        opened.retain(|one| one.path != path);
+        opened.retain(|known| known.key != members.key);
         if opened.len() >= KEPT {
             opened.remove(0);
         }
-        opened.push(Arc::clone(&archive));
-        Ok(archive)
+        opened.push(Arc::clone(&members));
+        Ok(members)
     }
 
-    /// The archive as it was last listed in this process. It serves the files beside a segment, and members
-    /// with a pinned version, without a look at the archive for each file.
-    pub(super) fn last_opened(path: &str, version: Option<&str>) -> io::Result<Arc<Self>> {
-        let is_wanted = |known: &Self| version.is_none() || version == Some(&known.version);
-        if let Some(known) = Self::known(path, is_wanted) {
+    /// The members of the archive as it was last listed in this process. They serve for the files beside a
+    /// segment, and for members with a pinned version, without a look at the archive for each file.
+    fn last_members(&self, version: Option<&str>) -> io::Result<Arc<Members>> {
+        let is_wanted = |known: &Members| version.is_none() || version == Some(&known.version);
+        if let Some(known) = self.known(is_wanted) {
             return Ok(known);
         }
-        let archive = Self::open(path)?;
-        if is_wanted(&archive) { Ok(archive) } else { Err(changed()) }
+        let members = self.members()?;
+        if is_wanted(&members) { Ok(members) } else { Err(changed()) }
     }
 
-    fn known(path: &str, is_wanted: impl Fn(&Self) -> bool) -> Option<Arc<Self>> {
+    fn known(&self, is_wanted: impl Fn(&Members) -> bool) -> Option<Arc<Members>> {
         let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-        opened.iter().find(|one| one.path == path && is_wanted(one)).cloned()
+        let is_of_this = |known: &Members| known.key.0 == self.number && known.key.1 == self.path;
+        opened.iter().find(|known| is_of_this(known) && is_wanted(known)).cloned()
     }
 
+    /// The archive without its compression.
+    fn open_content(&self, info: &FileInfo) -> io::Result<OpenFile> {
+        let open = || self.files.open(Path::new(&self.path), info.size, info.version.as_deref());
+        match Packing::of(&self.path) {
+            None => open(),
+            Some(packing) => {
+                let key = (self.number, self.path.clone(), info.identity());
+                unpack(key, packing, MAX_ARCHIVE, open).map(OpenFile::Unpacked)
+            }
+        }
+    }
+}
+
+impl Store for Archive {
+    fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
+        let (members, inside) = match self.inside(directory) {
+            Some(inside) => (self.last_members(None)?, inside),
+            None => (self.members()?, ""),
+        };
+        let examined = |name: &str| members.examine(format!("{inside}/{name}").trim_start_matches('/'));
+        let names = members.below(inside)?;
+        Ok(names.into_iter().map(|name| (directory.join(name), examined(name))).collect())
+    }
+
+    fn examine(&self, path: &Path) -> io::Result<Found> {
+        match self.inside(path) {
+            Some(inside) => self.last_members(None)?.examine(inside),
+            None => self.files.examine(path),
+        }
+    }
+
+    fn is_directory(&self, path: &Path) -> io::Result<bool> {
+        let is_archive = path.to_str().is_some_and(|path| path.trim_end_matches('/') == self.path);
+        Ok(is_archive || matches!(self.examine(path)?, Found::Other(Other::Directory, _)))
+    }
+
+    fn open(&self, path: &Path, size: u64, version: Option<&str>) -> io::Result<OpenFile> {
+        let Some(inside) = self.inside(path) else { return self.files.open(path, size, version) };
+        let members = self.last_members(version)?;
+        let member = members.by_name.get(inside).ok_or_else(missing)?;
+        if let Some(what) = member.other {
+            let why = format!("it is {what}, not a regular file");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        let archive = self.open_content(&members.info)?;
+        Ok(match &member.map {
+            Some(map) => OpenFile::Composed(Box::new(SparseMember { archive, map: map.clone() })),
+            None => OpenFile::Member { archive: Box::new(archive), start: member.start, size: member.size },
+        })
+    }
+
+    fn open_small(&self, path: &Path) -> io::Result<(Box<dyn Read>, u64)> {
+        if self.inside(path).is_none() {
+            return self.files.open_small(path);
+        }
+        let info = self.examine(path)?.into_file()?;
+        let file = self.open(path, info.size, info.version.as_deref())?;
+        Ok((Box::new(Sequential { file, position: 0 }), info.size))
+    }
+}
+
+impl Members {
     /// The names directly below a directory.
-    pub(super) fn list(&self, directory: &str) -> io::Result<BTreeSet<&str>> {
+    fn below(&self, directory: &str) -> io::Result<BTreeSet<&str>> {
         let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
-        let below = self.members.range(prefix.clone()..).map_while(|(name, _)| name.strip_prefix(&prefix));
+        let below = self.by_name.range(prefix.clone()..).map_while(|(name, _)| name.strip_prefix(&prefix));
         let names: BTreeSet<&str> =
             below.map(|rest| rest.split_once('/').map_or(rest, |(name, _)| name)).collect();
         if names.is_empty() && !directory.is_empty() {
@@ -128,9 +211,9 @@ impl Archive {
     }
 
     /// The file or directory at a path inside the archive.
-    pub(super) fn examine(&self, name: &str) -> io::Result<Found> {
-        let Some(member) = self.members.get(name) else {
-            self.list(name)?;
+    fn examine(&self, name: &str) -> io::Result<Found> {
+        let Some(member) = self.by_name.get(name) else {
+            self.below(name)?;
             return Ok(Found::Other(Other::Directory, "it is a directory, not a regular file".into()));
         };
         Ok(match member.other {
@@ -143,36 +226,10 @@ impl Archive {
             }),
         })
     }
-
-    pub(super) fn open_member(&self, name: &str) -> io::Result<OpenFile> {
-        let member = self.members.get(name).ok_or_else(missing)?;
-        if let Some(what) = member.other {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!("it is {what}, not a regular file"),
-            ));
-        }
-        let archive = open_content(&self.path, &self.info)?;
-        Ok(match &member.map {
-            Some(map) => OpenFile::Composed(Box::new(SparseMember { archive, map: map.clone() })),
-            None => OpenFile::Member { archive: Box::new(archive), start: member.start, size: member.size },
-        })
-    }
 }
 
 fn missing() -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, "the archive has no such member")
-}
-
-/// The archive without its compression.
-fn open_content(path: &str, info: &FileInfo) -> io::Result<OpenFile> {
-    let open = || files::open(Path::new(path), info.size, info.version.as_deref());
-    match Packing::of(path) {
-        None => open(),
-        Some(packing) => {
-            unpack((path.to_owned(), info.identity()), packing, MAX_ARCHIVE, open).map(OpenFile::Unpacked)
-        }
-    }
 }
 
 /// Lists the members. Of two members with one name, the later member counts, as for tar itself.

@@ -4,7 +4,7 @@ use std::io;
 
 use magicbyte::ErrorKind;
 
-use crate::storage::store::{StoredFile, is_fatal};
+use crate::storage::remote::{StoredFile, is_fatal};
 
 /// The maximum size of a sidecar, in bytes. Kafka limits an index to 10 MiB by default.
 pub(crate) const MAX_SIDECAR_BYTES: u64 = 64 << 20;
@@ -36,6 +36,16 @@ pub enum Found {
     File(FileInfo),
     /// An entry that is not a regular file, and the reason why it is not read.
     Other(Other, String),
+}
+
+impl Found {
+    /// The metadata of a regular file.
+    pub(super) fn into_file(self) -> io::Result<FileInfo> {
+        match self {
+            Self::File(info) => Ok(info),
+            Self::Other(_, why) => Err(io::Error::new(io::ErrorKind::InvalidInput, why)),
+        }
+    }
 }
 
 /// An entry that is not a regular file.

@@ -1,12 +1,45 @@
 //! The local file system. Only regular files are opened, so that no FIFO or device can block.
 
 use std::fs::{self, File, FileType, Metadata};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::storage::file_info::{FileInfo, Found, Other, changed};
+use crate::storage::open_file::OpenFile;
 use crate::storage::pin::holds;
+use crate::storage::store::{Entry, Store};
+
+/// The local file system.
+#[derive(Debug)]
+pub(super) struct Local;
+
+impl Store for Local {
+    fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
+        // Read all names before the first size: a segment followed by another one is closed, so its size is
+        // final.
+        let paths = list(directory)?;
+        Ok(paths.into_iter().map(|path| (examine(&path), path)).map(|(found, path)| (path, found)).collect())
+    }
+
+    fn examine(&self, path: &Path) -> io::Result<Found> {
+        examine(path)
+    }
+
+    fn is_directory(&self, path: &Path) -> io::Result<bool> {
+        Ok(fs::metadata(path)?.is_dir())
+    }
+
+    fn open(&self, path: &Path, _: u64, version: Option<&str>) -> io::Result<OpenFile> {
+        open_pinned(path, version).map(OpenFile::Local)
+    }
+
+    fn open_small(&self, path: &Path) -> io::Result<(Box<dyn Read>, u64)> {
+        let file = open_regular(path)?;
+        let size = file.metadata()?.len();
+        Ok((Box::new(file), size))
+    }
+}
 
 /// The paths of the entries of a directory, in no order.
 ///

@@ -21,7 +21,7 @@ pub enum OpenFile {
         start: u64,
         size: u64,
     },
-    Unpacked(Arc<Unpacked>),
+    Unpacked(Arc<Content>),
     Composed(Box<dyn Composed>),
 }
 
@@ -121,7 +121,7 @@ pub(super) fn read_range(file: &OpenFile, range: &Range<u64>) -> io::Result<Resu
 /// The content of a compressed file, in a temporary file.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Unpacked {
+pub struct Content {
     pub(super) file: File,
     pub(super) size: u64,
 }

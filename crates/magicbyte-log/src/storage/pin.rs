@@ -6,8 +6,13 @@ use crate::storage::file_info::FileInfo;
 const PIN: &str = "inode";
 
 /// The pin of a file with an inode.
-pub(super) fn pin(file: &FileInfo) -> Option<String> {
+fn pin(file: &FileInfo) -> Option<String> {
     Some(format!("{PIN} {} {} {}", file.inode?, file.modified_ms, file.size))
+}
+
+/// The version by which a reader notices that a segment is not the file that was listed.
+pub(crate) fn pinned_version(info: &FileInfo) -> Option<String> {
+    info.version.clone().or_else(|| pin(info))
 }
 
 /// True if a version is the pin of a local file.

@@ -14,8 +14,8 @@ use crate::storage::local::{read_at, write_at};
 /// `jobs/run/surveys_ahead.py`), and the tasks that are being decoded.
 const CAPACITY: u64 = 2560 << 20;
 
-/// A version of a file: path, version and size.
-pub(super) type Key = Arc<(String, String, u64)>;
+/// A version of a file: the number of its store, path, version and size.
+pub(super) type Key = Arc<(u64, String, String, u64)>;
 
 static CACHE: Mutex<Option<RangeCache>> = Mutex::new(None);
 
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     fn key(name: &str) -> Key {
-        Arc::new((name.into(), "1".into(), 1000))
+        Arc::new((1, name.into(), "1".into(), 1000))
     }
 
     fn rest(cache: &RangeCache, key: &Key, position: u64) -> Option<Vec<u8>> {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::storage::range_cache;
 use crate::storage::range_cache::Key;
-use crate::storage::store::{Fetch, Store, fatal};
+use crate::storage::remote::{Fetch, RemoteStore, fatal};
 
 /// The size of a range where a file is read through.
 const RANGE: u64 = 4 << 20;
@@ -30,7 +30,7 @@ const KEPT: usize = 64 << 10;
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Ranges {
-    store: Arc<dyn Store>,
+    store: Arc<dyn RemoteStore>,
     path: String,
     version: Option<String>,
     size: u64,
@@ -72,8 +72,15 @@ enum Reads {
 }
 
 impl Ranges {
-    pub(super) fn open(store: Arc<dyn Store>, path: &str, size: u64, version: Option<&str>) -> Self {
-        let key = version.map(|version| Arc::new((path.to_owned(), version.to_owned(), size)));
+    /// A file of the store with this number.
+    pub(super) fn open(
+        store: Arc<dyn RemoteStore>,
+        number: u64,
+        path: &str,
+        size: u64,
+        version: Option<&str>,
+    ) -> Self {
+        let key = version.map(|version| Arc::new((number, path.to_owned(), version.to_owned(), size)));
         let window = if size <= SMALL_FILE { size } else { FIRST };
         Self {
             store,

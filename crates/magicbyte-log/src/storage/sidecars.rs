@@ -1,13 +1,9 @@
 //! Files beside the segments, read as a whole, up to a maximum size.
 
-use std::io::{self, Cursor, Read};
-use std::path::Path;
+use std::io::{self, Read};
 
 use crate::storage::file_info::{MAX_SIDECAR_BYTES, too_large, unreadable};
-use crate::storage::local::open_regular;
-use crate::storage::open_file::Sequential;
-use crate::storage::store::{fatal, store_of};
-use crate::storage::{archive, as_it_is, tiered};
+use crate::storage::location::Location;
 
 /// The size of the reads near the end of an index, in bytes; a whole number of entries of both indexes.
 const INDEX_BLOCK: u64 = 24 << 10;
@@ -19,9 +15,8 @@ const INDEX_ENTRIES: u64 = 24;
 /// # Errors
 /// If it cannot be read; [`io::ErrorKind::InvalidInput`] for anything but a regular file,
 /// [`io::ErrorKind::FileTooLarge`] above 64 MiB.
-pub fn read_sidecar(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
-    let path = path.as_ref();
-    read_index(path, u64::MAX)
+pub fn read_sidecar(path: impl Into<Location>) -> io::Result<Option<Vec<u8>>> {
+    read_index(&path.into(), u64::MAX)
 }
 
 /// A variant of [`read_sidecar`] that reads only as far as an index can have entries. Kafka preallocates the
@@ -34,8 +29,8 @@ pub fn read_sidecar(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
 ///
 /// # Errors
 /// The errors of [`read_sidecar`].
-pub(crate) fn read_index(path: &Path, reach: u64) -> io::Result<Option<Vec<u8>>> {
-    let (file, size) = match open(path) {
+pub(crate) fn read_index(path: &Location, reach: u64) -> io::Result<Option<Vec<u8>>> {
+    let (file, size) = match path.open_small() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
@@ -62,30 +57,6 @@ pub(crate) fn read_index(path: &Path, reach: u64) -> io::Result<Option<Vec<u8>>>
         return Err(too_large(data.len() as u64));
     }
     Ok(Some(data))
-}
-
-/// A file to be read from its start, and its size.
-fn open(path: &Path) -> io::Result<(Box<dyn Read>, u64)> {
-    if let Some(data) = tiered::read_sidecar(path)? {
-        let size = data.len() as u64;
-        return Ok((Box::new(Cursor::new(data)), size));
-    }
-    if archive::split(path).is_some() {
-        let info = as_it_is::examine_file(path)?;
-        let file = as_it_is::open(path, info.size, info.version.as_deref())?;
-        return Ok((Box::new(Sequential { file, position: 0 }), info.size));
-    }
-    if let Some((store, path)) = store_of(path)? {
-        let data = store.read(path, MAX_SIDECAR_BYTES).map_err(|error| match error.kind() {
-            io::ErrorKind::FileTooLarge => error,
-            _ => fatal(error),
-        })?;
-        let size = data.len() as u64;
-        return Ok((Box::new(Cursor::new(data)), size));
-    }
-    let file = open_regular(path)?;
-    let size = file.metadata()?.len();
-    Ok((Box::new(file), size))
 }
 
 /// The kind and message of the problem for an error of [`read_sidecar`].
@@ -139,7 +110,7 @@ mod tests {
                 matches!(found, Found::Other(Other::Directory | Other::Special, why) if why == error.to_string())
             );
         }
-        assert!(read_sidecar(Path::new("/dev/zero")).is_err_and(|e| e.to_string().contains("a device")));
+        assert!(read_sidecar("/dev/zero").is_err_and(|e| e.to_string().contains("a device")));
         assert_eq!(read_sidecar(path("dangling")).expect("nothing to read"), None);
         for name in ["dangling", "loop"] {
             assert!(matches!(examine(&path(name)).expect("there"), Found::Other(Other::Unknown, _)));
@@ -155,7 +126,7 @@ mod tests {
         let block = INDEX_BLOCK as usize;
         let read = |data: &[u8], reach: u64| {
             fs::write(&path, data).expect("written");
-            read_index(&path, reach).expect("read").expect("there")
+            read_index(&path.as_path().into(), reach).expect("read").expect("there")
         };
         let mut data = vec![0; 10 << 20];
         assert!(read(&data, 0).len() < 24);

@@ -1,13 +1,16 @@
-//! Compressed segments and archives, decompressed into temporary files without a name. They have no random
-//! access, and every step after the listing needs it. A file is decompressed once, as long as it is in use or
-//! among the last files used.
+//! Compressed segments (`.log.zst`, `.log.gz`), read as their content. Segments and archives are decompressed
+//! into temporary files without a name. They have no random access, and every step after the listing needs it.
+//! A file is decompressed once, as long as it is in use or among the last files used.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::storage::open_file::{OpenFile, Sequential, Unpacked};
+use crate::storage::file_info::{FileInfo, Found, Other, changed, ends_the_run};
+use crate::storage::open_file::{Content, OpenFile, Sequential};
+use crate::storage::store::{Entry, Store};
 
 /// The maximum size of the temporary files that are not in use, in bytes.
 const KEPT: u64 = 4 << 30;
@@ -23,9 +26,76 @@ const WINDOW_LOG: u32 = 27;
 const MAX_WINDOW_LOG: u32 = 31;
 static LONG_WINDOW: Mutex<()> = Mutex::new(());
 
+/// The files of a store, with compressed segments as their content.
+#[derive(Debug)]
+pub(super) struct Unpacked {
+    pub(super) files: Arc<dyn Store>,
+    /// See [`Mounted::number`](super::mounted::Mounted).
+    pub(super) number: u64,
+}
+
+impl Unpacked {
+    fn content(&self, packing: Packing, path: &Path, identity: String) -> io::Result<Arc<Content>> {
+        let open = || {
+            let info = self.files.examine(path)?.into_file()?;
+            if info.identity() != identity {
+                return Err(changed());
+            }
+            self.files.open(path, info.size, info.version.as_deref())
+        };
+        let key = (self.number, path.display().to_string(), identity.clone());
+        unpack(key, packing, MAX_SEGMENT, open)
+    }
+}
+
+/// The packing of a compressed segment; None for any other file.
+fn packing_of_segment(path: &Path) -> Option<Packing> {
+    let name = path.file_name()?.to_str()?;
+    let (segment, _) = name.rsplit_once('.')?;
+    segment.ends_with(".log").then(|| Packing::of(name)).flatten()
+}
+
+impl Store for Unpacked {
+    fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
+        self.files.list(directory)
+    }
+
+    fn examine(&self, path: &Path) -> io::Result<Found> {
+        let found = self.files.examine(path)?;
+        let (Found::File(info), Some(packing)) = (&found, packing_of_segment(path)) else { return Ok(found) };
+        match self.content(packing, path, info.identity()) {
+            Ok(content) => Ok(Found::File(FileInfo {
+                size: content.size,
+                modified_ms: info.modified_ms,
+                version: Some(info.identity()),
+                inode: None,
+            })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound || ends_the_run(&error) => Err(error),
+            Err(error) => Ok(Found::Other(Other::Unknown, error.to_string())),
+        }
+    }
+
+    fn is_directory(&self, path: &Path) -> io::Result<bool> {
+        self.files.is_directory(path)
+    }
+
+    fn open(&self, path: &Path, size: u64, version: Option<&str>) -> io::Result<OpenFile> {
+        let Some(packing) = packing_of_segment(path) else { return self.files.open(path, size, version) };
+        let identity = match version {
+            Some(version) => version.to_owned(),
+            None => self.files.examine(path)?.into_file()?.identity(),
+        };
+        self.content(packing, path, identity).map(OpenFile::Unpacked)
+    }
+
+    fn open_small(&self, path: &Path) -> io::Result<(Box<dyn Read>, u64)> {
+        self.files.open_small(path)
+    }
+}
+
 /// The compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Packing {
+pub(super) enum Packing {
     Zstd,
     Gzip,
 }
@@ -41,14 +111,14 @@ impl Packing {
     }
 }
 
-/// Path and version.
-type Key = (String, String);
+/// The number of the store, path and version.
+type Key = (u64, String, String);
 
 /// A file that cannot be decompressed is not tried again.
-type Outcome = Result<Arc<Unpacked>, (io::ErrorKind, String)>;
-type Entry = Arc<Mutex<Option<Outcome>>>;
+type Outcome = Result<Arc<Content>, (io::ErrorKind, String)>;
+type Slot = Arc<Mutex<Option<Outcome>>>;
 
-static UNPACKED: Mutex<VecDeque<(Key, Entry)>> = Mutex::new(VecDeque::new());
+static UNPACKED: Mutex<VecDeque<(Key, Slot)>> = Mutex::new(VecDeque::new());
 
 /// The decompressed content of a file, of at most `limit` bytes.
 ///
@@ -59,10 +129,10 @@ pub(super) fn unpack(
     packing: Packing,
     limit: u64,
     open: impl Fn() -> io::Result<OpenFile>,
-) -> io::Result<Arc<Unpacked>> {
-    let entry = entry(key);
+) -> io::Result<Arc<Content>> {
+    let slot = slot(key);
     // Other threads that need the same file wait here.
-    let mut unpacked = entry.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut unpacked = slot.lock().unwrap_or_else(PoisonError::into_inner);
     match &*unpacked {
         Some(Ok(content)) => return Ok(Arc::clone(content)),
         Some(Err((kind, why))) => return Err(io::Error::new(*kind, why.clone())),
@@ -86,7 +156,7 @@ fn decompress<R: Read>(
     open: impl Fn() -> io::Result<R>,
     packing: Packing,
     limit: u64,
-) -> io::Result<Unpacked> {
+) -> io::Result<Content> {
     let new_file = || io::Result::Ok(Bounded { file: tempfile::tempfile()?, written: 0, limit });
     let mut file = new_file()?;
     match packing {
@@ -104,29 +174,29 @@ fn decompress<R: Read>(
             }
         }
     }
-    Ok(Unpacked { file: file.file, size: file.written })
+    Ok(Content { file: file.file, size: file.written })
 }
 
-/// The entry of a file, now the last one used.
-fn entry(key: Key) -> Entry {
+/// The slot of a file, now the last used.
+fn slot(key: Key) -> Slot {
     let mut all = UNPACKED.lock().unwrap_or_else(PoisonError::into_inner);
     let found = all.iter().position(|(other, _)| *other == key).and_then(|index| all.remove(index));
-    let (key, entry) = found.unwrap_or_else(|| (key, Entry::default()));
-    all.push_back((key, Arc::clone(&entry)));
-    entry
+    let (key, slot) = found.unwrap_or_else(|| (key, Slot::default()));
+    all.push_back((key, Arc::clone(&slot)));
+    slot
 }
 
 fn forget_old() {
     let mut all = UNPACKED.lock().unwrap_or_else(PoisonError::into_inner);
-    // A locked entry is being decompressed.
-    let size = |entry: &Entry| match entry.try_lock().as_deref() {
+    // A locked slot is being decompressed.
+    let size = |slot: &Slot| match slot.try_lock().as_deref() {
         Ok(Some(Ok(content))) => content.size,
         _ => 0,
     };
-    let mut total: u64 = all.iter().map(|(_, entry)| size(entry)).sum();
+    let mut total: u64 = all.iter().map(|(_, slot)| size(slot)).sum();
     while total > KEPT && all.len() > 1 {
-        let Some((_, entry)) = all.pop_front() else { return };
-        total -= size(&entry);
+        let Some((_, slot)) = all.pop_front() else { return };
+        total -= size(&slot);
     }
 }
 

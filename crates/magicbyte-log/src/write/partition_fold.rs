@@ -1,8 +1,6 @@
 //! The sidecars whose state spans segments: `.txnindex`, `.snapshot` and `leader-epoch-checkpoint`, computed
 //! from the segments' summaries (`ProducerStateManager`, `LeaderEpochFileCache`).
 
-use std::path::Path;
-
 use magicbyte::sidecar::{
     TransactionIndexEntry, parse_leader_epoch_checkpoint, write_leader_epoch_checkpoint,
     write_producer_snapshot, write_transaction_index,
@@ -10,6 +8,7 @@ use magicbyte::sidecar::{
 use magicbyte::state::{LeaderEpochs, Producers};
 
 use crate::error::{LogError, LogResult};
+use crate::storage::location::Location;
 use crate::storage::sidecars::read_sidecar;
 use crate::write::segment_fold::SegmentSummary;
 
@@ -95,7 +94,7 @@ impl PartitionFold {
 
 /// The existing epoch checkpoint, which a broker extends: it has epochs of which compaction left no batch. An
 /// unreadable checkpoint counts as empty; the listing has reported it.
-pub(crate) fn existing_epochs(directory: &Path) -> LeaderEpochs {
+pub(crate) fn existing_epochs(directory: &Location) -> LeaderEpochs {
     let data = read_sidecar(directory.join("leader-epoch-checkpoint")).ok().flatten();
     let text = data.and_then(|data| String::from_utf8(data).ok());
     let entries = text.and_then(|text| parse_leader_epoch_checkpoint(&text).ok());

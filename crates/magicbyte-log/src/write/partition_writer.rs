@@ -16,6 +16,7 @@ use magicbyte::{Batch, Batches, Error, ErrorKind};
 
 use crate::error::{LogError, LogResult};
 use crate::storage::local;
+use crate::storage::location::Location;
 use crate::write::durable::{hidden_beside, remove_file, sync_directory, write_file};
 use crate::write::options::WriteOptions;
 use crate::write::partition_fold::{PartitionFold, SidecarFile, existing_epochs};
@@ -222,7 +223,7 @@ pub fn finish_partition(
     target: impl AsRef<Path>,
     summaries: &[SegmentSummary],
     topic_id: Option<&str>,
-    epochs_of: Option<&Path>,
+    epochs_of: Option<&Location>,
 ) -> LogResult<()> {
     let target = target.as_ref();
     refuse_existing(target)?;

@@ -10,6 +10,7 @@ use crate::chunk::MAX_OFFSET;
 use crate::error::{LogError, LogResult};
 use crate::listing::{Listing, Segment, list_partition};
 use crate::segment::reader::{Piece, SegmentReader};
+use crate::storage::location::Location;
 use crate::storage::sidecars::read_sidecar;
 use crate::write::durable::{is_unfinished, remove_file, replace_file, sync_directory};
 use crate::write::partition_fold::{PartitionFold, SidecarFile, existing_epochs};
@@ -71,10 +72,10 @@ pub fn compute_sidecars(
     mut sink: impl FnMut(SidecarFile) -> LogResult<()>,
 ) -> LogResult<()> {
     listing.check_segments()?;
-    let mut partition = PartitionFold::new(existing_epochs(Path::new(&listing.path)), options.expired_until);
+    let mut partition = PartitionFold::new(existing_epochs(&listing.location), options.expired_until);
     for (index, segment) in listing.segments.iter().enumerate() {
         let is_last = index + 1 == listing.segments.len();
-        let folded = fold_segment(segment, &listing.path, is_last, options)?;
+        let folded = fold_segment(segment, &listing.location, is_last, options)?;
         let base_offset = segment.base_offset;
         sink((format!("{base_offset:020}.index"), folded.offset_index))?;
         sink((format!("{base_offset:020}.timeindex"), folded.time_index))?;
@@ -129,16 +130,16 @@ pub fn rebuild_sidecars(
 
 fn fold_segment(
     segment: &Segment,
-    directory: &str,
+    directory: &Location,
     is_last: bool,
     options: RebuildOptions,
 ) -> LogResult<FoldedSegment> {
-    let path = Path::new(&segment.path);
+    let path = segment.location.path();
     let format = |error| LogError::Format { path: path.to_owned(), error };
     let base_offset = segment.base_offset;
-    let mut fold = SegmentFold::new(directory.to_owned(), base_offset, options.index_interval_bytes);
+    let mut fold = SegmentFold::new(directory.to_string(), base_offset, options.index_interval_bytes);
     let pieces = SegmentReader::open_version(
-        path,
+        &segment.location,
         segment.size,
         segment.version.as_deref(),
         0..segment.size,

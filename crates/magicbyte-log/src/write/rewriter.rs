@@ -16,7 +16,6 @@ use crate::error::{LogError, LogResult};
 use crate::problem::{LISTED, Problems};
 use crate::read::accounting::ChunkResult;
 use crate::read::chunk_reader::{BatchCounts, ChunkReader};
-use crate::storage::local;
 use crate::write::options::WriteOptions;
 use crate::write::partition_writer::PartitionWriter;
 use crate::write::segment_fold::SegmentSummary;
@@ -166,12 +165,12 @@ struct Rewriter<'a> {
 
 impl Rewriter<'_> {
     fn chunk(&mut self, chunk: &Chunk) -> LogResult<()> {
-        let io = |error: io::Error| LogError::io(Path::new(&chunk.path), error);
+        let io = |error: io::Error| LogError::io(chunk.location.path(), error);
         let mut reader =
             ChunkReader::open(chunk.clone(), true, self.options.max_decompressed_bytes).map_err(io)?;
         reader = reader.max_problems(LISTED);
         // The reader reports a missing segment, and not every file system has times.
-        self.modified = local::modified(Path::new(&chunk.path));
+        self.modified = chunk.location.modified();
         let mut out = Vec::new();
         while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
             out.clear();

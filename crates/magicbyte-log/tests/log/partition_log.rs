@@ -360,7 +360,7 @@ fn a_file_that_shrinks_after_listing_is_accounted_for() {
         let log = PartitionLog::open(&dir).unwrap();
         let plan = log.plan(PlanOptions::default()).unwrap();
         let (first, size) = (&plan.chunks[0], plan.segments[0].segment.size);
-        fs::OpenOptions::new().write(true).open(&first.path).unwrap().set_len(keep).unwrap();
+        fs::OpenOptions::new().write(true).open(first.location.path()).unwrap().set_len(keep).unwrap();
         // `log` listed the file before it shrank, and plans it again after.
         let sums = log.verify(PlanOptions::default()).unwrap();
         assert!(sums.balanced, "{sums:?}");

@@ -70,7 +70,7 @@ fn redact(source: &Path, target: &Path, request: &Request) -> Vec<Cleaned> {
         cleaned.push(clean_group(group, own, &summary, &directory, &options).unwrap());
     }
     let segments: Vec<_> = cleaned.iter().flat_map(|one| one.segments.clone()).collect();
-    finish_partition(target, &segments, None, Some(source)).unwrap();
+    finish_partition(target, &segments, None, Some(&source.into())).unwrap();
     cleaned
 }
 

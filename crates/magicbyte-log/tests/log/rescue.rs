@@ -44,7 +44,7 @@ fn one_flipped_bit_is_repaired_in_a_copy() {
             assert!((place.start + repair.at..place.end).contains(&(place.start + bit / 8)) || bit / 8 < 12);
             repaired += 1;
             assert_eq!(
-                fs::read(&log.listing().segments[0].path).unwrap(),
+                fs::read(log.listing().segments[0].location.path()).unwrap(),
                 bytes,
                 "the original is not touched"
             );

@@ -30,7 +30,7 @@ fn rewrite(source: &Path, target: &Path, options: &RewriteOptions) -> Rewritten 
     let directory = begin_partition(target).unwrap();
     let base_offset = plan.chunks.first().map_or(0, |chunk| chunk.expected_offset);
     let rewritten = rewrite_chunks(&plan.chunks, &directory, base_offset, options).unwrap();
-    finish_partition(target, &rewritten.segments, None, Some(source)).unwrap();
+    finish_partition(target, &rewritten.segments, None, Some(&source.into())).unwrap();
     assert!(rewritten.results.iter().all(ChunkResult::balanced));
     rewritten
 }

@@ -8,8 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use magicbyte::{Compression, RecordsBuilder};
-use magicbyte_log::steps::{ChunkReader, SurveyInParts, plan_partition, survey_segment};
-use magicbyte_log::{Fetch, PartitionLog, PartitionReconciliation, PlanOptions, Store, StoredFile, mount};
+use magicbyte_log::steps::{ChunkReader, Located, SurveyInParts, plan_partition, survey_segment};
+use magicbyte_log::{
+    Fetch, Listing, Location, PartitionLog, PartitionReconciliation, PlanOptions, ReadOptions, RemoteStore,
+    StoredFile, Stores,
+};
 use magicbyte_testing::partitions;
 
 /// The files of a directory.
@@ -33,11 +36,20 @@ impl Fetch for Fetched {
 }
 
 impl Files {
-    fn mount(prefix: &'static str, root: PathBuf) -> Arc<Self> {
+    fn new(prefix: &'static str, root: PathBuf) -> Arc<Self> {
         let (fetched, fetches) = (AtomicU64::new(0), AtomicU64::new(0));
-        let files = Arc::new(Self { prefix, root, fetched, fetches, refuses: AtomicBool::new(false) });
-        mount(prefix, Arc::clone(&files) as Arc<dyn Store>);
-        files
+        Arc::new(Self { prefix, root, fetched, fetches, refuses: AtomicBool::new(false) })
+    }
+
+    fn stores(self: &Arc<Self>) -> Stores {
+        let mut stores = Stores::default();
+        stores.mount(self.prefix, Arc::clone(self) as Arc<dyn RemoteStore>);
+        stores
+    }
+
+    /// The log in a directory of the store.
+    fn open(self: &Arc<Self>, directory: &str) -> PartitionLog {
+        PartitionLog::open(Location::parse(format!("{}/{directory}", self.prefix), &self.stores())).unwrap()
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -61,7 +73,7 @@ impl Files {
     }
 }
 
-impl Store for Files {
+impl RemoteStore for Files {
     fn list(&self, directory: &str) -> io::Result<Vec<StoredFile>> {
         fs::read_dir(self.path(directory))?.map(|entry| Self::describe(&entry?.path())).collect()
     }
@@ -124,10 +136,10 @@ fn write_log(directory: &Path, count: usize, size: usize) -> u64 {
 fn brokers_partitions_give_the_same_sums() {
     let all = partitions();
     let root = all[0].parent().unwrap().to_owned();
-    Files::mount("same://kafka", root);
+    let files = Files::new("same://kafka", root);
     for directory in all {
         let name = directory.file_name().unwrap().to_str().unwrap();
-        let stored = PartitionLog::open(format!("same://kafka/{name}")).unwrap();
+        let stored = files.open(name);
         assert_eq!(sums(&stored), sums(&PartitionLog::open(&directory).unwrap()), "{name}");
     }
 }
@@ -136,16 +148,16 @@ fn brokers_partitions_give_the_same_sums() {
 #[test]
 fn few_bytes_are_fetched() {
     let root = scratch("few");
-    let files = Files::mount("few://logs", root.clone());
+    let files = Files::new("few://logs", root.clone());
     let mebibyte = write_log(&root.join("large-0"), 160, 1 << 20) as f64;
-    let log = PartitionLog::open("few://logs/large-0").unwrap();
+    let log = files.open("large-0");
     log.plan(PlanOptions::default()).unwrap();
     let (bytes, _) = files.take();
     assert!((bytes as f64) < 0.1 * mebibyte, "{}", bytes as f64 / mebibyte);
     assert!(log.verify(PlanOptions::default()).unwrap().balanced);
     let small = write_log(&root.join("small-0"), 3000, 16 << 10) as f64;
     files.take();
-    let log = PartitionLog::open("few://logs/small-0").unwrap();
+    let log = files.open("small-0");
     assert!(log.verify(PlanOptions::default()).unwrap().balanced);
     let (bytes, fetches) = files.take();
     assert!((bytes as f64) < 1.02 * small, "{}", bytes as f64 / small);
@@ -157,10 +169,10 @@ fn few_bytes_are_fetched() {
 #[test]
 fn what_is_decoded_next_is_fetched_once() {
     let root = scratch("next");
-    let files = Files::mount("next://logs", root.clone());
+    let files = Files::new("next://logs", root.clone());
     for (name, count, size) in [("small-0", 3000, 16 << 10), ("large-0", 9, 10 << 20), ("tiny-0", 3, 10)] {
         let written = write_log(&root.join(name), count, size);
-        let log = PartitionLog::open(format!("next://logs/{name}")).unwrap();
+        let log = files.open(name);
         files.take();
         let (listing, options) = (log.listing(), PlanOptions::default());
         let survey = SurveyInParts::begin(&listing.segments[0], 1).unwrap().last().unwrap().unwrap();
@@ -183,14 +195,14 @@ fn what_is_decoded_next_is_fetched_once() {
 #[test]
 fn a_replaced_file_is_damage_and_a_failing_store_an_error() {
     let root = scratch("replaced");
-    let files = Files::mount("changing://logs", root.clone());
+    let files = Files::new("changing://logs", root.clone());
     let size = write_log(&root.join("orders-0"), 3000, 2 << 10);
-    let log = PartitionLog::open("changing://logs/orders-0").unwrap();
+    let log = files.open("orders-0");
     std::thread::sleep(std::time::Duration::from_millis(20));
     write_log(&root.join("orders-0"), 3000, 2 << 10);
     let found = log.verify(PlanOptions::default()).unwrap();
     assert_eq!((found.rows, found.quarantined_bytes), (0, size));
-    let log = PartitionLog::open("changing://logs/orders-0").unwrap();
+    let log = files.open("orders-0");
     files.refuses.store(true, Ordering::SeqCst);
     let error = log.verify(PlanOptions::default()).unwrap_err().to_string();
     assert!(error.ends_with(".log: no longer"), "{error}");
@@ -201,4 +213,43 @@ fn a_replaced_file_is_damage_and_a_failing_store_an_error() {
 fn a_url_without_a_store_is_refused() {
     let error = PartitionLog::open("nowhere://bucket/orders-0").unwrap_err().to_string();
     assert!(error.contains("it is a URL"), "{error}");
+}
+
+#[test]
+fn a_listing_of_another_process_needs_its_stores() {
+    let root = scratch("json");
+    let files = Files::new("json://logs", root.clone());
+    write_log(&root.join("orders-0"), 3, 100);
+    let log = files.open("orders-0");
+    let json = serde_json::to_string(log.listing()).unwrap();
+    assert!(json.contains(r#""path":"json://logs/orders-0/00000000000000000000.log""#), "{json}");
+    let mut listing: Listing = serde_json::from_str(&json).unwrap();
+    let error = PartitionLog::of_listing(listing.clone()).verify(PlanOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("it is a URL"), "{error}");
+    listing.locate(&files.stores());
+    assert_eq!(sums(&PartitionLog::of_listing(listing)), sums(&log));
+    fs::remove_dir_all(root).unwrap();
+}
+
+/// Caches know stores apart that are mounted at one URL, even if their files have one version.
+#[test]
+fn two_stores_at_one_url() {
+    let root = scratch("two");
+    let time = std::time::SystemTime::now();
+    let first_batch = |store: &str, last_byte: u8| {
+        let log = root.join(store).join("orders-0");
+        write_log(&log, 1, 100);
+        let segment = log.join(format!("{:020}.log", 0));
+        let mut data = fs::read(&segment).unwrap();
+        *data.last_mut().unwrap() = last_byte;
+        fs::write(&segment, &data).unwrap();
+        fs::File::options().write(true).open(&segment).unwrap().set_modified(time).unwrap();
+        let files = Files::new("two://logs", root.join(store));
+        let options = ReadOptions { check_crcs: false, ..ReadOptions::default() };
+        let batch = files.open("orders-0").batches(options).unwrap().next().unwrap().unwrap();
+        batch.data.data().last().copied()
+    };
+    assert_eq!(first_batch("a", 1), Some(1));
+    assert_eq!(first_batch("b", 2), Some(2));
+    fs::remove_dir_all(root).unwrap();
 }

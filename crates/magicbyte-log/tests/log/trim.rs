@@ -8,8 +8,13 @@ use magicbyte_testing::partitions;
 /// The stored offset, last offset, start and end of each batch of a chunk.
 fn batches(chunk: &Chunk) -> Vec<(i64, i64, u64, u64)> {
     let range = chunk.start..chunk.end;
-    let pieces =
-        SegmentReader::open(chunk.path.as_ref(), chunk.size, range, chunk.expected_offset, chunk.max_offset);
+    let pieces = SegmentReader::open(
+        chunk.location.clone(),
+        chunk.size,
+        range,
+        chunk.expected_offset,
+        chunk.max_offset,
+    );
     let batch_of = |piece| match piece {
         Piece::Batch(read) => {
             let (batch, end) = (read.batch(), read.position() + read.data().len() as u64);
@@ -61,7 +66,7 @@ fn consecutive_ranges_leave_nothing_out() {
 fn chunks_outside_are_not_opened() {
     let dir = partitions().into_iter().find(|dir| dir.ends_with("v2_none")).unwrap();
     let plan = PartitionLog::open(&dir).unwrap().plan(PlanOptions::default()).unwrap();
-    let nowhere = Chunk { path: "/proc/self/mem/x".into(), ..plan.chunks[1].clone() };
+    let nowhere = Chunk { location: "/proc/self/mem/x".into(), ..plan.chunks[1].clone() };
     for (start_offset, end_offset) in [(Some(244), None), (None, Some(104)), (Some(300), Some(900))] {
         let outside = Chunk { start_offset, end_offset, ..nowhere.clone() };
         assert_eq!(trim_chunk(outside).unwrap(), None);

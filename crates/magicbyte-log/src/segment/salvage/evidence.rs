@@ -314,7 +314,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("magicbyte-evidence-{}.log", std::process::id()));
         std::fs::write(&path, &data)?;
         for algorithm in [Algorithm::Castagnoli, Algorithm::Ieee] {
-            let mut blocks = Blocks::open(&path, data.len() as u64, None, 1 << 16)?;
+            let mut blocks = Blocks::open(&path.as_path().into(), data.len() as u64, None, 1 << 16)?;
             let mut file = FileChecksum::new(algorithm, START);
             // The first range begins before the start; some are short, some end on a stride.
             for (start, end) in [
@@ -329,7 +329,7 @@ mod tests {
                 assert_eq!(file.of(&mut blocks, start..end)?, Some(expected), "{start}..{end}");
             }
             // The listed size is larger than the file.
-            let mut blocks = Blocks::open(&path, 400_000, None, 1 << 16)?;
+            let mut blocks = Blocks::open(&path.as_path().into(), 400_000, None, 1 << 16)?;
             assert_eq!(file.of(&mut blocks, 100..350_000)?, None);
             assert_eq!(file.of(&mut blocks, 299_999..300_001)?, None);
         }

@@ -62,7 +62,7 @@ pub(super) fn position(bytes: &[u8], part: &[u8]) -> usize {
 pub(super) fn blocks(bytes: &[u8]) -> Blocks {
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
     file.write_all(bytes).expect("written");
-    Blocks::open(file.path(), bytes.len() as u64, None, 1 << 20).expect("opened")
+    Blocks::open(&file.path().into(), bytes.len() as u64, None, 1 << 20).expect("opened")
 }
 
 /// The position where the log continues, if the file consists of these parts and the first is a bad batch.
