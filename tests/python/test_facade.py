@@ -422,7 +422,7 @@ def test_imports_without_other_packages() -> None:
 import pkgutil, sys
 import magicbyte
 for module in pkgutil.walk_packages(magicbyte.__path__, "magicbyte."):
-    needs_more = "__main__ cli commands expressions following jobs logs serving spark storage".split()
+    needs_more = "__main__ cli commands expressions following jobs lake logs serving spark storage".split()
     if module.name.split(".")[1] not in needs_more:
         __import__(module.name)
 print(len(list(magicbyte.PartitionLog(sys.argv[1]).records())))
