@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from magicbyte.cli.history_charts import charts
 from magicbyte.cli.history_notes import by_notability, name_of, notes_of
-from magicbyte.cli.history_text import by_interest, figures_of, transaction_count
+from magicbyte.cli.history_tables import HistoryTable, HistoryValue, Id, Outcome, Span, history_tables
+from magicbyte.cli.history_text import figures_of
 from magicbyte.cli.html_page import Cell, Value, card, document, facts, figure, text_of
 from magicbyte.cli.times import time_text
 from magicbyte.model import PartitionHistory
@@ -65,7 +66,7 @@ def _history(at: int, name: str, history: PartitionHistory) -> str:
         f'<p class="path">{path}, as of {now}</p>\n',
         facts([(key, title, text, key in _BAD and text != "0") for key, title, text in figures_of(history)]),
         *map(figure, charts(history)),
-        *_tables(history),
+        *map(_card, history_tables(history)),
         "</section>\n",
     ]
     return "".join(parts)
@@ -74,143 +75,17 @@ def _history(at: int, name: str, history: PartitionHistory) -> str:
 _BAD = {"transactions.hanging", "anomalies", "problems"}
 
 
-def _tables(history: PartitionHistory) -> list[str]:
-    producers = sorted(history["producers"], key=lambda one: -one["bytes"])
-    return [
-        card(
-            "Transactions",
-            "hanging and open ones first, then the largest",
-            ["producer", "epoch", "outcome", "offsets", "marker", "records", "bytes", "first batch", "end"],
-            [
-                [
-                    _id(one["producer_id"]),
-                    _id(one["producer_epoch"]),
-                    _outcome("hanging" if one["hanging"] else one["outcome"]),
-                    _range(one["first_offset"], one["last_offset"]),
-                    one["marker_offset"],
-                    one["records"],
-                    one["bytes"],
-                    time_text(one["first_timestamp"]),
-                    time_text(one["marker_timestamp"]),
-                ]
-                for one in by_interest(history["transactions"])
-            ],
-            transaction_count(history),
-        ),
-        card(
-            "Producers",
-            "one row per epoch, the largest first",
-            [
-                "producer",
-                "epoch",
-                "batches",
-                "records",
-                "bytes",
-                "offsets",
-                "sequences",
-                "anomalies",
-                "last batch",
-            ],
-            [
-                [
-                    _id(one["producer_id"]),
-                    _id(one["producer_epoch"]),
-                    one["batches"],
-                    one["records"],
-                    one["bytes"],
-                    _range(one["first_offset"], one["last_offset"]),
-                    _range(one["first_sequence"], one["last_sequence"])
-                    if one["first_sequence"] >= 0
-                    else None,
-                    one["duplicates"] + one["refused"],
-                    time_text(one["last_timestamp"]),
-                ]
-                for one in producers
-            ],
-            history["producer_count"],
-        ),
-        card(
-            "Anomalies",
-            "a leader would not have appended these batches from their producers",
-            ["offset", "producer", "epoch", "sequence", "error", "why"],
-            [
-                [
-                    one["offset"],
-                    _id(one["producer_id"]),
-                    _id(one["producer_epoch"]),
-                    one["sequence"],
-                    one["kind"],
-                    one["message"] + (" (may be due to compaction)" if one["compacted"] else ""),
-                ]
-                for one in history["anomalies"]
-            ],
-            sum(history["anomaly_counts"].values()),
-        ),
-        card(
-            "Leader epochs",
-            "where each leader started to write",
-            ["epoch", "from offset"],
-            [[_id(one["epoch"]), one["start_offset"]] for one in history["leader_epochs"]],
-            history["leader_epoch_count"],
-        ),
-        card(
-            "Missing offsets",
-            "removed by compaction, or left out by a broker",
-            ["offsets", "missing", "where"],
-            [
-                [
-                    _range(one["first_offset"], one["last_offset"]),
-                    one["missing"],
-                    "in a batch" if one["inside"] else "between batches",
-                ]
-                for one in history["gaps"]
-            ],
-            history["gap_count"],
-        ),
-        card(
-            "Steps back in time",
-            "batches whose largest timestamp is smaller than an earlier one",
-            ["offset", "time", "largest before"],
-            [
-                [one["offset"], time_text(one["timestamp"]), time_text(one["before"])]
-                for one in history["steps_back"]
-            ],
-            history["step_back_count"],
-        ),
-        card(
-            "Control batches",
-            "by the type of their first record",
-            ["type", "batches"],
-            [[one["kind"], one["batches"]] for one in history["controls"]],
-        ),
-        card(
-            "Bytes in no batch",
-            "damage, or a tail after the last batch",
-            ["segment", "from", "to", "where"],
-            [
-                [one["segment"], one["start"], one["end"], "tail" if one["is_tail"] else "between batches"]
-                for one in history["skipped"]
-            ],
-            history["skipped_count"],
-        ),
-        card(
-            "Problems",
-            "of the directory and its sidecars",
-            ["file", "kind", "what"],
-            [[one["segment"], one["kind"], one["message"]] for one in history["problems"]],
-            history["problem_count"],
-        ),
-    ]
+def _card(table: HistoryTable) -> str:
+    rows = [[_cell(value) for value in row] for row in table.rows]
+    return card(table.title, table.about, table.names, rows, table.count)
 
 
-def _range(first: int | None, last: int | None) -> str | None:
-    return None if first is None else f"{first:,} to {last:,}"
-
-
-def _id(number: int) -> Cell:
-    """Ids and epochs are not grouped by thousands."""
-    return Cell(str(number), "n")
-
-
-def _outcome(name: str) -> Cell:
-    return Cell(name, name)
+def _cell(value: HistoryValue) -> Value:
+    match value:
+        case Id(number):
+            return Cell(str(number), "n")
+        case Span(first, last):
+            return f"{first:,} to {last:,}"
+        case Outcome(name, text):
+            return Cell(text, name)
+    return value

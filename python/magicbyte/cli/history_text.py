@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from magicbyte.cli.history_notes import by_notability, name_of, notes_of, time_steps
+from magicbyte.cli.history_tables import HistoryTable, HistoryValue, Id, Outcome, Span, history_tables
 from magicbyte.cli.tables import print_table
 from magicbyte.cli.terminal import plain, print_line
 from magicbyte.cli.times import time_text
 from magicbyte.jobs.run.progress import format_bytes
-from magicbyte.model import PartitionHistory, TransactionHistory
+from magicbyte.model import PartitionHistory
 
-__all__ = ["by_interest", "figures_of", "print_histories", "transaction_count"]
+__all__ = ["figures_of", "print_histories"]
 
 _ROWS_SHOWN = 20
 _HISTORIES_SHOWN = 20
@@ -47,28 +47,6 @@ def figures_of(history: PartitionHistory) -> list[tuple[str, str, str]]:
     if first is not None and end is not None:
         figures.insert(4, ("offsets", "offsets", f"{first:,} to {end - 1:,}"))
     return figures
-
-
-def by_interest(transactions: Sequence[TransactionHistory]) -> list[TransactionHistory]:
-    """Hanging transactions first, then open, aborted and committed transactions; in each group by size."""
-    order = {"open": 1, "aborted": 2, "committed": 3}
-    return sorted(
-        transactions, key=lambda one: (0 if one["hanging"] else order[one["outcome"]], -one["bytes"])
-    )
-
-
-def transaction_count(history: PartitionHistory) -> int:
-    """The number of transactions, including transactions that are not listed."""
-    counts = history["transaction_counts"]
-    return counts["committed"] + counts["aborted"] + counts["open"]
-
-
-def _outcome(transaction: TransactionHistory) -> str:
-    if transaction["hanging"]:
-        return "hanging"
-    if (name := transaction["transactional_id"]) is not None:
-        return f"open, known to the coordinator ({plain(name)}, {transaction['coordinator_state']})"
-    return transaction["outcome"]
 
 
 def print_histories(histories: Sequence[PartitionHistory]) -> None:
@@ -119,117 +97,9 @@ def _print_history(history: PartitionHistory) -> None:
         print_line(f"  {'last stable offset':<20}{history['last_stable_offset']:>20,}")
     _counts("batches by codec", history["codecs"])
     _counts("batches by magic", history["magics"])
-    _counts("control batches", {one["kind"]: one["batches"] for one in history["controls"]})
     _counts("anomalies", history["anomaly_counts"])
-    producers = sorted(history["producers"], key=lambda one: -one["bytes"])
-    _print_rows(
-        "producers",
-        [
-            "producer",
-            "epoch",
-            "batches",
-            "records",
-            "bytes",
-            "offsets",
-            "sequences",
-            "committed",
-            "aborted",
-            "anomalies",
-        ],
-        [
-            [
-                str(one["producer_id"]),
-                one["producer_epoch"],
-                one["batches"],
-                one["records"],
-                one["bytes"],
-                f"{one['first_offset']}..{one['last_offset']}",
-                f"{one['first_sequence']}..{one['last_sequence']}",
-                one["committed"],
-                one["aborted"],
-                one["duplicates"] + one["refused"],
-            ]
-            for one in producers
-        ],
-        history["producer_count"],
-    )
-    _print_rows(
-        "transactions",
-        ["producer", "epoch", "outcome", "offsets", "marker", "records", "bytes", "last batch"],
-        [
-            [
-                str(one["producer_id"]),
-                one["producer_epoch"],
-                _outcome(one),
-                "-" if one["first_offset"] is None else f"{one['first_offset']}..{one['last_offset']}",
-                one["marker_offset"],
-                one["records"],
-                one["bytes"],
-                time_text(one["marker_timestamp"] or one["last_timestamp"]),
-            ]
-            for one in by_interest(history["transactions"])
-        ],
-        transaction_count(history),
-    )
-    _print_rows(
-        "leader epochs",
-        ["epoch", "from offset"],
-        [[one["epoch"], one["start_offset"]] for one in history["leader_epochs"]],
-        history["leader_epoch_count"],
-    )
-    _print_rows(
-        "anomalies: a leader would not have appended these",
-        ["offset", "producer", "epoch", "sequence", "error", "why"],
-        [
-            [
-                one["offset"],
-                str(one["producer_id"]),
-                one["producer_epoch"],
-                one["sequence"],
-                one["kind"],
-                one["message"] + (" (may be due to compaction)" if one["compacted"] else ""),
-            ]
-            for one in history["anomalies"]
-        ],
-        sum(history["anomaly_counts"].values()),
-    )
-    _print_rows(
-        "missing offsets",
-        ["offsets", "missing", "where"],
-        [
-            [
-                f"{one['first_offset']}..{one['last_offset']}",
-                one["missing"],
-                "in a batch" if one["inside"] else "between batches",
-            ]
-            for one in history["gaps"]
-        ],
-        history["gap_count"],
-    )
-    _print_rows(
-        "steps back in time",
-        ["offset", "time", "before"],
-        [
-            [one["offset"], time_text(one["timestamp"]), time_text(one["before"])]
-            for one in history["steps_back"]
-        ],
-        history["step_back_count"],
-    )
-    _print_rows(
-        "bytes in no batch",
-        ["segment", "from", "to", "size"],
-        [
-            [one["segment"], one["start"], one["end"], format_bytes(one["end"] - one["start"])]
-            for one in history["skipped"]
-        ],
-        history["skipped_count"],
-    )
-    _print_rows(
-        "problems",
-        ["file", "kind", "what"],
-        [[one["segment"], one["kind"], one["message"]] for one in history["problems"]],
-        history["problem_count"],
-    )
+    for table in history_tables(history):
+        _print_table(table)
     print_line()
 
 
@@ -238,22 +108,33 @@ def _counts(title: str, counts: dict[str, int]) -> None:
         print_line(f"  {title:<20}" + ", ".join(f"{name}: {number:,}" for name, number in counts.items()))
 
 
-def _print_rows(title: str, names: list[str], rows: list[list[Any]], total: int | None = None) -> None:
-    if not rows:
+def _print_table(table: HistoryTable) -> None:
+    if not table.rows:
         return
     print_line()
-    shown = [[plain(cell) if isinstance(cell, str) else cell for cell in row] for row in rows[:_ROWS_SHOWN]]
+    title = f"{table.title.lower()}: {table.about}"
+    shown = [[_cell(value) for value in row] for row in table.rows[:_ROWS_SHOWN]]
     if sys.stdout.isatty():
-        _print_rich(title, names, shown)
+        _print_rich(title, table.names, shown)
     else:
         print_line(title)
-        print_table(names, shown)
-    total = len(rows) if total is None else total
-    if total > len(shown):
-        print_line(f"... and {total - len(shown):,} more")
+        print_table(table.names, shown)
+    if table.count > len(shown):
+        print_line(f"... and {table.count - len(shown):,} more")
 
 
-def _print_rich(title: str, names: list[str], rows: list[list[Any]]) -> None:
+def _cell(value: HistoryValue) -> int | str | None:
+    match value:
+        case Id(number):
+            return str(number)
+        case Span(first, last):
+            return f"{first}..{last}"
+        case Outcome(_, text) | str(text):
+            return plain(text)
+    return value
+
+
+def _print_rich(title: str, names: Sequence[str], rows: Sequence[Sequence[int | str | None]]) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
