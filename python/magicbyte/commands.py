@@ -210,8 +210,8 @@ def ingest(
     paths, name, engine = paths_of(sources), os.fspath(out), engine or LocalEngine()
     if format == "parquet":
         return ingest_partitions(paths, name, engine, options, progress, choice=choice)
-    target = TableTarget(format, name, catalog, catalog_properties or {})
-    return ingest_table(paths, target, engine, options, progress, partition_by=partition_by, choice=choice)
+    target = TableTarget(format, name, catalog, catalog_properties or {}, partition_by)
+    return ingest_table(paths, target, engine, options, progress, choice=choice)
 
 
 def convert(

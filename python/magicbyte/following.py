@@ -66,14 +66,13 @@ def ingest_stream(
         raise RefusedError(
             "a directory of Parquet files has no commits to add to: the format is delta or iceberg"
         )
-    target = TableTarget(format, os.fspath(out), catalog, catalog_properties or {})
+    target = TableTarget(format, os.fspath(out), catalog, catalog_properties or {}, partition_by)
     return follow_table(
         paths_of(sources),
         target,
         engine or LocalEngine(),
         options or IngestOptions(),
         progress,
-        partition_by=partition_by,
         choice=choice,
         interval=interval,
         stop=stop,

@@ -14,9 +14,8 @@ from magicbyte.enums import IsolationLevel
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.ingest import IngestOptions
 from magicbyte.jobs.run.engines import LocalEngine
-from magicbyte.jobs.run.kept_surveys import KeptSurveys
 from magicbyte.jobs.run.ranges import Ranges
-from magicbyte.lake.checked import Checked
+from magicbyte.lake.growing import GrowingLog
 from magicbyte.lake.ingest import ingest_table
 from magicbyte.log_dir import format_offset_checkpoint
 from test_lake_stream import Looks, commits, nothing
@@ -94,7 +93,7 @@ def test_looks_at_a_log_of_which_some_is_waiting(
     lake: Lake, log: Path, isolation_level: IsolationLevel, end: int | None
 ) -> None:
     """The looks of one stream: each survey continues the last one, at the end of the table or after it."""
-    surveys, checked, rows = KeptSurveys(), Checked(), []
+    growing, rows = GrowingLog(), []
     options = IngestOptions(isolation_level=isolation_level, ranges=Ranges(end_offset=end))
     mark(log, t_0=100, u_0=20)
     steps = [None, (150, 155), (155, 160), 100, 103, 110, (160, 170), 155, 170, (170, 171), 171, None]
@@ -108,10 +107,7 @@ def test_looks_at_a_log_of_which_some_is_waiting(
             lake.target,
             LocalEngine(2),
             options,
-            surveyor=surveys.survey,
-            whole=True,
-            above_high_watermark=False,
-            checked=checked,
+            growing=growing,
         )
         rows.append(report["tables"]["records"]["rows"])
     assert rows == [120, 0, 0, 0, 3, 7, 0, *([45, 15, 0, 1] if end is None else [20, 0, 0, 0]), 0]

@@ -18,9 +18,9 @@ from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.ingest import IngestOptions
 from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.run.holes import MAX_HOLES, Hole, joined, uncovered
-from magicbyte.lake.checked import Checked
 from magicbyte.lake.differences import digests_of_log
 from magicbyte.lake.divergence import DivergedError
+from magicbyte.lake.growing import GrowingLog
 from magicbyte.lake.ingest import ingest_table
 from test_lake_crashes import Interrupted, outputs, start
 from test_lake_stream import Looks, commits, nothing, stream
@@ -478,17 +478,17 @@ def test_a_stream_compares_a_partition_again_only_once_it_has_changed(
         return digests_of_log(plans, *arguments)
 
     monkeypatch.setattr("magicbyte.lake.divergence.digests_of_log", count)
-    checked = Checked()
+    growing = GrowingLog(above_high_watermark=True)
     for _ in range(2):
-        ingest_again(lake, root, checked)
+        ingest_again(lake, root, growing)
     write(root, records(0, 10), records(10, 20))
     for _ in range(2):
-        ingest_again(lake, root, checked)
+        ingest_again(lake, root, growing)
     assert found == [2, 0, 1, 0]
 
 
-def ingest_again(lake: Lake, root: Path, checked: Checked) -> None:
-    ingest_table([str(root)], lake.target, LocalEngine(2), IngestOptions(), checked=checked)
+def ingest_again(lake: Lake, root: Path, growing: GrowingLog) -> None:
+    ingest_table([str(root)], lake.target, LocalEngine(2), IngestOptions(), growing=growing)
 
 
 def test_a_repair_that_is_killed(lake: Lake, root: Path) -> None:

@@ -256,7 +256,7 @@ def ingest(
             from magicbyte.lake.stream import DEFAULT_INTERVAL_SECONDS, ingest_stream
             from magicbyte.lake.table import TableTarget
 
-            target = TableTarget(table_format, out, catalog.name, catalog.properties)
+            target = TableTarget(table_format, out, catalog.name, catalog.properties, partition_by)
             if follow:
                 with stopped_by_signals() as stop:
                     stream = ingest_stream(
@@ -265,16 +265,13 @@ def ingest(
                         runner,
                         settings,
                         progress,
-                        partition_by=partition_by,
                         choice=choice,
                         interval=interval or DEFAULT_INTERVAL_SECONDS,
                         stop=stop,
                         above_high_watermark=above_high_watermark,
                     )
                     return print_stream(stream, as_json=as_json)
-            report = ingest_table(
-                sources, target, runner, settings, progress, partition_by=partition_by, choice=choice
-            )
+            report = ingest_table(sources, target, runner, settings, progress, choice=choice)
     if as_json:
         reports.print_json(report)
     else:

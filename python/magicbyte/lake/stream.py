@@ -13,16 +13,14 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 
-from magicbyte.enums import PartitionBy
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.ingest import IngestOptions, IngestReport
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.high_watermarks import waiting_message
-from magicbyte.jobs.run.kept_surveys import KeptSurveys
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
-from magicbyte.lake.checked import Checked
 from magicbyte.lake.divergence import DivergedError
+from magicbyte.lake.growing import GrowingLog
 from magicbyte.lake.ingest import ingest_table
 from magicbyte.lake.losses import HOLE
 from magicbyte.lake.table import TableTarget, UnsettledError
@@ -45,7 +43,6 @@ def ingest_stream(
     options: IngestOptions,
     progress: Progress = NO_PROGRESS,
     *,
-    partition_by: PartitionBy = "topic",
     choice: PartitionChoice = EVERYTHING,
     interval: float = DEFAULT_INTERVAL_SECONDS,
     stop: threading.Event | None = None,
@@ -67,8 +64,7 @@ def ingest_stream(
     """
     if options.repair:
         raise RefusedError("a repair is one run: a stream can go on after it")
-    surveys = KeptSurveys()
-    checked = Checked()
+    growing = GrowingLog(above_high_watermark)
     has_said = False
     failures = 0
     warned = False
@@ -76,19 +72,7 @@ def ingest_stream(
     while not stop.is_set():
         started = time.monotonic()
         try:
-            report = ingest_table(
-                sources,
-                target,
-                engine,
-                options,
-                progress,
-                partition_by=partition_by,
-                choice=choice,
-                surveyor=surveys.survey,
-                whole=True,
-                above_high_watermark=above_high_watermark,
-                checked=checked,
-            )
+            report = ingest_table(sources, target, engine, options, progress, choice=choice, growing=growing)
         except (DivergedError, FileNotFoundError, UnsettledError):
             # Most likely a broker has just rolled or deleted a segment, or another job has added records.
             failures += 1

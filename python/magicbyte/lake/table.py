@@ -74,6 +74,8 @@ class TableTarget:
     catalog: str | None = None
     """The name of pyiceberg's catalog; its properties are in pyiceberg's configuration or those below."""
     catalog_properties: Mapping[str, str] = field(default_factory=dict)
+    partition_by: PartitionBy = "topic"
+    """The partitioning of the table's files."""
 
 
 @dataclass(frozen=True)
