@@ -46,8 +46,8 @@ pub struct Comparison {
 /// validates them. Their offsets are consecutive in each batch. Memory: about the size of the result.
 ///
 /// # Errors
-/// [`UnsupportedCompression`](magicbyte::ErrorKind::UnsupportedCompression) for zstd in messages, [`InvalidOptions`](magicbyte::ErrorKind::InvalidOptions) for another magic, and the
-/// errors of invalid `data`.
+/// [`UnsupportedCompression`](magicbyte::ErrorKind::UnsupportedCompression) for zstd in messages,
+/// [`InvalidOptions`](magicbyte::ErrorKind::InvalidOptions) for another magic, and the errors of invalid `data`.
 pub fn compare(data: &[u8], form: Form, codec: Compression, level: Option<i32>) -> Result<Comparison> {
     if let Form::Messages(magic) = form {
         codec.for_magic(magic)?;
