@@ -179,7 +179,7 @@ class Environment:
             raise Failure(f"{self.name}: the expression selects nothing")
 
     def _check_commands(self) -> None:
-        listed = self._run("--help").partition("\nCommands:\n")[2]
+        listed = self._run("--help").partition("\nRead:\n")[2]
         if set(re.findall(r"^  ([\w-]+)", listed, re.MULTILINE)) != COMMANDS.keys():
             raise Failure(f"{self.name}: the commands differ from those in {__file__}: {listed}")
         places = {"samples": str(SAMPLES)}

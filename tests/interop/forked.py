@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from multiprocessing import util
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ __all__ = ["load", "start", "start_command"]
 
 _SERVER = multiprocessing.get_context("forkserver")
 _LOADED: list[str] = []
+# Made now, since tests have temporary directories of their own, in which the path of a socket would be too long.
+util.get_temp_dir()
 
 
 def load(*modules: str) -> None:
@@ -30,9 +33,8 @@ def load(*modules: str) -> None:
 
 # Commands import most of these only when they run.
 _OF_COMMANDS = ["cli.app", "storage.backends", "storage.file_systems"]
-_OF_COMMANDS += [
-    f"jobs.{name}" for name in ("compact", "ingest", "redact", "rescue", "rewrite", "stored_job")
-]
+_OF_COMMANDS += [f"jobs.{name}" for name in ("compact", "ingest", "redact", "rescue", "rewrite")]
+_OF_COMMANDS += ["jobs.publish.stored_job"]
 load("forked", "fsspec", *(f"magicbyte.{name}" for name in _OF_COMMANDS))
 
 
