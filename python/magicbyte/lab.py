@@ -206,7 +206,7 @@ def cost(
 ) -> CostReport:
     """Adds up the bytes of batches, field by field, as they are and as they would be in each format.
 
-    Every record is decoded; CRCs are not checked. `magicbyte cost` does the same for directories.
+    Every record is decoded; CRCs are not checked. `magicbyte stats --fields` does the same for directories.
 
     Args:
         batches: the bytes of batches, one after the other.
