@@ -489,7 +489,7 @@ def test_a_stream_compares_a_partition_again_only_once_it_has_changed(
 
 
 def ingest_again(lake: Lake, root: Path, checked: Checked) -> None:
-    # All segments are surveyed again, so that growth is no excuse for not looking.
+    # With surveys from the last look, a log that has only grown would not be compared again.
     growing = GrowingLog(above_high_watermark=True, checked=checked)
     ingest_table([str(root)], lake.target, LocalEngine(2), IngestOptions(), growing=growing)
 

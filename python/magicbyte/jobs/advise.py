@@ -427,7 +427,7 @@ def _recommended(goal: Goal, costs: Sequence[LayoutCost], stored: int) -> Advice
     if goal == "storage":
         smallest = min(one["size"] for one in costs)
         nearly = [number for number in numbers if costs[number]["size"] <= _NEARLY * smallest]
-        # Whatever a busy machine measures, the quickest codec is none.
+        # No compression is the quickest, even if times that a busy machine measured say otherwise.
         best = min(
             nearly, key=lambda number: (costs[number]["compression"] != "none", seconds(costs[number]))
         )

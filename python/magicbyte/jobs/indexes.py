@@ -12,11 +12,10 @@ import json
 import os
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import islice
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from magicbyte import _core
 from magicbyte.errors import Error
@@ -30,7 +29,7 @@ from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.model import PartitionListing
 from magicbyte.storage.paths import absolute, is_stored
 
-__all__ = ["IndexReport", "Mismatch", "check_indexes", "mismatches_of"]
+__all__ = ["IndexReport", "Mismatch", "check_indexes"]
 
 _SUFFIXES = (".index", ".timeindex", ".txnindex")
 _PAUSE_SECONDS = 0.05
@@ -48,11 +47,14 @@ class IndexReport(TypedDict):
     """The number of mismatches that are not listed."""
 
 
-@dataclass(frozen=True)
-class _Index:
+class _Index(NamedTuple):
     path: str
     log: str
-    log_size: int
+
+
+_Files = tuple[tuple[int, int, int] | None, ...]
+"""A state that changes with files."""
+_Transactions = Callable[[str, _Files], tuple[dict[str, dict[str, Any]], list[tuple[int, int, int]]]]
 
 
 def check_indexes(
@@ -62,26 +64,42 @@ def check_indexes(
     max_decompressed_bytes: int,
     progress: Progress = NO_PROGRESS,
 ) -> IndexReport:
-    """Compares the indexes of partitions with their segments, which are read from their start."""
-    indexes = [index for listing in listings for index in _indexes_of(listing)]
-    reports = engine.map(
-        partial(_check_index, max_decompressed_bytes=max_decompressed_bytes),
-        indexes,
+    """Compares the indexes of partitions with their segments, which are read from their start.
+
+    Each partition is a task.
+    """
+    checked = engine.map(
+        partial(_check_partition, max_decompressed_bytes=max_decompressed_bytes),
+        listings,
         name="magicbyte verify: compare indexes",
-        sizes=[index.log_size for index in indexes],
+        sizes=[sum(segment["size"] for segment in listing["segments"]) for listing in listings],
         progress=progress,
     )
-    mismatches = [mismatch for listed, _ in reports for mismatch in listed]
+    mismatches = [mismatch for one in checked for mismatch in one["mismatches"]]
     return IndexReport(
-        compared=len(indexes),
+        compared=sum(one["compared"] for one in checked),
         mismatches=mismatches[: _core.LISTED],
-        mismatches_left_out=sum(left_out for _, left_out in reports) + len(mismatches[_core.LISTED :]),
+        mismatches_left_out=sum(one["mismatches_left_out"] for one in checked)
+        + len(mismatches[_core.LISTED :]),
     )
+
+
+def _check_partition(listing: PartitionListing, max_decompressed_bytes: int) -> IndexReport:
+    indexes = list(_indexes_of(listing))
+    # All .txnindex files of a partition are compared with one survey of it, while its files stay as they are.
+    transactions = lru_cache(maxsize=1)(_transactions)
+    found = (
+        Mismatch(file=index.path, **mismatch)
+        for index in indexes
+        for mismatch in _mismatches_of(index, max_decompressed_bytes, transactions)
+    )
+    listed = list(islice(found, _core.LISTED))
+    return IndexReport(compared=len(indexes), mismatches=listed, mismatches_left_out=sum(1 for _ in found))
 
 
 def _indexes_of(listing: PartitionListing) -> Iterator[_Index]:
     """The indexes of a partition; of a segment given by its name, those beside it."""
-    logs = {os.path.splitext(one["path"])[0]: one for one in listing["segments"]}
+    logs = {os.path.splitext(one["path"])[0]: one["path"] for one in listing["segments"]}
     paths = [os.path.join(listing["path"], one["file"]) for one in listing["sidecars"]]
     if not paths:
         beside = (stem + suffix for stem in logs for suffix in _SUFFIXES)
@@ -89,34 +107,28 @@ def _indexes_of(listing: PartitionListing) -> Iterator[_Index]:
     for path in paths:
         stem, suffix = os.path.splitext(path)
         if suffix in _SUFFIXES:
-            log = logs.get(stem)
-            yield _Index(path, log["path"] if log else stem + ".log", log["size"] if log else 0)
+            yield _Index(path, logs.get(stem, stem + ".log"))
 
 
-def _check_index(index: _Index, max_decompressed_bytes: int) -> tuple[list[Mismatch], int]:
-    """The first `LISTED` mismatches, and the number of the others."""
-    mismatches = mismatches_of(index.path, index.log, max_decompressed_bytes)
-    listed = [{"file": index.path, **one} for one in islice(mismatches, _core.LISTED)]
-    return listed, sum(1 for _ in mismatches)
-
-
-def mismatches_of(index: str, log: str, max_decompressed_bytes: int) -> Iterator[Mismatch]:
+def _mismatches_of(
+    index: _Index, max_decompressed_bytes: int, transactions: _Transactions
+) -> Iterator[Mismatch]:
     """Yields the errors of an index: first in its format, then in its entries.
 
     An index and its log are compared again, a few times, if a broker has changed one of them meanwhile. An
     index that the broker has deleted has no mismatches.
     """
     for attempts_left in reversed(range(ATTEMPTS)):
-        before = _state(index, log)
-        found = _mismatches_now(index, log, max_decompressed_bytes)
+        before = _state(index)
+        found = _mismatches_now(index, max_decompressed_bytes, transactions)
         first = next(found, None)
         if first is None:
             return
         if first["kind"] == "no_log":
             time.sleep(_PAUSE_SECONDS)  # a broker renames a log before its indexes
-        if not _exists(index):
+        if not _exists(index.path):
             return
-        if not attempts_left or _state(index, log) == before:
+        if not attempts_left or _state(index) == before:
             yield first
             yield from found
             return
@@ -127,10 +139,10 @@ def _exists(path: str) -> bool:
     return is_stored(path) or os.path.exists(path)
 
 
-def _state(index: str, log: str) -> tuple[tuple[int, int, int] | None, ...]:
-    """A state that changes with an index and the files that it is compared with."""
-    logs = _logs(os.path.dirname(index)) if index.endswith(".txnindex") else [log]
-    return tuple(map(_state_of_file, (index, *logs)))
+def _state(index: _Index) -> _Files:
+    """The state of an index and the files that it is compared with."""
+    logs = _logs(os.path.dirname(index.path)) if index.path.endswith(".txnindex") else [index.log]
+    return tuple(map(_state_of_file, (index.path, *logs)))
 
 
 def _logs(directory: str) -> list[str]:
@@ -149,15 +161,18 @@ def _state_of_file(path: str) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _mismatches_now(index: str, log: str, max_decompressed_bytes: int) -> Iterator[Mismatch]:
-    entries, error = read_sidecar(index)
+def _mismatches_now(
+    index: _Index, max_decompressed_bytes: int, transactions: _Transactions
+) -> Iterator[Mismatch]:
+    path, log = index
+    entries, error = read_sidecar(path)
     if error is not None:
         yield {"kind": "malformed", "found": str(error)}
     if not _exists(log):
         yield {"kind": "no_log", "expected": log}
-    elif index.endswith(".txnindex"):
-        yield from _transaction_mismatches(log, entries)
-    elif index.endswith(".timeindex"):
+    elif path.endswith(".txnindex"):
+        yield from _transaction_mismatches(log, entries, transactions)
+    elif path.endswith(".timeindex"):
         yield from _time_mismatches(log, entries, max_decompressed_bytes)
     else:
         yield from _offset_mismatches(log, entries, max_decompressed_bytes)
@@ -222,10 +237,12 @@ def _largest_time(batch: _core.RecordBatch | _core.LegacyBatch) -> int | str:
         return str(error)
 
 
-def _transaction_mismatches(log: str, entries: list[Entry]) -> Iterator[Mismatch]:
+def _transaction_mismatches(
+    log: str, entries: list[Entry], transactions: _Transactions
+) -> Iterator[Mismatch]:
     """Checks that each aborted transaction with data has an entry, and each entry an abort marker."""
     directory = os.path.dirname(absolute(log))
-    surveys, aborted = _transactions(directory, tuple(map(_state_of_file, _logs(directory))))
+    surveys, aborted = transactions(directory, tuple(map(_state_of_file, _logs(directory))))
     if os.path.basename(log) not in surveys:
         yield {"kind": "no_log", "expected": f"{log} as a part of the partition"}
         return
@@ -261,14 +278,11 @@ def _transaction_mismatches(log: str, entries: list[Entry]) -> Iterator[Mismatch
         }
 
 
-@lru_cache(maxsize=1)
 def _transactions(
-    directory: str, _state: tuple[tuple[int, int, int] | None, ...]
+    directory: str, _state: _Files
 ) -> tuple[dict[str, dict[str, Any]], list[tuple[int, int, int]]]:
-    """The surveys of a partition's segments by file name, and its aborted transactions.
-
-    A transaction is its producer id, first offset and last offset. The result is kept while the state of the
-    files is the same.
+    """The surveys of a partition's segments by file name, and its aborted transactions: producer id, first
+    offset and last offset of each.
     """
     (planned,) = plan_partitions([list_directory(directory)], LocalEngine())
     surveys = map(json.loads, planned.surveys)

@@ -16,6 +16,7 @@ pub(crate) mod location;
 pub(crate) mod mounted;
 pub(crate) mod open_file;
 pub(crate) mod pin;
+pub(crate) mod positioned;
 mod range_cache;
 mod ranges;
 pub(crate) mod remote;

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::storage::local;
+use crate::storage::positioned;
 use crate::storage::ranges::Ranges;
 
 /// A file that is open for reading.
@@ -47,13 +47,13 @@ impl OpenFile {
     #[inline]
     pub fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<usize> {
         match self {
-            Self::Local(file) => local::read_at(file, buffer, position),
+            Self::Local(file) => positioned::read_at(file, buffer, position),
             Self::Ranges(ranges) => ranges.read_at(buffer, position),
             Self::Member { archive, start, size } => {
                 let length = size.saturating_sub(position).min(buffer.len() as u64) as usize;
                 archive.read_at(&mut buffer[..length], start.saturating_add(position))
             }
-            Self::Unpacked(content) => local::read_at(&content.file, buffer, position),
+            Self::Unpacked(content) => positioned::read_at(&content.file, buffer, position),
             Self::Composed(file) => file.read_at(buffer, position),
         }
     }

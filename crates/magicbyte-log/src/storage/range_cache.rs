@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::storage::local::{read_at, write_at};
+use crate::storage::positioned::{read_at, write_at};
 
 /// The maximum size of the cache, in bytes: the data ahead of the decoding (`_MOST_AHEAD_BYTES` in
 /// `jobs/run/surveys_ahead.py`), and the tasks that are being decoded.

@@ -20,7 +20,7 @@ pub trait RemoteStore: Debug + Send + Sync {
     /// The file or directory at a path.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if there is none.
+    /// [`io::ErrorKind::NotFound`] if there is nothing at the path.
     fn examine(&self, path: &str) -> io::Result<StoredFile>;
 
     /// The whole content of a small file.

@@ -18,7 +18,7 @@ pub(crate) trait Store: Debug + Send + Sync {
     /// size of their content.
     fn list(&self, directory: &Path) -> io::Result<Vec<Entry>>;
 
-    /// A directory entry; symbolic links are followed. [`io::ErrorKind::NotFound`] if there is none (any more).
+    /// A directory entry; symbolic links are followed. [`io::ErrorKind::NotFound`] if there is nothing at the path.
     fn examine(&self, path: &Path) -> io::Result<Found>;
 
     /// True for a directory, and for an archive, which is read as a directory.

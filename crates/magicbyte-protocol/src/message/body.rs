@@ -27,6 +27,7 @@ use magicbyte::{Error, ErrorKind, Result};
 use crate::message::fields::{AsValue, Fields, ValueRef};
 use crate::message::frame::{self, MessageKind};
 use crate::message::from_value::{FromValue, Mismatch};
+pub use crate::message::records::Records;
 use crate::message::table;
 use crate::message::value::{Struct, Value};
 use crate::message::write::{Absent, Gap};
@@ -39,22 +40,6 @@ pub trait Body: Fields {
     const API: ApiKey;
     /// The oldest and the newest version that the type has all fields of.
     const VERSIONS: (i16, i16);
-}
-
-/// A record set, in Produce requests and Fetch responses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Records<'a> {
-    /// The bytes of batches.
-    Bytes(Cow<'a, [u8]>),
-    /// The number of bytes that a broker sends itself.
-    #[doc(hidden)]
-    Gap(usize),
-}
-
-impl Default for Records<'_> {
-    fn default() -> Self {
-        Self::Bytes(Cow::Borrowed(&[]))
-    }
 }
 
 /// Writes a request, without the frame's size.

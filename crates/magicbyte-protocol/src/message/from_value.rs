@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use magicbyte::{Error, ErrorKind};
 
-use crate::message::body::Records;
 use crate::message::fields::{AsValue, ValueRef};
+use crate::message::records::Records;
 use crate::message::value::{Struct, Value};
 
 /// A type that is made of a value.

@@ -24,6 +24,7 @@ mod from_value;
 pub(crate) mod header;
 mod path;
 pub(crate) mod read;
+mod records;
 pub(crate) mod secrets;
 pub(crate) mod table;
 #[doc(hidden)]

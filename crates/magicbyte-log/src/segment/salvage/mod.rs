@@ -1,4 +1,4 @@
-//! Where the log continues after a bad batch.
+//! The search for the batch with which the log continues after a bad one.
 //!
 //! A value may hold whole batches, so a matching CRC alone proves nothing. Rules are tried in this order, and the
 //! first that knows decides:

@@ -112,7 +112,7 @@ mod tests {
 
     use super::super::testing::{batch, compressed, junk, position, resume, set_size, spoil};
 
-    /// Bytes after the bad batch: no header leads on from its end, and a scan resumes behind them.
+    /// Bytes after the bad batch. No header continues from its end, so a scan resumes after them.
     const GARBAGE: [u8; 40] = [0xee; 40];
 
     /// A value that holds a batch, and enough after it that its size does not show that.
