@@ -37,7 +37,6 @@ __all__ = [
     "InvalidSchemaError",
     "SchemaFormat",
     "decode",
-    "decoder_of",
     "latest_of_topic",
     "references_of",
 ]
@@ -337,23 +336,6 @@ def decode(
     reader = None if as_text else reader_schema
     decoder = ColumnDecoder(known, reader, format, messages=messages, id_bytes=id_bytes, validate=validate)
     return decoder.decode(batch, max_bytes=max_bytes).to_struct_array()
-
-
-def decoder_of(batch: pa.RecordBatch, registry: Registry) -> tuple[SchemaFormat, ColumnDecoder]:
-    """A decoder of the column `value` to the types of the newest schema that it names, whatever its format.
-
-    Raises SchemaNotFoundError if the registry knows none of them; otherwise as `ColumnDecoder`.
-    """
-    found: list[tuple[bool, int, SchemaFormat, int | bytes, Schema]] = []
-    for format in SCHEMA_TYPES:
-        if (newest := _newest(batch, registry, format, 4)) is not None:
-            name, schema = newest
-            found.append((isinstance(name, int), name if isinstance(name, int) else 0, format, name, schema))
-    if not found:
-        raise SchemaNotFoundError("no value names a schema that the registry has")
-    *_, format, name, schema = max(found, key=lambda one: one[:2])
-    messages = _messages(batch, registry, name, schema, 4) if format == "protobuf" else ()
-    return format, ColumnDecoder(registry, schema, format, messages=messages)
 
 
 def _named(registry: Registry, name: int | bytes, context: str = DEFAULT_CONTEXT) -> Schema:
