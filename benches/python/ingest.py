@@ -16,8 +16,9 @@ import sets
 import spark_report
 from figures import only_ratio
 from magicbyte.cli.session import spark_session
-from magicbyte.jobs.ingest import IngestOptions, ingest
+from magicbyte.jobs.ingest import ingest
 from magicbyte.jobs.run.engines import Engine, LocalEngine, SparkEngine
+from magicbyte.options.ingest import IngestOptions
 from ratios import Comparison
 
 

@@ -29,12 +29,14 @@ from broker import Broker
 from figures import only_ratio
 from kafka_topic import PARTITIONS
 from magicbyte.jobs.find.partitions import list_partitions
-from magicbyte.jobs.ingest import IngestOptions, ingest
+from magicbyte.jobs.ingest import ingest
 from magicbyte.jobs.run.columns import KAFKA_COLUMNS
 from magicbyte.jobs.run.engines import LocalEngine, SparkEngine
 from magicbyte.jobs.run.plan import plan_partitions, tasks_of
 from magicbyte.jobs.run.reading import ReadOptions, Rows, read_chunk
-from magicbyte.jobs.typed import TypedColumns, column_decoders
+from magicbyte.jobs.typed import column_decoders
+from magicbyte.options.ingest import IngestOptions
+from magicbyte.options.typed import TypedColumns
 from magicbyte.schema import encode
 from pyspark.sql import functions as sql
 from spark_ways import Way, measure_in_turn
@@ -147,7 +149,7 @@ class Ways:
 
     @property
     def _typed(self) -> TypedColumns:
-        return TypedColumns(str(REGISTRY), value_format="avro")
+        return TypedColumns(schema_registry=str(REGISTRY), value_format="avro")
 
     def check(self) -> None:
         """Checks that all ways have the same values."""

@@ -14,11 +14,12 @@ from broker import Broker
 from kafka_topic import Topic
 from magicbyte import _core
 from magicbyte.jobs.find.partitions import list_partitions
-from magicbyte.jobs.ingest import IngestOptions, ingest
+from magicbyte.jobs.ingest import ingest
 from magicbyte.jobs.run.columns import KAFKA_COLUMNS
 from magicbyte.jobs.run.engines import LocalEngine, SparkEngine
 from magicbyte.jobs.run.plan import plan_partitions, tasks_of
 from magicbyte.jobs.run.reading import ReadOptions, Rows, read_chunk
+from magicbyte.options.ingest import IngestOptions
 from processes import Family, Used, measure
 from pyspark.sql import functions as sql
 

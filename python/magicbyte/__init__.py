@@ -54,8 +54,8 @@ if TYPE_CHECKING:
         compact,
         convert,
         explain,
+        field_costs,
         ingest,
-        ingest_stream,
         offsets,
         recover,
         redact,
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         topics,
         verify,
     )
+    from magicbyte.following import ingest_stream
     from magicbyte.jobs.find.choice import PartitionChoice
     from magicbyte.logs import Log
     from magicbyte.storage.encryption_keys import add_encryption_key
@@ -113,6 +114,7 @@ __all__ = [
     "decode_varint",
     "encode_varint",
     "explain",
+    "field_costs",
     "ingest",
     "ingest_stream",
     "mount_storage",
@@ -134,8 +136,8 @@ _COMMANDS = (
     "compact",
     "convert",
     "explain",
+    "field_costs",
     "ingest",
-    "ingest_stream",
     "offsets",
     "recover",
     "redact",
@@ -151,6 +153,7 @@ _LAZY = {
     "Log": "magicbyte.logs",
     "PartitionChoice": "magicbyte.jobs.find.choice",
     "add_encryption_key": "magicbyte.storage.encryption_keys",
+    "ingest_stream": "magicbyte.following",
     "mount_storage": "magicbyte.storage.mounts",
     **dict.fromkeys(_COMMANDS, "magicbyte.commands"),
 }

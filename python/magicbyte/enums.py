@@ -10,6 +10,7 @@ __all__ = [
     "IsolationLevel",
     "PartitionBy",
     "PayloadType",
+    "SchemaFormat",
     "TableFormat",
     "TimestampType",
     "fails_fast",
@@ -27,6 +28,9 @@ PayloadType: TypeAlias = Literal["binary", "string", "json"]
 
 TableFormat: TypeAlias = Literal["parquet", "delta", "iceberg"]
 """The output of an ingest: a directory of Parquet tables, or a commit of a transactional table."""
+
+SchemaFormat: TypeAlias = Literal["avro", "protobuf", "json"]
+"""The format of keys or values that have a schema."""
 
 CompatibilityLevel: TypeAlias = Literal[
     "NONE", "BACKWARD", "FORWARD", "FULL", "BACKWARD_TRANSITIVE", "FORWARD_TRANSITIVE", "FULL_TRANSITIVE"

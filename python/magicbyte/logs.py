@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from os import PathLike
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from magicbyte._core import DEFAULT_MAX_DECOMPRESSED_BYTES
+from magicbyte.calls import Sources, paths_of
 from magicbyte.enums import DamageMode
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
@@ -17,10 +17,7 @@ from magicbyte.storage.paths import is_stored
 if TYPE_CHECKING:
     from magicbyte.jobs.find.log_dirs import LogDir
 
-__all__ = ["Log", "Sources", "paths_of"]
-
-Sources: TypeAlias = "str | PathLike[str] | Sequence[str | PathLike[str]]"
-"""Directories with partitions at or below them, or segment files: one path, or a sequence of them."""
+__all__ = ["Log"]
 
 
 class Log:
@@ -123,10 +120,3 @@ class Log:
 
         rows = [(one.topic, one.partition, len(one.segments), one.size) for one in self._partitions]
         return table(repr(self), ("topic", "partition", "segments", "bytes"), rows)
-
-
-def paths_of(sources: Sources) -> list[str]:
-    """One path, or a sequence of them, as a list."""
-    if isinstance(sources, (str, PathLike)):
-        return [os.fspath(sources)]
-    return [os.fspath(source) for source in sources]

@@ -19,8 +19,9 @@ from cleaner_logs import MINUTE, START, LogMaker
 from kafka_broker import Broker, java
 from magicbyte import _core
 from magicbyte.conversion import set_partition_leader_epoch
-from magicbyte.jobs.compact import DAY_MS, CompactOptions, compact_partitions
+from magicbyte.jobs.compact import compact_partitions
 from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.options.compact import DAY_MS, CompactOptions
 
 pytestmark = pytest.mark.interop
 

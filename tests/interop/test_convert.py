@@ -8,10 +8,11 @@ import magicbyte
 import pyarrow as pa
 import pytest
 from kafka_broker import Broker
-from magicbyte.jobs.recover import RecoveryMethod, recover
-from magicbyte.jobs.rewrite import RewriteOptions, rewrite
+from magicbyte.jobs.recover import recover
+from magicbyte.jobs.rewrite import rewrite
 from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.write_rows import RowsOptions, commit_rows, staging_in, write_rows
+from magicbyte.options.rewrite import ConvertOptions, RecoverOptions, RecoveryMethod
 from reading import printed
 
 pytestmark = pytest.mark.interop
@@ -36,12 +37,20 @@ ROWS = ["v2_gzip", "v2_headers", "v2_none"]
 OLD_AGAIN = ["v2_gzip", "v2_none", "v2_timestamps"]
 DAMAGED = ["v1_none", "v2_mixed_codecs", "v2_none", "v2_txn"]
 
-ONE_TO_ONE = RewriteOptions(magic=2, index_interval_bytes=256)
-REBATCHED = RewriteOptions(
-    magic=2, compression=4, level=7, rebatch=8000, segment_bytes=16000, index_interval_bytes=256
+ONE_TO_ONE = ConvertOptions(magic=2, index_interval_bytes=256)
+REBATCHED = ConvertOptions(
+    magic=2,
+    compression=4,
+    level=7,
+    rebatch=True,
+    batch_bytes=8000,
+    segment_bytes=16000,
+    index_interval_bytes=256,
 )
-OTHER_CODEC = RewriteOptions(compression=3, leader_epoch=0, segment_bytes=8000, index_interval_bytes=256)
-DOWN = RewriteOptions(magic=1, index_interval_bytes=256)
+OTHER_CODEC = ConvertOptions(
+    magic=None, compression=3, leader_epoch=0, segment_bytes=8000, index_interval_bytes=256
+)
+DOWN = ConvertOptions(magic=1, index_interval_bytes=256)
 
 
 def lines_of(path: Path, isolation_level: str) -> list[str]:
@@ -91,8 +100,8 @@ def cases(kafka: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ca
         source = damaged(kafka / name, root / "damaged" / name)
         for method in methods:
             out = root / method / name
-            options = RewriteOptions(index_interval_bytes=256)
-            report = recover([str(source)], str(out), LocalEngine(2), options, method)
+            recovery = RecoverOptions(method=method, index_interval_bytes=256)
+            report = recover([str(source)], str(out), LocalEngine(2), recovery)
             assert report["balanced"]
             assert report["total"]["quarantined_bytes"] > 0
             found[f"{name} {method}"] = Case(out / f"{name}-0", out / f"{name}-0")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import magicbyte
 import obstore
 import pytest
-from magicbyte.jobs.ingest import IngestOptions, ingest
+from magicbyte.jobs.ingest import ingest
 from magicbyte.jobs.run.engines import LocalEngine, SparkEngine
+from magicbyte.options.ingest import IngestOptions
 from magicbyte.storage.mounts import mount_storage
 from s3_server import BUCKET, KEY, OPTIONS, SECRET, client
 

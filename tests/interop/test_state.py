@@ -19,6 +19,7 @@ from kafka_broker import Broker, java
 from magicbyte import _core
 from magicbyte.jobs.explain import explain
 from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.options.read import ExplainOptions
 from magicbyte.state import LeaderEpochs, read_committed
 from state_oracle import StateOracle
 from state_play import EXPIRATION, STEPS, Play, data, marker, one
@@ -274,7 +275,7 @@ def test_explain_agrees_with_kafkas_state(kafka_log: StateOracle, tmp_path: Path
         play = Play(kafka_log, tmp_path, seed)
         for _ in range(150):
             play.random.choice([play.data, play.end_transaction, play.follow, play.roll])()
-        (report,) = explain([str(play.directory)], LocalEngine(), now=play.now)
+        (report,) = explain([str(play.directory)], LocalEngine(), ExplainOptions(now=play.now))
         known = {(one.producer_id, one.producer_epoch): one for one in play.ours.state.producers}
         explained = {
             (one["producer_id"], one["producer_epoch"]): one
@@ -309,7 +310,9 @@ def test_a_real_producer_is_explained(broker: Broker) -> None:
     broker.transact(topic)
     known = broker.producers(topic)
     assert len(known) == 3
-    (report,) = explain([str(broker.logs / f"{topic}-0")], LocalEngine(), now=max(one[3] for one in known))
+    (report,) = explain(
+        [str(broker.logs / f"{topic}-0")], LocalEngine(), ExplainOptions(now=max(one[3] for one in known))
+    )
     explained = [one for one in report["producers"] if one["is_current"]]
     assert sorted(known) == sorted(
         (
@@ -359,7 +362,7 @@ def test_hanging_transactions_match_kafkas_tool(broker: Broker, tmp_path: Path) 
     lines = subprocess.run(tool, text=True, check=True, stdout=subprocess.PIPE).stdout.splitlines()
     # Topic, partition, producer id and epoch, coordinator epoch, first offset, timestamp and age.
     rows = [line.split() for line in lines if line.startswith(topic)]
-    (report,) = explain([str(directory)], LocalEngine(), now=now)
+    (report,) = explain([str(directory)], LocalEngine(), ExplainOptions(now=now))
     explained = [one for one in report["transactions"] if one["hanging"]]
     assert sorted((int(row[2]), int(row[3]), int(row[5])) for row in rows) == sorted(
         (one["producer_id"], one["producer_epoch"], one["first_offset"]) for one in explained

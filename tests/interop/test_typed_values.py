@@ -19,10 +19,10 @@ from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 from magicbyte import RecordsBuilder
+from magicbyte.enums import SchemaFormat
 from magicbyte.jobs.schemas import open_registry
 from magicbyte.jobs.schemas import schemas as schemas_job
 from magicbyte.schema import decode
-from magicbyte.schema.decoding import SchemaFormat
 from magicbyte.schema.registry import Registry
 from registry_server import Apicurio
 

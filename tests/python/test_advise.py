@@ -17,6 +17,7 @@ from magicbyte.cli.advice_text import remarks_of
 from magicbyte.jobs.advise import GOALS, LAYOUTS, THOROUGH, AdviseReport, Layout, advise
 from magicbyte.jobs.run.engines import Engine, LocalEngine, SparkEngine
 from magicbyte.jobs.run.sampling import estimate, windows_of
+from magicbyte.options.read import AdviseOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -121,7 +122,8 @@ def converted(source: Path, out: Path, layout: Layout, cli: Cli) -> int:
 
 def sampled(source: Path, **options: Any) -> AdviseReport:
     options = {"windows": 20, "window_bytes": 128 << 10, "layouts": TRIED, "dictionaries": 0, **options}
-    return advise([str(source)], LocalEngine(), **options)
+    tried = {name: options.pop(name) for name in ("layouts", "dictionaries")}
+    return advise([str(source)], LocalEngine(), AdviseOptions(**options), **tried)
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -210,7 +212,7 @@ def test_the_same_seed_takes_the_same_sample(logs: Path) -> None:
 @pytest.mark.spark
 def test_spark_takes_the_same_sample(logs: Path, spark: SparkSession) -> None:
     def of(engine: Engine) -> dict[str, list[float]]:
-        found = advise([str(logs)], engine, windows=12, window_bytes=64 << 10, layouts=TRIED)
+        found = advise([str(logs)], engine, AdviseOptions(windows=12, window_bytes=64 << 10), layouts=TRIED)
         return {one["topic"]: [layout["size"] for layout in one["layouts"]] for one in found["topics"]}
 
     assert of(SparkEngine(spark)) == of(LocalEngine(2))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from conftest import KAFKA, Cli
-from magicbyte.cli.options import TIME
+from magicbyte.options.values import TIME
 
 SEGMENT = KAFKA / "v2_none" / f"{0:020d}.log"
 NAMES = (
@@ -170,4 +170,4 @@ def test_a_topic_may_begin_with_a_dot(cli: Cli, tmp_path: Path) -> None:
     ],
 )
 def test_times_in_seconds(text: str, millis: int) -> None:
-    assert TIME.convert(text, None, None) == millis
+    assert TIME.parse(text) == millis

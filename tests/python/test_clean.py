@@ -24,9 +24,11 @@ from magicbyte import RecordsBuilder, _core
 from magicbyte.conversion import set_partition_leader_epoch
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.clean import CleanReport
-from magicbyte.jobs.compact import DAY_MS, CompactOptions, compact_partitions
-from magicbyte.jobs.redact import RedactOptions, redact_partitions
+from magicbyte.jobs.compact import compact_partitions
+from magicbyte.jobs.redact import redact_partitions
 from magicbyte.jobs.run.engines import LocalEngine, SparkEngine
+from magicbyte.options.compact import DAY_MS, CompactOptions
+from magicbyte.options.redact import RedactOptions
 
 NOW = 1_800_000_000_000
 COMPACTED = [

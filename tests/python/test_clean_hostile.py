@@ -12,9 +12,11 @@ import pytest
 from conftest import KAFKA
 from magicbyte.errors import JobError
 from magicbyte.jobs.clean import CleanReport
-from magicbyte.jobs.compact import CompactOptions, compact_partitions
-from magicbyte.jobs.redact import RedactOptions, redact_partitions
+from magicbyte.jobs.compact import compact_partitions
+from magicbyte.jobs.redact import redact_partitions
 from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.options.compact import CompactOptions
+from magicbyte.options.redact import RedactOptions
 from wire import sealed
 
 CORPUS = Path(__file__).parent.parent / "corpus"

@@ -24,6 +24,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 import magicbyte.jobs.run.decode_partitions as steps
 import magicbyte.jobs.ingest as job
+from magicbyte.options.ingest import IngestOptions
 from magicbyte.jobs.publish.local_tables import LocalTables
 from magicbyte.jobs.publish.table_files import decode_task
 from magicbyte.jobs.run.engines import SparkEngine
@@ -59,7 +60,7 @@ if happens == "slow":
     for setting in ("", ".interval 100ms", ".quantile 0.1", ".multiplier 1.1", ".minTaskRuntime 200ms"):
         name, _, value = setting.partition(" ")
         builder = builder.config(f"spark.speculation{name}", value or "true")
-report = job.ingest([source], out, SparkEngine(builder.getOrCreate()), job.IngestOptions())
+report = job.ingest([source], out, SparkEngine(builder.getOrCreate()), IngestOptions())
 assert report["balanced"]
 """
 

@@ -10,12 +10,13 @@ import pyarrow.dataset as ds
 import pytest
 from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.find.partitions import list_partitions
-from magicbyte.jobs.ingest import IngestOptions, ingest
+from magicbyte.jobs.ingest import ingest
 from magicbyte.jobs.publish.local_tables import LocalTables
 from magicbyte.jobs.publish.table_files import Decoded, WriteOptions, decode_task
 from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.run.plan import Task, plan_partitions, tasks_of
 from magicbyte.jobs.run.reading import ReadOptions, table_schema
+from magicbyte.options.ingest import IngestOptions
 
 REPORT = {"magicbyte": "test"}
 pytestmark = pytest.mark.partitions("v2_txn", "v0_gzip")

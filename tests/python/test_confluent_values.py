@@ -29,9 +29,9 @@ from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, Proto
 from confluent_kafka.serialization import MessageField, SerializationContext
 from conftest import Cli
 from magicbyte import PartitionLog, RecordsBuilder
+from magicbyte.enums import SchemaFormat
 from magicbyte.jobs.schemas import open_registry
 from magicbyte.schema import ColumnDecoder, decode, encode, latest_of_topic
-from magicbyte.schema.decoding import SchemaFormat
 from magicbyte.schema.registry import Reference, Schema, StoredRegistry
 from magicbyte.schema.schemas_topic import apply
 from proto_files import classes, file_of

@@ -19,8 +19,9 @@ import pyarrow.dataset as ds
 import pytest
 from conftest import KAFKA
 from digest import digest, summary
-from magicbyte.jobs.ingest import IngestOptions, ingest
+from magicbyte.jobs.ingest import ingest
 from magicbyte.jobs.run.engines import Engine, LocalEngine
+from magicbyte.options.ingest import IngestOptions
 from writers import ROUNDS, WRITERS, content_of, is_published, make_source, outcome, start
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 TOPICS = ("v2_txn", "v0_gzip")
 pytestmark = pytest.mark.partitions(*TOPICS)
-OPTIONS = IngestOptions(batch_metadata=True, overwrite=True)
+OPTIONS = IngestOptions(include_batch_metadata=True, overwrite=True)
 ENVIRONMENT = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 

@@ -10,6 +10,7 @@ import magicbyte
 import pytest
 from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.verify import verify
+from magicbyte.options.read import VerifyOptions
 
 BASE = 100
 PHANTOM = b"PHANTOM"
@@ -202,7 +203,7 @@ def test_a_segment_in_the_middle_that_lost_records_names_them(
     for first, data in {**SEGMENTS, **changed}.items():
         if data is not None:
             (directory / f"{first:020}.log").write_bytes(data)
-    report = verify([str(directory)], LocalEngine(1), max_decompressed_bytes=1 << 20)
+    report = verify([str(directory)], LocalEngine(1), VerifyOptions(max_decompressed_bytes=1 << 20))
     assert report["balanced"]
     (problem,) = report["problems"]
     assert problem["kind"] == kind

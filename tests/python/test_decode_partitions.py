@@ -22,15 +22,16 @@ from magicbyte import RecordsBuilder, _core
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.find.partitions import list_partitions
-from magicbyte.jobs.ingest import IngestOptions, ingest
+from magicbyte.jobs.ingest import ingest
 from magicbyte.jobs.run import decode_partitions as job
 from magicbyte.jobs.run import surveys_ahead
 from magicbyte.jobs.run.arriving_tasks import ArrivingTasks
 from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.run.plan import DecodeTask, Planned, plan_partitions
-from magicbyte.jobs.run.ranges import EVERY_RECORD, Ranges
 from magicbyte.jobs.run.surveys_ahead import Stopped, Surveyed, SurveysAhead
 from magicbyte.model import PartitionListing
+from magicbyte.options.ingest import IngestOptions
+from magicbyte.options.ranges import Ranges
 
 VALUE = bytes(64 << 10)
 LOG = [f"{offset:020d}.log" for offset in (0, 400, 800)]
@@ -112,7 +113,7 @@ def parts_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "_CHUNK_BYTES", 1)
 
 
-@pytest.mark.parametrize("ranges", [EVERY_RECORD, Ranges(start_offset=30, end_offset=700)])
+@pytest.mark.parametrize("ranges", [Ranges(start_offset=30, end_offset=700)])
 def test_what_is_final_while_the_survey_goes_on(logs: Path, ranges: Ranges) -> None:
     """Whatever the rest of the log is, the chunks that are given first are those of the whole plan."""
     options: Any = {"isolation_level": "read_uncommitted", "bounds": ranges.bounds}
@@ -167,8 +168,8 @@ def test_a_table_of_a_store(
 ) -> None:
     monkeypatch.setattr(job, "_KEPT", 3 * (128 << 20))
     of_store, of_directory = (Lake.at(table_format, tmp_path / name) for name in ("store", "directory"))
-    report = of_store.ingest(stored, target_file_size=1 << 16, batch_metadata=True)
-    other = of_directory.ingest(logs, target_file_size=1 << 16, batch_metadata=True)
+    report = of_store.ingest(stored, target_file_size=1 << 16, include_batch_metadata=True)
+    other = of_directory.ingest(logs, target_file_size=1 << 16, include_batch_metadata=True)
     assert report["total"] == other["total"]
     assert set(of_store.compare(logs).values()) == {"equal"}
     assert report["commit"]
@@ -177,7 +178,7 @@ def test_a_table_of_a_store(
         (one["topic"], one["digest"]) for one in other["commit"]["partitions"]
     ]
     # Nothing is new.
-    assert of_store.ingest(stored, batch_metadata=True)["tables"]["records"]["rows"] == 0
+    assert of_store.ingest(stored, include_batch_metadata=True)["tables"]["records"]["rows"] == 0
 
 
 def test_files_of_a_table_of_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,11 +203,11 @@ def test_files_of_a_table_of_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_log_that_ends_before_the_table(stored: str, logs: Path, tmp_path: Path) -> None:
     lake = Lake.at("delta", tmp_path / "lake")
-    lake.ingest(logs, choice=PartitionChoice(("large",)))
+    lake.ingest(logs, choice=PartitionChoice(topics=("large",)))
     fsspec.filesystem("memory").rm(f"/arriving/large-0/{LOG[-1]}")
     says = r"large-0: the log ends before offset 800\. They diverge at offset 800"
     with pytest.raises(RefusedError, match=says):
-        lake.ingest(stored, choice=PartitionChoice(("large",)))
+        lake.ingest(stored, choice=PartitionChoice(topics=("large",)))
 
 
 def test_a_failing_task_ends_the_survey(stored: str) -> None:

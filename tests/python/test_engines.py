@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import pyarrow.dataset as ds
 import pytest
 from magicbyte.errors import JobError
-from magicbyte.jobs.ingest import IngestOptions, ingest
+from magicbyte.jobs.ingest import ingest
 from magicbyte.jobs.publish.table_files import Decoded, WriteOptions, decode_task
 from magicbyte.jobs.run.engines import LocalEngine, SparkEngine
 from magicbyte.jobs.run.plan import Task
+from magicbyte.options.ingest import IngestOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

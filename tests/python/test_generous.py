@@ -284,7 +284,7 @@ def test_commands_are_functions(tmp_path: Path) -> None:
     assert commands.rescue(source)["ranges"] == []
     assert magicbyte.stats(source)["partitions"][0]["topic"] == "clicks"
     assert magicbyte.explain(source)[0]["topic"] == "clicks"
-    assert magicbyte.stats(source, fields=True)["topics"]
+    assert magicbyte.field_costs(source)["topics"]
     assert magicbyte.advise(source, windows=2, window_bytes=1 << 16)["topics"]
     assert magicbyte.topics("samples")["topics"]
     with pytest.raises(RefusedError, match="__consumer_offsets"):

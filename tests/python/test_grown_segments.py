@@ -118,8 +118,6 @@ def test_surveys_that_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize("isolation_level", ["read_uncommitted", "read_committed"])
 def test_a_stream_reads_what_is_new(tmp_path: Path, isolation_level: Any) -> None:
     pytest.importorskip("deltalake")
-    from magicbyte.jobs.ingest import IngestOptions
-
     path = tmp_path / "logs" / "t-0" / f"{0:020d}.log"
     path.parent.mkdir(parents=True)
     offset, value = 0, os.urandom(16_000)
@@ -144,7 +142,7 @@ def test_a_stream_reads_what_is_new(tmp_path: Path, isolation_level: Any) -> Non
         tmp_path / "logs",
         tmp_path / "table",
         interval=0.01,
-        options=IngestOptions(isolation_level=isolation_level),
+        isolation_level=isolation_level,
         engine=LocalEngine(1),
         stop=stop,
     )

@@ -12,12 +12,11 @@ from lakes import FORMATS, Lake
 from magicbyte import RecordsBuilder
 from magicbyte.enums import IsolationLevel
 from magicbyte.errors import RefusedError
-from magicbyte.jobs.ingest import IngestOptions
 from magicbyte.jobs.run.engines import LocalEngine
-from magicbyte.jobs.run.ranges import Ranges
 from magicbyte.lake.growing import GrowingLog
 from magicbyte.lake.ingest import ingest_table
 from magicbyte.log_dir import format_offset_checkpoint
+from magicbyte.options.ingest import IngestOptions
 from test_lake_stream import Looks, commits, nothing
 
 CHECKPOINT = "replication-offset-checkpoint"
@@ -94,7 +93,7 @@ def test_looks_at_a_log_of_which_some_is_waiting(
 ) -> None:
     """The looks of one stream: each survey continues the last one, at the end of the table or after it."""
     growing, rows = GrowingLog(), []
-    options = IngestOptions(isolation_level=isolation_level, ranges=Ranges(end_offset=end))
+    options = IngestOptions(isolation_level=isolation_level, end_offset=end)
     mark(log, t_0=100, u_0=20)
     steps = [None, (150, 155), (155, 160), 100, 103, 110, (160, 170), 155, 170, (170, 171), 171, None]
     for step in steps:
@@ -125,8 +124,8 @@ def test_a_range_of_offsets_and_the_high_watermark(lake: Lake, log: Path) -> Non
     for end, expected in ((90, 90), (120, 100)):
         mark(log, t_0=100)
         other = Lake.at(lake.format, lake.root.with_name(f"lake-{end}"))
-        options = IngestOptions(ranges=Ranges(end_offset=end))
-        commits(other, log / "t-0", Looks(nothing), options=options)
+        options = IngestOptions(end_offset=end)
+        commits(other, log / "t-0", Looks(nothing), **vars(options))
         assert ends(other) == {"t": expected}
 
 

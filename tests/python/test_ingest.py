@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import KAFKA, PARTITIONS
 from digest import digest, expected, summary
-from magicbyte.jobs.ingest import IngestOptions, IngestReport, ingest
+from magicbyte.jobs.ingest import IngestReport, ingest
 from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.options.ingest import IngestOptions
 
 TRANSACTIONAL = [name for name in PARTITIONS if (KAFKA / name / "committed.jsonl").exists()]
 
@@ -23,7 +24,7 @@ TRANSACTIONAL = [name for name in PARTITIONS if (KAFKA / name / "committed.jsonl
 def everything(kafka: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, IngestReport]:
     """One ingest of all partitions."""
     out = tmp_path_factory.mktemp("ingest") / "tables"
-    return out, ingest([str(kafka)], str(out), LocalEngine(2), IngestOptions(batch_metadata=True))
+    return out, ingest([str(kafka)], str(out), LocalEngine(2), IngestOptions(include_batch_metadata=True))
 
 
 def rows_of(out: Path, table: str, topic: str, order: str) -> list[dict[str, Any]]:
@@ -160,7 +161,7 @@ def test_problems_of_the_directory_are_reported(source: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("codec", ["zstd", "snappy", "none"])
 @pytest.mark.partitions("v2_none")
 def test_parquet_compression(source: Path, tmp_path: Path, codec: str) -> None:
-    options = IngestOptions() if codec == "zstd" else IngestOptions(codec=codec)
+    options = IngestOptions() if codec == "zstd" else IngestOptions(parquet_compression=codec)
     report = ingest([str(source)], str(tmp_path / "out"), LocalEngine(1), options)
     row = next(row for row in report["files"] if row["table"] == "records")
     chunk = pq.read_metadata(tmp_path / "out" / row["path"]).row_group(0).column(0)

@@ -15,11 +15,12 @@ from conftest import Cli
 from magicbyte import RecordsBuilder
 from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.find.partitions import list_partitions
-from magicbyte.jobs.ingest import IngestOptions, ingest
+from magicbyte.jobs.ingest import ingest
 from magicbyte.jobs.publish import parquet
 from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.run.plan import plan_partitions, tasks_of
 from magicbyte.jobs.run.reading import ReadOptions, Rows, read_chunk
+from magicbyte.options.ingest import IngestOptions
 
 FIRST = f"{0:020d}.log"
 Row = tuple[int, bytes | None, bytes | None]

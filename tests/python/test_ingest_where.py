@@ -13,11 +13,12 @@ from conftest import KAFKA, Cli
 from magicbyte import RecordsBuilder
 from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.find.partitions import list_partitions
-from magicbyte.jobs.ingest import IngestOptions, IngestReport, ingest
+from magicbyte.jobs.ingest import IngestReport, ingest
 from magicbyte.jobs.run.engines import LocalEngine, SparkEngine
 from magicbyte.jobs.run.plan import plan_partitions
 from magicbyte.jobs.run.reading import ReadOptions, Rows, read_chunk
 from magicbyte.jobs.run.selecting import record_filter
+from magicbyte.options.ingest import IngestOptions
 
 NOW = 1_700_000_000_000
 FAR = 2**62
@@ -81,7 +82,9 @@ EXPRESSIONS: dict[str, tuple[int, ...]] = {
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 @pytest.mark.parametrize("shape", ["binary", "json"])
 def test_ingest(expression: str, shape: Any, root: Path, tmp_path: Path) -> None:
-    options = IngestOptions(where=expression, key_as=shape, value_as=shape, batch_metadata=shape == "json")
+    options = IngestOptions(
+        where=expression, key_as=shape, value_as=shape, include_batch_metadata=shape == "json"
+    )
     report = ingest([str(root)], str(tmp_path / "out"), LocalEngine(2), options)
     places = EXPRESSIONS[expression]
     assert written(tmp_path / "out") == wanted(*places)

@@ -21,7 +21,7 @@ from magicbyte.jobs.find.partitions import list_partitions
 from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.run.plan import plan_partitions
 from magicbyte.jobs.run.reading import ReadOptions, read_chunk
-from magicbyte.jobs.typed import TypedColumns
+from magicbyte.options.typed import TypedColumns
 from magicbyte.schema import decode
 from magicbyte.schema.decoding import ColumnDecoder, InvalidSchemaError
 from magicbyte.schema.registry import (
@@ -241,7 +241,7 @@ def logs(tmp_path: Path) -> Path:
 
 
 def test_ingest_counts_what_is_not_framed(logs: Path, tmp_path: Path) -> None:
-    typed = TypedColumns(str(tmp_path / "schemas"), value_format="json")
+    typed = TypedColumns(schema_registry=str(tmp_path / "schemas"), value_format="json")
     report = commands.ingest(logs, tmp_path / "out", typed=typed)
     total = report["total"]
     assert report["balanced"]

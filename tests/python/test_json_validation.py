@@ -17,10 +17,11 @@ from confluent_kafka.schema_registry.json_schema import JSONDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext, SerializationError
 from conftest import Cli
 from magicbyte import RecordsBuilder, commands
+from magicbyte.enums import SchemaFormat
 from magicbyte.errors import RefusedError
-from magicbyte.jobs.typed import TypedColumns
+from magicbyte.options.typed import TypedColumns
 from magicbyte.schema import decode
-from magicbyte.schema.decoding import ColumnDecoder, InvalidSchemaError, SchemaFormat
+from magicbyte.schema.decoding import ColumnDecoder, InvalidSchemaError
 from magicbyte.schema.registry import Reference, Schema, StoredRegistry, SubjectVersion
 from magicbyte.spark.options import OptionError, parse_table
 
@@ -438,7 +439,7 @@ def test_ingest_counts_what_is_not_valid(logs: Path, tmp_path: Path, cli: Cli) -
     assert rows[1]["invalidValue"] == framed(7, b'{"id": -1}')
     cli("ingest", "--value-format", "avro", "--schema-registry", "x", "--validate", logs, "o", code=2)
     assert "--validate is for" in cli.error
-    typed = TypedColumns(str(tmp_path / "schemas"), value_format="avro", validate=True)
+    typed = TypedColumns(schema_registry=str(tmp_path / "schemas"), value_format="avro", validate=True)
     with pytest.raises(RefusedError, match="validate is for the format json"):
         commands.ingest(logs, tmp_path / "refused", typed=typed)
 

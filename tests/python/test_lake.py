@@ -22,9 +22,9 @@ from lakes import FORMATS, GrowingLog, Lake
 from magicbyte import RecordsBuilder, _core
 from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.find.choice import PartitionChoice
-from magicbyte.jobs.ingest import TARGET_FILE_SIZE
 from magicbyte.jobs.run.plan import target_bytes
 from magicbyte.lake.divergence import DivergedError
+from magicbyte.options.ingest import IngestOptions
 from pyiceberg.expressions import GreaterThanOrEqual
 from test_ingest_tables import FIRST, write_log
 
@@ -82,7 +82,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_a_table_holds_what_kafka_read(lake: Lake, kafka: Path) -> None:
-    report = lake.ingest(kafka, batch_metadata=True)
+    report = lake.ingest(kafka, include_batch_metadata=True)
     assert report["balanced"]
     assert by_topic(lake.read()) == of_kafka(PARTITIONS)
     assert set(lake.compare(kafka).values()) == {"equal"}
@@ -103,7 +103,7 @@ def test_a_large_segment_that_grows(lake: Lake, tmp_path: Path) -> None:
     rows = []
     for share in (0.3, 0.7, 0.9, 1):
         (tmp_path / "logs" / "t-0" / f"{0:020d}.log").write_bytes(data[: round(share * len(data))])
-        report = lake.ingest(tmp_path / "logs", batch_metadata=True)
+        report = lake.ingest(tmp_path / "logs", include_batch_metadata=True)
         total = report["total"]
         assert total["good_bytes"] + total["tail_bytes"] + total["outside_bytes"] == total["size"]
         rows.append(report["tables"]["records"]["rows"])
@@ -117,13 +117,13 @@ def test_a_growing_log_ingested_ten_times(lake: Lake, tmp_path: Path) -> None:
     dice = random.Random(seed := random.randrange(1 << 30))
     for share in sorted(dice.uniform(0, 0.9) for _ in range(9)):
         log.grow_to(share)
-        lake.ingest(log.root, batch_metadata=True)
+        lake.ingest(log.root, include_batch_metadata=True)
         assert set(lake.compare(log.root).values()) <= {"equal"}, seed
     log.grow_to(1)
     assert "behind" in lake.compare(log.root).values(), seed
-    lake.ingest(log.root, batch_metadata=True)
+    lake.ingest(log.root, include_batch_metadata=True)
     versions, files = lake.versions(), lake.files()
-    again = lake.ingest(log.root, batch_metadata=True)
+    again = lake.ingest(log.root, include_batch_metadata=True)
     assert (again["commit"]["job"], again["tables"]["records"]["rows"]) == (None, 0)
     assert (lake.versions(), lake.files()) == (versions, files)
     assert by_topic(lake.read()) == of_kafka(GROWN), seed
@@ -135,7 +135,7 @@ def test_read_committed_continues_at_the_last_stable_offset(lake: Lake, tmp_path
     log = GrowingLog(tmp_path / "logs", ("v2_txn", "v2_compacted_txn"))
     for share in (0.1, 0.3, 0.5, 0.7, 0.9, 1):
         log.grow_to(share)
-        lake.ingest(log.root, batch_metadata=True, isolation_level="read_committed")
+        lake.ingest(log.root, include_batch_metadata=True, isolation_level="read_committed")
         assert set(lake.compare(log.root).values()) <= {"equal"}
     offsets = sorted(zip(*lake.read().select(["topic", "offset"]).to_pydict().values(), strict=True))
     expected = sorted(
@@ -174,7 +174,7 @@ def test_tasks_of_spark(lake: Lake, tmp_path: Path, spark: Any) -> None:
     log = GrowingLog(tmp_path / "logs", GROWN)
     for share in (0.6, 1):
         log.grow_to(share)
-        lake.ingest(log.root, batch_metadata=True, engine=SparkEngine(spark))
+        lake.ingest(log.root, include_batch_metadata=True, engine=SparkEngine(spark))
     assert by_topic(lake.read()) == of_kafka(GROWN)
     # Spark 4.3 has no reader for the formats yet, so it reads the files.
     frame = spark.read.parquet(*(str(path) for path in lake.files()))
@@ -265,7 +265,7 @@ def test_every_job_has_the_same_options(lake: Lake, root: Path, options: dict[st
 def test_columns_are_added_and_never_left_empty(lake: Lake, root: Path) -> None:
     lake.ingest(root)
     append(root, "orders-0", 5, 2)
-    lake.ingest(root, batch_metadata=True)
+    lake.ingest(root, include_batch_metadata=True)
     rows = lake.read().sort_by("offset").filter(pa.compute.field("topic") == "orders")
     assert rows.column("magic").to_pylist().count(2) == 2
     assert lake.compare(root) == dict.fromkeys([("events", 0), ("orders", 0), ("orders", 1)], "equal")
@@ -349,7 +349,7 @@ def test_damage_is_left_out_and_named(lake: Lake, source: Path) -> None:
 def test_any_timestamp(lake: Lake, tmp_path: Path) -> None:
     times = [-1, 0, -62_135_596_800_001, 253_402_300_800_000, 1 << 62, -(1 << 62), 253_402_300_799_999]
     write_times(tmp_path / "logs", times)
-    lake.ingest(tmp_path / "logs", batch_metadata=True)
+    lake.ingest(tmp_path / "logs", include_batch_metadata=True)
     assert lake.compare(tmp_path / "logs") == {("orders", 0): "equal"}
 
 
@@ -363,7 +363,7 @@ def test_days_without_end(tmp_path: Path) -> None:
     times = [-1, -62_135_596_800_001, 253_402_300_800_000, 1 << 62, 253_402_300_799_999, -62_135_596_800_000]
     write_times(tmp_path / "logs", times)
     lake = Lake.at("delta", tmp_path / "lake")
-    lake.ingest(tmp_path / "logs", partition_by="day", batch_metadata=True)
+    lake.ingest(tmp_path / "logs", partition_by="day", include_batch_metadata=True)
     assert lake.compare(tmp_path / "logs") == {("orders", 0): "equal"}
     days = pa.table(DeltaTable(lake.name).get_add_actions(flatten=True)).column("partition.day").to_pylist()
     assert sorted(map(str, days)) == ["0001-01-01", "9999-12-31", "None", "None"]
@@ -489,8 +489,8 @@ def test_files_have_the_size_that_is_wanted(
 
 def test_a_task_reads_as_much_as_a_file_may_need() -> None:
     assert target_bytes(64 << 30, 8) == 128 << 20
-    assert target_bytes(64 << 30, 8, most=8 * TARGET_FILE_SIZE) == 2 << 30
-    assert target_bytes(1 << 30, 8, most=8 * TARGET_FILE_SIZE) == target_bytes(1 << 30, 8), (
+    assert target_bytes(64 << 30, 8, most=8 * IngestOptions().file_size) == 2 << 30
+    assert target_bytes(1 << 30, 8, most=8 * IngestOptions().file_size) == target_bytes(1 << 30, 8), (
         "as many tasks as ever"
     )
 

@@ -63,7 +63,7 @@ for number in range(-1, rounds):
     if number >= 0:
         killer = threading.Thread(target=kill_one, args=(dice.uniform(0, times[0]),))
         killer.start()
-    lake.ingest(log.root, batch_metadata=True, engine=SparkEngine(spark))
+    lake.ingest(log.root, include_batch_metadata=True, engine=SparkEngine(spark))
     times.append(time.monotonic() - started)
     if number >= 0:
         killer.join()
@@ -71,7 +71,7 @@ for number in range(-1, rounds):
 # In this job the driver is killed, or a moment after it.
 log.grow_to(end)
 print("last", min(times), flush=True)
-lake.ingest(log.root, batch_metadata=True, engine=SparkEngine(spark))
+lake.ingest(log.root, include_batch_metadata=True, engine=SparkEngine(spark))
 time.sleep(600)
 """
 
@@ -109,7 +109,7 @@ def test_killed_at_random(table_format: str, tmp_path: Path) -> None:
         job.kill()
         job.communicate()
     log.grow_to(1)
-    lake.ingest(log.root, batch_metadata=True)
+    lake.ingest(log.root, include_batch_metadata=True)
     assert by_topic(lake.read()) == of_kafka(GROWN), seed
     assert set(lake.compare(log.root).values()) == {"equal"}, seed
     assert only_files_of_commits(lake), seed

@@ -89,7 +89,7 @@ def test_killed_at_each_change(lake: Lake, tmp_path: Path) -> None:
     assert job.exitcode in (0, 1), outputs(tmp_path)
     assert deadly > 5
     log.grow_to(1)
-    lake.ingest(log.root, batch_metadata=True)
+    lake.ingest(log.root, include_batch_metadata=True)
     assert by_topic(lake.read()) == of_kafka(GROWN)
     assert set(lake.compare(log.root).values()) == {"equal"}
     assert only_files_of_commits(lake)
@@ -108,7 +108,7 @@ def test_killed_at_random(lake: Lake, tmp_path: Path) -> None:
             job.kill()
         job.join()
         whole = max(whole, time.monotonic() - started)
-    lake.ingest(log.root, batch_metadata=True)
+    lake.ingest(log.root, include_batch_metadata=True)
     assert by_topic(lake.read()) == of_kafka(GROWN), seed
     assert set(lake.compare(log.root).values()) == {"equal"}, seed
     assert only_files_of_commits(lake), seed
@@ -166,7 +166,7 @@ def test_processes_at_the_same_time(lake: Lake, tmp_path: Path) -> None:
         assert set(codes) <= {0, 1, 2, 3}, outputs(tmp_path)
         assert {0, 1} & set(codes), outputs(tmp_path)
     assert "this is a bug" not in outputs(tmp_path)
-    lake.ingest(log.root, batch_metadata=True)
+    lake.ingest(log.root, include_batch_metadata=True)
     assert by_topic(lake.read()) == of_kafka(GROWN)
     assert only_files_of_commits(lake)
 

@@ -15,7 +15,6 @@ from lineages import ID, NAME, OTHER_ID, again, diverges, expected, records, rep
 from magicbyte import RecordsBuilder
 from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.find.choice import PartitionChoice
-from magicbyte.jobs.ingest import IngestOptions
 from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.run.holes import MAX_HOLES, Hole, joined, uncovered
 from magicbyte.lake.checked import Checked
@@ -23,6 +22,7 @@ from magicbyte.lake.differences import digests_of_log
 from magicbyte.lake.divergence import DivergedError
 from magicbyte.lake.growing import GrowingLog
 from magicbyte.lake.ingest import ingest_table
+from magicbyte.options.ingest import IngestOptions
 from test_lake_crashes import Interrupted, outputs, start
 from test_lake_stream import Looks, commits, nothing, stream
 from typed_logs import TypedLog, record
@@ -432,7 +432,7 @@ def test_columns_grow_with_a_repair(lake: Lake, root: Path, partition_by: str) -
     write(root, records(0, 100))
     lake.ingest(root, partition_by=partition_by)
     again(root, records(0, 50), records(50, 120, "new"))
-    lake.ingest(root, repair=True, batch_metadata=True, partition_by=partition_by)
+    lake.ingest(root, repair=True, include_batch_metadata=True, partition_by=partition_by)
     assert values(lake) == [*expected("v", 0, 50), *expected("new", 50, 120)]
     assert lake.read().sort_by("offset").column("magic").to_pylist() == [None] * 50 + [2] * 70
     assert set(lake.compare(root).values()) == {"equal"}
@@ -463,7 +463,7 @@ def test_a_stream_ends_where_the_log_becomes_another_one(lake: Lake, root: Path)
 def test_a_stream_repairs_nothing(lake: Lake, root: Path) -> None:
     write(root, records(0, 10))
     with pytest.raises(RefusedError, match="a repair is one run"):
-        next(stream(lake, root, options=IngestOptions(repair=True)))
+        next(stream(lake, root, repair=True))
 
 
 def test_a_stream_compares_a_partition_again_only_once_it_has_changed(
@@ -496,7 +496,7 @@ def ingest_again(lake: Lake, root: Path, checked: Checked) -> None:
 
 def test_a_repair_that_is_killed(lake: Lake, root: Path) -> None:
     write(root, records(0, 50), records(50, 100))
-    lake.ingest(root, batch_metadata=True)
+    lake.ingest(root, include_batch_metadata=True)
     step = 5 if lake.format == "delta" else 15
     for deadly in range(1, 300, step):
         again(root, records(0, 50), records(50, 100, f"round {deadly}"))
@@ -508,7 +508,7 @@ def test_a_repair_that_is_killed(lake: Lake, root: Path) -> None:
         if job.exitcode != -signal.SIGKILL:
             break
     assert (job.exitcode, deadly > step) == (0, True), outputs(root.parent)
-    assert lake.ingest(root, repair=True, batch_metadata=True)["commit"]["job"] is None
+    assert lake.ingest(root, repair=True, include_batch_metadata=True)["commit"]["job"] is None
     assert set(lake.compare(root).values()) == {"equal"}
     assert not (lake.data / "_magicbyte").exists()
 

@@ -24,7 +24,7 @@ from conftest import KAFKA, Cli
 from digest import expected
 from lakes import FORMATS, GrowingLog, Lake
 from magicbyte.errors import JobError, RefusedError
-from magicbyte.jobs.ingest import IngestOptions, IngestReport
+from magicbyte.jobs.ingest import IngestReport
 from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.lake.divergence import DivergedError
 from test_ingest_tables import FIRST
@@ -33,7 +33,7 @@ from test_lake_crashes import only_files_of_commits
 from writers import ROUNDS
 
 _FAST = 0.02
-WITH_METADATA = IngestOptions(batch_metadata=True)
+WITH_METADATA = {"include_batch_metadata": True}
 
 
 @pytest.fixture(params=FORMATS)
@@ -175,7 +175,7 @@ def test_a_log_that_grows_while_it_is_followed(lake: Lake, tmp_path: Path) -> No
     log.grow_to(0.01)
     writer, rows = growing(log, seed := random.randrange(1 << 30)), 0
     writer.start()
-    for report in stream(lake, log.root, options=WITH_METADATA):
+    for report in stream(lake, log.root, **WITH_METADATA):
         assert report["balanced"]
         assert report["commit"]["problems"] == [], "a tail that is being written is no problem"
         rows += report["tables"]["records"]["rows"]
@@ -190,14 +190,13 @@ def test_only_records_of_decided_transactions(tmp_path: Path, name: str) -> None
     lake = Lake.at("delta", tmp_path / "lake")
     log = GrowingLog(tmp_path / "logs", [name])
     log.grow_to(0.01)
-    committed = IngestOptions(batch_metadata=True, isolation_level="read_committed")
     wanted = [one["offset"] for one in expected(KAFKA / name, "committed.jsonl") if not one.get("control")]
     engine = Looks(*(lambda share=share: log.grow_to(share / 25) for share in range(1, 26)), nothing)
     found: list[int] = []
 
     def follow() -> None:
         nonlocal found
-        for _ in stream(lake, log.root, engine=engine, options=committed):
+        for _ in stream(lake, log.root, engine=engine, **WITH_METADATA, isolation_level="read_committed"):
             found = sorted(lake.read().column("offset").to_pylist())
             assert found == wanted[: len(found)]
 
@@ -230,7 +229,7 @@ def test_killed_at_random(lake: Lake, tmp_path: Path) -> None:
         process.kill()
         process.join()
     writer.join()
-    commits(lake, log.root, Looks(nothing), options=WITH_METADATA)
+    commits(lake, log.root, Looks(nothing), **WITH_METADATA)
     check_whole(lake, log, seed)
 
 

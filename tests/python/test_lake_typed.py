@@ -28,9 +28,8 @@ from deltalake import DeltaTable, write_deltalake
 from lakes import FORMATS, Lake
 from magicbyte import RecordsBuilder
 from magicbyte.errors import JobError, RefusedError
-from magicbyte.jobs.ingest import IngestOptions
-from magicbyte.jobs.typed import TypedColumns
 from magicbyte.lake.growth import grown, plain_schema
+from magicbyte.options.typed import TypedColumns
 from test_lake_crashes import Interrupted, only_files_of_commits, outputs
 from test_lake_crashes import start as start_job
 from test_lake_stream import Looks, commits, nothing
@@ -171,7 +170,7 @@ def test_other_readers(lake: Lake, log: TypedLog) -> None:
     [
         ({"partition_by": "day"}, 30),
         ({"where": '"offset" % 2 = 0'}, 16),
-        ({"isolation_level": "read_committed", "key_as": "string", "batch_metadata": True}, 30),
+        ({"isolation_level": "read_committed", "key_as": "string", "include_batch_metadata": True}, 30),
         ({"start_offset": 2, "end_offset": 14}, 24),
     ],
 )
@@ -360,8 +359,8 @@ def test_a_stream_says_what_cannot_be_decoded(lake: Lake, log: TypedLog) -> None
 
 def test_keys_and_values_of_a_real_serializer(lake: Lake, tmp_path: Path) -> None:
     shutil.copytree(KAFKA / "sr_avro", tmp_path / "logs" / "orders-0")
-    typed = TypedColumns(str(KAFKA / "schemas_topic"), key_format="avro", value_format="avro")
-    lake.ingest(tmp_path / "logs", typed=typed, batch_metadata=True)
+    typed = TypedColumns(schema_registry=str(KAFKA / "schemas_topic"), key_format="avro", value_format="avro")
+    lake.ingest(tmp_path / "logs", typed=typed, include_batch_metadata=True)
     assert lake.read().column("_key_error").null_count == 0, "the keys of this topic are text without framing"
     assert set(lake.compare(tmp_path / "logs").values()) == {"equal"}
 
@@ -374,7 +373,7 @@ message Cart {{ int32 id = 1; {more} }}"""
 def test_protobuf_values(lake: Lake, log: TypedLog, tmp_path: Path) -> None:
     path = tmp_path / "protos"
     path.mkdir()
-    typed = TypedColumns(str(path), value_format="protobuf", messages=("shop.Cart",))
+    typed = TypedColumns(schema_registry=str(path), value_format="protobuf", messages=("shop.Cart",))
     for version, more in enumerate(["", "optional string name = 2; repeated Other others = 3;"]):
         (path / "orders-value.proto").write_text(PROTO.format(more=more))
         shutil.copy(path / "orders-value.proto", path / f"{version + 1}.proto")
@@ -396,7 +395,7 @@ def test_protobuf_values(lake: Lake, log: TypedLog, tmp_path: Path) -> None:
 
 def test_json_values(lake: Lake, log: TypedLog, tmp_path: Path) -> None:
     (tmp_path / "schemas").mkdir()
-    typed = TypedColumns(str(tmp_path / "schemas"), value_format="json")
+    typed = TypedColumns(schema_registry=str(tmp_path / "schemas"), value_format="json")
     properties: dict[str, Any] = {}
     for offset, name in enumerate(["a", "b c", "d.e"]):
         properties[name] = {"type": "object", "properties": {"x": {"type": "integer"}}}
@@ -513,7 +512,7 @@ def test_a_log_and_its_schema_grow_ten_times(lake: Lake, log: TypedLog, tmp_path
         job.join()
         whole = max(whole, time.monotonic() - started)
         assert job.exitcode in (0, -signal.SIGKILL), (seed, outputs(tmp_path))
-    ingest(lake, log, batch_metadata=True)
+    ingest(lake, log, include_batch_metadata=True)
     check_rows(lake, log, at_once=False)
     assert only_files_of_commits(lake), seed
 
@@ -552,8 +551,7 @@ def test_a_stream_sees_new_schemas(lake: Lake, log: TypedLog) -> None:
     log.append(FIVE[0], values(0))
     steps = [lambda version=version: log.append(FIVE[version], values(version)) for version in range(1, 5)]
     engine = Looks(nothing, *steps, nothing)
-    options = IngestOptions(typed=log.typed)
-    found = commits(lake, log.root, engine, options=options)
+    found = commits(lake, log.root, engine, typed=log.typed)
     assert [one["tables"]["records"]["rows"] for one in found] == [6] * 5
     check_rows(lake, log)
 
@@ -569,7 +567,7 @@ def test_a_process_that_follows_is_killed(lake: Lake, log: TypedLog) -> None:
         time.sleep(dice.uniform(0, 0.5))
         process.kill()
         process.join()
-    commits(lake, log.root, Looks(nothing), options=IngestOptions(typed=log.typed, batch_metadata=True))
+    commits(lake, log.root, Looks(nothing), typed=log.typed, include_batch_metadata=True)
     check_rows(lake, log, at_once=False)
     assert only_files_of_commits(lake), seed
 

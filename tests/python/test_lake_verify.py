@@ -107,14 +107,14 @@ def test_typed_rows_of_a_compacted_log(lake: Lake, tmp_path: Path) -> None:
     assert (found["result"], found["missing_rows"], found["first_missing"]) == ("differs", 1, 5)
 
 
-@pytest.mark.parametrize("batch_metadata", [False, True])
+@pytest.mark.parametrize("include_batch_metadata", [False, True])
 @pytest.mark.parametrize("format", ["parquet", "delta"])
-def test_a_null_timestamp_proves_nothing(tmp_path: Path, format: str, batch_metadata: bool) -> None:
+def test_a_null_timestamp_proves_nothing(tmp_path: Path, format: str, include_batch_metadata: bool) -> None:
     far, further = 1_700_000_000_000_000_000, (1 << 63) - 1
     for name, times in {"one": [1000, far, 2000], "other": [1000, further, 2000]}.items():
         write_times(tmp_path / name, times)
     out = tmp_path / "out"
-    magicbyte.ingest(tmp_path / "one", out, format=format, batch_metadata=batch_metadata)
+    magicbyte.ingest(tmp_path / "one", out, format=format, include_batch_metadata=include_batch_metadata)
 
     def result(name: str) -> Any:
         report = magicbyte.verify(tmp_path / name, table=out)
@@ -122,7 +122,7 @@ def test_a_null_timestamp_proves_nothing(tmp_path: Path, format: str, batch_meta
         (found,) = report["table"]["partitions"]
         return found["result"], found["first_difference"], found["unproven_rows"]
 
-    if batch_metadata:
+    if include_batch_metadata:
         assert (result("one"), result("other")) == (("equal", None, 0), ("differs", 1, 0))
     else:
         assert result("one") == result("other") == ("unproven", None, 1)

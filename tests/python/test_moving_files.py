@@ -18,11 +18,13 @@ from magicbyte.errors import CorruptRecordError
 from magicbyte.jobs import explain as explain_job
 from magicbyte.jobs import indexes, rewrite
 from magicbyte.jobs.find import partitions
-from magicbyte.jobs.ingest import IngestOptions, IngestReport, ingest
+from magicbyte.jobs.ingest import IngestReport, ingest
 from magicbyte.jobs.run import decode_partitions as job
 from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.stats import statistics
 from magicbyte.jobs.verify import VerifyReport, verify
+from magicbyte.options.ingest import IngestOptions
+from magicbyte.options.read import VerifyOptions
 
 pytestmark = pytest.mark.partitions("v2_none", "v2_gzip")
 FIRST, MIDDLE, LAST = (f"{offset:020d}.log" for offset in (0, 104, 244))
@@ -171,7 +173,7 @@ def rows_of(name: str) -> int:
 @pytest.mark.parametrize("change", [retain, clean, merge, remove_all])
 def test_jobs_that_write_nothing(during: Callable[..., Any], change: Change, source: Path) -> None:
     def both() -> tuple[VerifyReport, Any]:
-        report = verify([str(source)], LocalEngine(2), max_decompressed_bytes=1 << 20)
+        report = verify([str(source)], LocalEngine(2), VerifyOptions(max_decompressed_bytes=1 << 20))
         return report, statistics([str(source)], LocalEngine(2), max_decompressed_bytes=1 << 20)
 
     report, stats = during(change, both)
@@ -244,7 +246,7 @@ def test_a_log_that_never_holds_still(source: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(job, "tasks_of", replaced)
     monkeypatch.setattr(job, "tasks_of_chunks", replaced)
-    report = verify([str(source)], LocalEngine(1), max_decompressed_bytes=1 << 20)
+    report = verify([str(source)], LocalEngine(1), VerifyOptions(max_decompressed_bytes=1 << 20))
     assert 2 < looks < 20
     assert report["balanced"]
     (problem,) = report["problems"]
@@ -259,7 +261,7 @@ def test_a_torn_batch_is_one_that_a_broker_writes_or_damage(during: Callable[...
     path.with_suffix(".index").unlink()
 
     def run() -> VerifyReport:
-        return verify([str(source)], LocalEngine(2), max_decompressed_bytes=1 << 20)
+        return verify([str(source)], LocalEngine(2), VerifyOptions(max_decompressed_bytes=1 << 20))
 
     def finish(_: Path) -> None:
         path.write_bytes(data)

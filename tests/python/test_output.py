@@ -20,8 +20,9 @@ from conftest import KAFKA, Cli
 from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.publish.local_partitions import LocalPartitions
 from magicbyte.jobs.publish.local_tables import LocalTables
-from magicbyte.jobs.rewrite import RewriteOptions, rewrite
+from magicbyte.jobs.rewrite import rewrite
 from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.options.rewrite import ConvertOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -161,7 +162,7 @@ def test_what_is_no_empty_directory_is_refused(tmp_path: Path) -> None:
     def refused(out: Path, match: str, source: Path = KAFKA / "v2_none") -> None:
         before = sorted(tmp_path.rglob("*"))
         with pytest.raises(RefusedError, match=match):
-            rewrite([str(source)], str(out), LocalEngine(1), RewriteOptions())
+            rewrite([str(source)], str(out), LocalEngine(1), ConvertOptions(magic=None))
         assert sorted(tmp_path.rglob("*")) == before
 
     (tmp_path / "file").touch()
@@ -230,7 +231,7 @@ def test_only_what_was_counted_is_published(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(LocalPartitions, "commit", harmed)
     with pytest.raises(JobError, match=r"v2_none-0: [0-9,]+ bytes .* nothing is published"):
-        rewrite([str(KAFKA / "v2_none")], str(tmp_path / "out"), LocalEngine(1), RewriteOptions())
+        rewrite([str(KAFKA / "v2_none")], str(tmp_path / "out"), LocalEngine(1), ConvertOptions(magic=None))
     assert names(tmp_path) == set()
 
 

@@ -20,7 +20,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pb2
 from google.protobuf.message import DecodeError, Message
 from magicbyte import commands
-from magicbyte.jobs.typed import TypedColumns
+from magicbyte.options.typed import TypedColumns
 from magicbyte.schema import decode
 from magicbyte.schema.decoding import ColumnDecoder, InvalidSchemaError
 from magicbyte.schema.registry import (
@@ -620,7 +620,9 @@ def test_ingest(logs: Path, tmp_path: Path) -> None:
     orders_ = {"file": "orders.proto", "references": [reference]}
     index = {"7": orders_, "orders-value": orders_, "customer": "customer.proto"}
     (schemas / "map.json").write_text(json.dumps(index))
-    typed = TypedColumns(str(schemas / "map.json"), value_format="protobuf", messages=("shop.Refund",))
+    typed = TypedColumns(
+        schema_registry=str(schemas / "map.json"), value_format="protobuf", messages=("shop.Refund",)
+    )
     report = commands.ingest(logs, tmp_path / "out", typed=typed)
     total = report["total"]
     assert report["balanced"]

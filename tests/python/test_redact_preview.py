@@ -11,9 +11,10 @@ import pytest
 from conftest import KAFKA, PARTITIONS, Cli
 from magicbyte import RecordsBuilder
 from magicbyte.errors import Error, JobError, RefusedError
-from magicbyte.jobs.redact import RedactOptions, redact_partitions
+from magicbyte.jobs.redact import redact_partitions
 from magicbyte.jobs.redact_preview import RedactionPreview, preview_redaction
 from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.options.redact import RedactOptions
 
 NOW = 1_700_000_000_000
 

@@ -18,8 +18,9 @@ from magicbyte import RecordsBuilder, _core
 from magicbyte.errors import JobError
 from magicbyte.jobs import redact as job
 from magicbyte.jobs.clean import CleanReport
-from magicbyte.jobs.redact import RedactOptions, redact_partitions
+from magicbyte.jobs.redact import redact_partitions
 from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.options.redact import RedactOptions
 from wire import batch, message, record, sealed
 
 SECRET = b"user-4711-secret"

@@ -16,8 +16,9 @@ from magicbyte import RecordsBuilder, _core
 from magicbyte.errors import JobError
 from magicbyte.expressions import record_filter
 from magicbyte.jobs import redact as job
-from magicbyte.jobs.redact import RedactOptions, redact_partitions
+from magicbyte.jobs.redact import redact_partitions
 from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.options.redact import RedactOptions
 from wire import batch, record
 
 NOW = 1_700_000_000_000

@@ -18,8 +18,9 @@ from conftest import KAFKA, PARTITIONS
 from magicbyte.cli import app
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.recover import recover
-from magicbyte.jobs.rewrite import RewriteOptions, RewriteReport, rewrite
+from magicbyte.jobs.rewrite import RewriteReport, rewrite
 from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.options.rewrite import ConvertOptions, RecoverOptions
 
 LOG = "00000000000000000000.log"
 Row = tuple[int, int, int, bytes | None, bytes | None, list[tuple[bytes, bytes | None]]]
@@ -45,7 +46,7 @@ def tree(path: Path) -> dict[str, str]:
 
 def convert(source: Path, out: Path, **options: object) -> RewriteReport:
     """Runs the job in threads."""
-    return rewrite([str(source)], str(out), LocalEngine(2), RewriteOptions(**options))  # type: ignore[arg-type]
+    return rewrite([str(source)], str(out), LocalEngine(2), ConvertOptions(**{"magic": None, **options}))  # type: ignore[arg-type]
 
 
 def copied(name: str, directory: Path) -> Path:
@@ -79,7 +80,9 @@ def test_every_record_stays(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("codec", [0, 1, 2, 3, 4])
 @pytest.mark.parametrize("name", ["v1_gzip", "v2_txn", "v2_mixed_codecs", "mixed_012", "v2_headers"])
 def test_another_codec_and_packed(name: str, codec: int, tmp_path: Path) -> None:
-    report = convert(KAFKA / name, tmp_path / "out", magic=2, compression=codec, rebatch=1 << 16)
+    report = convert(
+        KAFKA / name, tmp_path / "out", magic=2, compression=codec, rebatch=True, batch_bytes=1 << 16
+    )
     assert report["balanced"]
     out = tmp_path / "out" / f"{name}-0"
     assert {row[:2] + row[3:] for row in map(_hashable, rows(out))} == {
@@ -96,7 +99,9 @@ def _hashable(row: Row) -> tuple[object, ...]:
 
 def test_packing_makes_fewer_batches(tmp_path: Path) -> None:
     plain = convert(KAFKA / "v1_none", tmp_path / "plain", magic=2, compression=4)
-    packed = convert(KAFKA / "v1_none", tmp_path / "packed", magic=2, compression=4, rebatch=1 << 20)
+    packed = convert(
+        KAFKA / "v1_none", tmp_path / "packed", magic=2, compression=4, rebatch=True, batch_bytes=1 << 20
+    )
     assert packed["written"][0]["batches"] < plain["written"][0]["batches"]
     assert packed["written"][0]["size"] < plain["written"][0]["size"]
     assert rows(tmp_path / "packed/v1_none-0") == rows(tmp_path / "plain/v1_none-0")
@@ -113,7 +118,7 @@ def test_down_conversion_counts_what_is_lost(tmp_path: Path) -> None:
 
 def test_small_segments_and_any_engine_give_the_same_bytes(tmp_path: Path) -> None:
     source = KAFKA / "v2_txn"
-    options = RewriteOptions(magic=2, segment_bytes=2000)
+    options = ConvertOptions(magic=2, segment_bytes=2000)
     rewrite([str(source)], str(tmp_path / "one"), LocalEngine(1), options)
     report = rewrite([str(source)], str(tmp_path / "four"), LocalEngine(4), options)
     assert report["written"][0]["segments"] > 3
@@ -173,7 +178,7 @@ def damaged(tmp_path: Path) -> Path:
 
 
 def test_recover_keeps_what_is_good(damaged: Path, tmp_path: Path) -> None:
-    report = recover([str(damaged)], str(tmp_path / "out"), LocalEngine(2), RewriteOptions())
+    report = recover([str(damaged)], str(tmp_path / "out"), LocalEngine(2), RecoverOptions())
     assert report["balanced"]
     assert report["total"]["quarantined_bytes"] > 0
     assert rows(tmp_path / "out/v2_txn-0") == rows(damaged)
@@ -183,7 +188,7 @@ def test_recover_keeps_what_is_good(damaged: Path, tmp_path: Path) -> None:
 
 def test_recover_truncates_as_a_broker(damaged: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    report = recover([str(damaged)], str(out), LocalEngine(2), RewriteOptions(), "truncate")
+    report = recover([str(damaged)], str(out), LocalEngine(2), RecoverOptions(method="truncate"))
     assert report["balanced"]
     first = next(magicbyte.read_batches(sorted(damaged.glob("*.log"))[0].read_bytes()))
     assert len(list(magicbyte.PartitionLog(out / "v2_txn-0").batches())) == 1
@@ -218,7 +223,7 @@ def test_recover_truncates_at_the_end_of_a_middle_segment(tmp_path: Path, end: s
     for base, batches in segments.items():
         data = middle if base == 10 else b"".join(batches)
         (source / f"{base:020}.log").write_bytes(data)
-    report = recover([str(source)], str(tmp_path / "out"), LocalEngine(2), RewriteOptions(), "truncate")
+    report = recover([str(source)], str(tmp_path / "out"), LocalEngine(2), RecoverOptions(method="truncate"))
     assert report["balanced"]
     before = 5 if middle.startswith(half) else 0
     expected = [offset for base in kept for offset in range(base, base + 10)] + [*range(10, 10 + before)]
@@ -276,7 +281,7 @@ def test_a_killed_job_started_again_gives_the_same_bytes(tmp_path: Path) -> None
     source = tmp_path / "in"
     for name in ("v1_lz4_large", "v0_lz4_large", "v2_large_batches", "v2_txn", "v1_gzip"):
         copied(name, source)
-    options = RewriteOptions(magic=2, compression=4, segment_bytes=128 << 10)
+    options = ConvertOptions(magic=2, compression=4, segment_bytes=128 << 10)
     rewrite([str(source)], str(tmp_path / "whole"), LocalEngine(2), options)
     expected = tree(tmp_path / "whole")
     out = tmp_path / "out"

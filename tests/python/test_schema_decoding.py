@@ -22,7 +22,7 @@ from conftest import Cli
 from fastavro.utils import generate_many
 from magicbyte import RecordsBuilder, commands
 from magicbyte.errors import RefusedError
-from magicbyte.jobs.typed import TypedColumns
+from magicbyte.options.typed import TypedColumns
 from magicbyte.schema import decode
 from magicbyte.schema.decoding import ColumnDecoder, InvalidSchemaError, latest_of_topic
 from magicbyte.schema.registry import Reference, Schema, StoredRegistry, SubjectVersion
@@ -416,7 +416,7 @@ def logs(tmp_path: Path) -> Path:
 
 
 def test_ingest_writes_typed_tables(logs: Path, tmp_path: Path) -> None:
-    typed = TypedColumns(str(logs), key_format="avro", value_format="avro")
+    typed = TypedColumns(schema_registry=str(logs), key_format="avro", value_format="avro")
     report = commands.ingest(logs / "orders-0", tmp_path / "out", typed=typed)
     table = pq.read_table(tmp_path / "out" / "records").sort_by("offset")
     assert report["balanced"]
@@ -449,7 +449,7 @@ def test_a_partition_whose_schema_changed_five_times_is_one_table(tmp_path: Path
     partition = tmp_path / "orders-0"
     partition.mkdir()
     (partition / f"{0:020}.log").write_bytes(builder.build())
-    typed = TypedColumns(str(tmp_path / "schemas"), value_format="avro")
+    typed = TypedColumns(schema_registry=str(tmp_path / "schemas"), value_format="avro")
     report = commands.ingest(partition, tmp_path / "out", typed=typed)
     assert (report["balanced"], report["total"]["rows"], report["total"]["invalid_values"]) == (True, 6, 0)
     (file,) = (tmp_path / "out" / "records").glob("*.parquet")
@@ -463,9 +463,11 @@ def test_a_partition_whose_schema_changed_five_times_is_one_table(tmp_path: Path
 
 def test_ingest_without_a_schema_is_refused(logs: Path, tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="no subject has the name _schemas-value"):
-        commands.ingest(logs, tmp_path / "out", typed=TypedColumns(str(logs), value_format="avro"))
+        commands.ingest(
+            logs, tmp_path / "out", typed=TypedColumns(schema_registry=str(logs), value_format="avro")
+        )
     assert not (tmp_path / "out").exists()
-    given = TypedColumns(str(logs), value_format="avro", reader_schema=json.dumps(record()))
+    given = TypedColumns(schema_registry=str(logs), value_format="avro", reader_schema=json.dumps(record()))
     with pytest.raises(RefusedError, match="Parquet"):
         commands.ingest(logs / "orders-0", tmp_path / "out", typed=given)
 

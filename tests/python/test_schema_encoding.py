@@ -17,8 +17,9 @@ from confluent_kafka.schema_registry import Schema as ConfluentSchema
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from magicbyte.enums import SchemaFormat
 from magicbyte.schema import decode, encode, framing
-from magicbyte.schema.decoding import ColumnDecoder, InvalidSchemaError, SchemaFormat
+from magicbyte.schema.decoding import ColumnDecoder, InvalidSchemaError
 from magicbyte.schema.encoding import ColumnEncoder, EncodingError
 from magicbyte.schema.registry import Reference, Schema, StoredRegistry, SubjectVersion
 

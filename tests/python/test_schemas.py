@@ -432,7 +432,7 @@ def test_everything_survives_being_written(tmp_path: Path) -> None:
     source = topic(tmp_path / "logs", rows)
     _, registry = open_registry([str(source)])
     assert registry.problems == []
-    report = commands.schemas(source, tmp_path / "out")
+    report = commands.schemas(source, out=tmp_path / "out")
     assert [one["id"] for one in report["without_subject"]] == [9]
     assert answers(read_directory(tmp_path / "out")) == answers(registry)
 

@@ -252,7 +252,8 @@ def test_a_slow_client_stalls_nobody(server: Server) -> None:
 
 def test_too_many_connections(tmp_path: Path) -> None:
     from magicbyte.jobs.run.engines import LocalEngine
-    from magicbyte.jobs.serve import ServeOptions, serve
+    from magicbyte.jobs.serve import serve
+    from magicbyte.options.serve import ServeOptions
 
     shutil.copytree(KAFKA / "v2_none", tmp_path / "orders-0")
     options = ServeOptions(listen="127.0.0.1:0", max_connections=2, idle_ms=300)

@@ -219,11 +219,12 @@ def test_pushdown(spark: SparkSession) -> None:
 
 
 def test_output_of_ingest_is_readable(spark: SparkSession, tmp_path: Path) -> None:
-    from magicbyte.jobs.ingest import IngestOptions, ingest
+    from magicbyte.jobs.ingest import ingest
     from magicbyte.jobs.run.engines import SparkEngine
+    from magicbyte.options.ingest import IngestOptions
 
     out = tmp_path / "out"
-    options = IngestOptions(batch_metadata=True)
+    options = IngestOptions(include_batch_metadata=True)
     report = ingest([str(KAFKA)], str(out), SparkEngine(spark), options)
     assert report["balanced"]
     records = spark.read.parquet(str(out / "records"))

@@ -14,7 +14,7 @@ import pytest
 from conftest import KAFKA
 from magicbyte import RecordsBuilder
 from magicbyte.jobs.run.engines import SparkEngine
-from magicbyte.jobs.typed import TypedColumns
+from magicbyte.options.typed import TypedColumns
 from magicbyte.spark.options import OptionError, parse_table
 from proto_files import file_of, schema_of
 
@@ -175,7 +175,7 @@ def test_json_that_its_schema_does_not_allow(spark: SparkSession, tmp_path: Path
         tmp_path / "logs",
         tmp_path / "out",
         engine=SparkEngine(spark),
-        typed=TypedColumns(str(tmp_path / "schemas"), value_format="json", validate=True),
+        typed=TypedColumns(schema_registry=str(tmp_path / "schemas"), value_format="json", validate=True),
     )
     assert (report["total"]["rows"], report["total"]["invalid_values"]) == (3, 1)
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import KAFKA, Cli
 from magicbyte.jobs.run.engines import Engine, LocalEngine
-from magicbyte.jobs.typed import TypedColumns
+from magicbyte.options.typed import TypedColumns
 from test_lake_typed import CHANGES, FIVE, plain, values
 from typed_logs import Schema, TypedLog, logical, mapping, record
 
@@ -83,7 +83,7 @@ def test_types_that_only_plain_outputs_have(log: TypedLog, tmp_path: Path) -> No
 
 def test_keys_and_values_of_a_real_serializer(tmp_path: Path) -> None:
     shutil.copytree(KAFKA / "sr_avro", tmp_path / "logs" / "orders-0")
-    typed = TypedColumns(str(KAFKA / "schemas_topic"), key_format="avro", value_format="avro")
+    typed = TypedColumns(schema_registry=str(KAFKA / "schemas_topic"), key_format="avro", value_format="avro")
     magicbyte.ingest(tmp_path / "logs", tmp_path / "out", typed=typed, digest=True)
     assert compare(tmp_path / "logs", tmp_path / "out") == {"equal"}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import fastavro
 from magicbyte import RecordsBuilder
-from magicbyte.jobs.typed import TypedColumns
+from magicbyte.options.typed import TypedColumns
 
 Schema = dict[str, Any]
 
@@ -94,4 +94,4 @@ class TypedLog:
 
     @property
     def typed(self) -> TypedColumns:
-        return TypedColumns(str(self.registry), value_format="avro")
+        return TypedColumns(schema_registry=str(self.registry), value_format="avro")

@@ -29,11 +29,9 @@ def print_written(
     out: str,
     print_text: Callable[[WriteReport, str], None],
     view: View,
-    *,
-    as_json: bool,
 ) -> int:
     """Prints the report of a job that wrote into `out`; returns the exit code."""
-    if as_json:
+    if view.as_json:
         print_json(report)
     else:
         print_overview(report["partitions"], report["total"], view)

@@ -6,38 +6,20 @@ from pathlib import Path
 
 import click
 
-from magicbyte.cli import engines, options, partition_choice
+from magicbyte.cli import options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import exit_code
+from magicbyte.cli.flags import flags
 from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.options.read import AdviseOptions
 
 __all__ = ["advise"]
 
 
 @click.command(short_help="Recommend a codec, a level and a batch size for each topic.")
 @partition_choice.sources
-@partition_choice.options()
-@click.option(
-    "--windows",
-    type=options.Number(1, 10_000),
-    default=32,
-    show_default=True,
-    help="The total number of places in the logs to sample.",
-)
-@click.option(
-    "--window-bytes",
-    type=options.BYTES,
-    default="4m",
-    show_default=True,
-    help="The size of the sample at each place, after decompression.",
-)
-@click.option("--seed", type=options.COUNT, default=0, show_default=True, help="The seed of the sample.")
-@click.option("--thorough", is_flag=True, help="Try slow levels, too: lz4 12, gzip 9, zstd 12 and 19.")
-@click.option(
-    "--price-per-tb-month",
-    type=click.FloatRange(min=0),
-    help="Show each layout's monthly price, per replica.",
-)
+@partition_choice.choice()
+@flags(AdviseOptions, "given")
 @click.option("--every-layout", "show_all", is_flag=True, help="Show every layout.")
 @click.option(
     "--html",
@@ -46,21 +28,15 @@ __all__ = ["advise"]
     help="Also write the advice as an HTML page with charts to this file, which may replace an earlier page"
     " but no other file.",
 )
-@engines.options
-@options.max_decompressed_bytes
+@flags(EngineChoice, "engine")
 @options.as_json
 def advise(
     sources: tuple[str, ...],
     choice: PartitionChoice,
-    windows: int,
-    window_bytes: int,
-    seed: int,
-    thorough: bool,
-    price_per_tb_month: float | None,
+    given: AdviseOptions,
     show_all: bool,
     page: Path | None,
     engine: EngineChoice,
-    max_decompressed_bytes: int,
     as_json: bool,
 ) -> int:
     """Recommend a codec, a level and a batch size for the topics at and below SRC.
@@ -86,25 +62,13 @@ def advise(
     from magicbyte.cli.advice_page import advice_page
     from magicbyte.cli.advice_text import print_advice
     from magicbyte.cli.html_page import check_replaceable, write_page
-    from magicbyte.jobs.advise import LAYOUTS, THOROUGH
-    from magicbyte.jobs.advise import advise as advise_job
+    from magicbyte.commands import advise
     from magicbyte.jobs.run.progress import terminal_progress
 
     if page is not None:
         check_replaceable(page, "advise")
     with engine.open("magicbyte advise") as runner:
-        report = advise_job(
-            sources,
-            runner,
-            layouts=THOROUGH if thorough else LAYOUTS,
-            windows=windows,
-            window_bytes=window_bytes,
-            price_per_tb_month=price_per_tb_month,
-            seed=seed,
-            max_decompressed_bytes=max_decompressed_bytes,
-            choice=choice,
-            progress=terminal_progress(),
-        )
+        report = advise(sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given))
     if page is not None:
         write_page(page, "advise", advice_page(report, show_all=show_all))
     if as_json:

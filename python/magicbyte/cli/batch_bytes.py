@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from magicbyte.cli.batch_layout import Field, Layout, Section, batch_layout
+from magicbyte.cli.dump_options import DumpOptions
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.terminal import print_data, print_problem
@@ -24,20 +25,20 @@ _BYTES_PER_LINE = 8
 _BYTES_SHOWN = 64
 
 
-def print_bytes(files: Sequence[str], selection: Selection, *, max_decompressed_bytes: int) -> int:
+def print_bytes(files: Sequence[str], given: DumpOptions) -> int:
     """Prints the batches of segments field by field; returns the exit code.
 
-    `selection` has no times. Its limit counts batches.
+    The options have no times. `max_records` counts batches.
     """
     code = CLEAN
-    left = selection.max_records
+    left, limit = given.max_records, given.max_decompressed_bytes
     for path in files:
         try:
-            for position, data in _batches(path, selection, max_decompressed_bytes):
+            for position, data in _batches(path, given, limit):
                 if left == 0:
                     return code
                 left = None if left is None else left - 1
-                layout = batch_layout(data, max_decompressed_bytes)
+                layout = batch_layout(data, limit)
                 if not _print_batch(path, position, len(data), layout):
                     code = PROBLEMS
         except Error as error:

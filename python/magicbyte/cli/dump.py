@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from magicbyte.cli import options, partition_choice
-from magicbyte.cli.selection import Selection
-from magicbyte.cli.selection import options as selection_options
+from magicbyte.cli import partition_choice
+from magicbyte.cli.dump_options import DumpOptions
+from magicbyte.cli.flags import flags
 from magicbyte.cli.typed import typed_text
 from magicbyte.jobs.find.choice import PartitionChoice
 
@@ -20,33 +20,18 @@ __all__ = ["dump"]
 
 @click.command(short_help="Print segments and the files beside them, as kafka-dump-log does.")
 @partition_choice.sources
-@partition_choice.options()
-@selection_options
-@click.option("--no-records", is_flag=True, help="Print batches only.")
-@click.option(
-    "--bytes",
-    "as_bytes",
-    is_flag=True,
-    help="Print the bytes of batches, each field with its meaning.",
-)
+@partition_choice.choice()
+@flags(DumpOptions, "given")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the files beside segments as JSON lines, a line per entry."
 )
-@options.decode
-@options.show_secrets
 @typed_text
-@options.max_decompressed_bytes
 def dump(
     sources: tuple[str, ...],
     choice: PartitionChoice,
-    selection: Selection,
-    no_records: bool,
-    as_bytes: bool,
+    given: DumpOptions,
     as_json: bool,
-    decode: str,
-    show_secrets: bool,
     text: TypedText | None,
-    max_decompressed_bytes: int,
 ) -> int:
     """Print SRC in the text format of kafka-dump-log --print-data-log.
 
@@ -85,22 +70,11 @@ def dump(
     from magicbyte.cli.sources import files_of, readable, segments_only
 
     if as_json:
-        if as_bytes or no_records or text is not None or selection != Selection():
+        if text is not None or given != DumpOptions():
             raise click.UsageError("--json goes with no other option: it prints all of a file")
         return print_json(sidecars_only(readable(sources)))
-    if as_bytes and (no_records or text is not None or selection.has_times):
+    if given.as_bytes and (given.no_records or text is not None or given.has_times):
         raise click.UsageError("--bytes goes with offsets and --max-records alone")
-    files, unread = files_of(segments_only(sources) if as_bytes else readable(sources), choice)
-    if as_bytes:
-        code = print_bytes(files, selection, max_decompressed_bytes=max_decompressed_bytes)
-        return max(unread, code)
-    code = print_as_kafka(
-        files,
-        selection,
-        decode=decode,
-        show_secrets=show_secrets,
-        typed=text,
-        no_records=no_records,
-        max_decompressed_bytes=max_decompressed_bytes,
-    )
+    files, unread = files_of(segments_only(sources) if given.as_bytes else readable(sources), choice)
+    code = print_bytes(files, given) if given.as_bytes else print_as_kafka(files, given, text)
     return max(unread, code)

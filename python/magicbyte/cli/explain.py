@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import click
 
-from magicbyte import _core
-from magicbyte.cli import engines, options, partition_choice
+from magicbyte import commands
+from magicbyte.cli import options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import exit_code
+from magicbyte.cli.flags import flags
 from magicbyte.cli.overview import View
 from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.options.read import ExplainOptions
 
 __all__ = ["explain"]
 
 
 @click.command(short_help="Print the history of partitions: producers, transactions, gaps.")
 @partition_choice.sources
-@partition_choice.options()
+@partition_choice.choice()
 @click.option(
     "--html",
     "page",
@@ -27,38 +28,15 @@ __all__ = ["explain"]
     help="Also write the histories as an HTML page with charts to this file, which may replace an earlier"
     " page but no other file.",
 )
-@click.option(
-    "--now",
-    type=options.TIME,
-    show_default="the clock",
-    help="The current time, for computing the age of open transactions.",
-)
-@click.option(
-    "--transaction-max-timeout-ms",
-    type=options.MILLIS,
-    default=900_000,
-    show_default=True,
-    metavar="MS",
-    help="The broker's setting: an open transaction is hanging if its producer has been silent for longer.",
-)
-@click.option(
-    "--max-listed",
-    type=click.IntRange(min=1),
-    default=_core.LISTED,
-    show_default=True,
-    metavar="N",
-    help="The maximum number of each kind to list per partition; memory grows with it.",
-)
+@flags(ExplainOptions, "given")
 @click.option("--verify", is_flag=True, help="Also check all CRCs and records, as `magicbyte verify` does.")
-@engines.options
+@flags(EngineChoice, "engine")
 @options.as_json
 def explain(
     sources: tuple[str, ...],
     choice: PartitionChoice,
     page: Path | None,
-    now: int | None,
-    transaction_max_timeout_ms: int,
-    max_listed: int,
+    given: ExplainOptions,
     verify: bool,
     engine: EngineChoice,
     as_json: bool,
@@ -88,33 +66,17 @@ def explain(
     from magicbyte.cli.history_text import print_histories
     from magicbyte.cli.html_page import check_replaceable, write_page
     from magicbyte.cli.terminal import print_line
-    from magicbyte.jobs.explain import explain as explain_job
     from magicbyte.jobs.explain import irregularities
     from magicbyte.jobs.run.progress import terminal_progress
 
     if page is not None:
         check_replaceable(page, "explain")
     with engine.open("magicbyte explain") as runner:
-        histories = explain_job(
-            sources,
-            runner,
-            now=round(time.time() * 1000) if now is None else now,
-            transaction_max_timeout_ms=transaction_max_timeout_ms,
-            max_listed=max_listed,
-            choice=choice,
-            progress=terminal_progress(),
-        )
+        progress = terminal_progress()
+        histories = commands.explain(sources, choice=choice, engine=runner, progress=progress, **vars(given))
         checked = None
         if verify:
-            from magicbyte.jobs.verify import verify as verify_job
-
-            checked = verify_job(
-                sources,
-                runner,
-                max_decompressed_bytes=_core.DEFAULT_MAX_DECOMPRESSED_BYTES,
-                choice=choice,
-                progress=terminal_progress(),
-            )
+            checked = commands.verify(sources, choice=choice, engine=runner, progress=progress)
     if page is not None:
         write_page(page, "explain", history_page(histories, verified=verify))
     if as_json:

@@ -2,164 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
-from magicbyte.cli import catalogs, engines, expressions, options, overview, partition_choice
-from magicbyte.cli.catalogs import CatalogChoice
+from magicbyte import commands
+from magicbyte.cli import expressions, overview, partition_choice
+from magicbyte.cli.catalogs import check_catalog
 from magicbyte.cli.commits import print_above, print_commit, print_invalid, print_stream
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import exit_code
+from magicbyte.cli.flags import flags
 from magicbyte.cli.interrupts import stopped_by_signals
 from magicbyte.cli.overview import View
-from magicbyte.cli.selection import ranges as range_options
 from magicbyte.cli.terminal import print_line
 from magicbyte.cli.typed import typed_columns
-from magicbyte.enums import IsolationLevel, PartitionBy, PayloadType, TableFormat
+from magicbyte.following import ingest_stream
 from magicbyte.jobs.find.choice import PartitionChoice
-from magicbyte.jobs.run.ranges import Ranges
+from magicbyte.jobs.run.progress import terminal_progress
+from magicbyte.options.declare import narrowed, option
+from magicbyte.options.ingest import FollowOptions, IngestOptions, TargetOptions
 
 if TYPE_CHECKING:
     from magicbyte.jobs.ingest import IngestReport
-    from magicbyte.jobs.typed import TypedColumns
 
 __all__ = ["ingest"]
 
 _PROBLEMS_SHOWN = 20
-F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _payload(name: str) -> Callable[[F], F]:
-    """`--key-as` and `--value-as`"""
-    return click.option(
-        f"--{name}-as",
-        type=click.Choice(["binary", "string", "json"]),
-        default="binary",
-        show_default=True,
-        help=f"The type of the column {name}: string is UTF-8, json are JSON documents.",
+@dataclass(frozen=True, kw_only=True)
+class Following(FollowOptions):
+    """`--follow`, and its pace."""
+
+    follow: bool = option(
+        "Follow growing logs: look for new segments and records until interrupted.", default=False
     )
 
 
 @click.command(short_help="Write Parquet tables, with proof that nothing is lost.", epilog=expressions.HELP)
 @partition_choice.sources
 @click.argument("out", metavar="OUT", type=click.Path())
-@partition_choice.options(prefer=True, assigned=True)
-@range_options
-@expressions.where("Write only records for which this SQL expression is true.")
-@overview.options
-@engines.options
-@options.isolation_level
-@_payload("key")
-@_payload("value")
+@partition_choice.choice(prefer=True, assigned=True)
+@flags(IngestOptions, "given")
 @typed_columns
-@click.option(
-    "--include-batch-metadata",
-    is_flag=True,
-    help="Add columns to the records: magic, compression, producer, sequence, leader epoch, segment, position"
-    " and timestampMillis.",
-)
-@click.option(
-    "--overwrite",
-    is_flag=True,
-    help="Replace an earlier output of ingest in OUT, once the new output is complete.",
-)
-@click.option(
-    "--parquet-compression",
-    type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]),
-    default="zstd",
-    show_default=True,
-    help="The codec of the Parquet files.",
-)
-@click.option(
-    "--bloom-filter",
-    is_flag=True,
-    help="Write bloom filters of the keys, so that readers that look for a key skip most other row groups.",
-)
-@click.option(
-    "--digest",
-    is_flag=True,
-    help="Write the column _digest, by which verify --table compares typed keys and values with the log."
-    " Delta and Iceberg tables always have it.",
-)
-@click.option(
-    "--format",
-    "table_format",
-    type=click.Choice(["parquet", "delta", "iceberg"]),
-    default="parquet",
-    show_default=True,
-    help="The output: a directory of Parquet tables, or the new records as one commit of a table.",
-)
-@click.option(
-    "--partition-by",
-    type=click.Choice(["topic", "day"]),
-    default="topic",
-    show_default=True,
-    help="With delta and iceberg: the partitioning of files; day is by topic and day of the timestamp.",
-)
-@click.option(
-    "--target-file-size",
-    type=options.BYTES,
-    show_default="256MiB",
-    metavar="SIZE",
-    help="With delta and iceberg: the target size of files, if a task has enough to write.",
-)
-@click.option(
-    "--repair",
-    is_flag=True,
-    help="With delta and iceberg: replace the rows from the offset on where the log diverges from the table,"
-    " and add records that earlier runs could not read, in one commit with the new records.",
-)
-@click.option(
-    "--fail-on-missing",
-    is_flag=True,
-    help="With delta and iceberg: add nothing if records of the log are lost or unreadable.",
-)
-@options.follow
-@click.option(
-    "--interval",
-    type=click.FloatRange(min=0, min_open=True),
-    show_default="10",
-    metavar="SECONDS",
-    help="With --follow: the time from one look at SRC to the next.",
-)
-@click.option(
-    "--above-high-watermark",
-    is_flag=True,
-    help="With --follow: do not wait until a broker has replicated records; a failover may replace them.",
-)
-@catalogs.options
-@options.max_decompressed_bytes
-@options.as_json
+@flags(TargetOptions, "target")
+@flags(Following, "following")
+@flags(EngineChoice, "engine")
+@flags(View, "view")
 def ingest(
     sources: tuple[str, ...],
     out: str,
     choice: PartitionChoice,
-    ranges: Ranges,
-    where: str | None,
+    given: IngestOptions,
+    target: TargetOptions,
+    following: Following,
     view: View,
     engine: EngineChoice,
-    isolation_level: IsolationLevel,
-    key_as: PayloadType,
-    value_as: PayloadType,
-    typed: TypedColumns,
-    include_batch_metadata: bool,
-    overwrite: bool,
-    parquet_compression: str,
-    bloom_filter: bool,
-    digest: bool,
-    table_format: TableFormat,
-    partition_by: PartitionBy,
-    target_file_size: int | None,
-    repair: bool,
-    fail_on_missing: bool,
-    follow: bool,
-    interval: float | None,
-    above_high_watermark: bool,
-    catalog: CatalogChoice,
-    max_decompressed_bytes: int,
-    as_json: bool,
 ) -> int:
     """Write every partition at and below SRC as Parquet tables into the directory OUT.
 
@@ -212,76 +112,54 @@ def ingest(
     magicbyte ingest --engine spark --conf spark.driver.memory=4g /backup/kafka-logs tables/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
-    from magicbyte.jobs.ingest import TARGET_FILE_SIZE, IngestOptions
-    from magicbyte.jobs.ingest import ingest as ingest_job
-    from magicbyte.jobs.run.progress import terminal_progress
 
-    for_tables = partition_by != "topic" or target_file_size is not None or repair or fail_on_missing
-    if table_format == "parquet" and (for_tables or follow):
+    _check(given, target, following)
+    with engine.open(f"magicbyte ingest {sources[0]}") as runner:
+        run = {"choice": choice, "engine": runner, "progress": terminal_progress()}
+        arguments = {**run, **vars(given), **vars(target)}
+        if following.follow:
+            with stopped_by_signals() as stop:
+                stream = ingest_stream(
+                    sources, out, stop=stop, **vars(narrowed(FollowOptions, following)), **arguments
+                )
+                return print_stream(stream, as_json=view.as_json)
+        report = commands.ingest(sources, out, **arguments)
+    if view.as_json:
+        reports.print_json(report)
+    else:
+        _print(report, out, view)
+        if given.repair and report["commit"] is not None and report["commit"]["job"] is None:
+            print_line("nothing is to be repaired")
+    return exit_code(_problems(report), balanced=report["balanced"])
+
+
+def _problems(report: IngestReport) -> int:
+    """The number of problems that make the exit code 1."""
+    total = report["total"]
+    problems = total["problems"] + total["invalid_keys"] + total["invalid_values"]
+    return problems + sum(len(one["problems"]) for one in (*report["log_dirs"], report["internal_topics"]))
+
+
+def _check(given: IngestOptions, target: TargetOptions, following: Following) -> None:
+    """Raises UsageError for options that contradict each other."""
+    for_tables = (
+        target.partition_by != "topic"
+        or given.target_file_size is not None
+        or given.repair
+        or given.fail_on_missing
+    )
+    if target.format == "parquet" and (for_tables or following.follow):
         raise click.UsageError(
             "--partition-by, --target-file-size, --repair, --fail-on-missing and --follow need "
             "--format delta or iceberg"
         )
-    if repair and follow:
+    if given.repair and following.follow:
         raise click.UsageError("--repair is one run: --follow can go on after it")
-    if interval is not None and not follow:
+    if following.interval is not None and not following.follow:
         raise click.UsageError("--interval needs --follow")
-    if above_high_watermark and not follow:
+    if following.above_high_watermark and not following.follow:
         raise click.UsageError("--above-high-watermark needs --follow: a single run reads the whole log")
-    catalog.check(needed=table_format == "iceberg")
-
-    settings = IngestOptions(
-        isolation_level=isolation_level,
-        batch_metadata=include_batch_metadata,
-        ranges=ranges,
-        where=where,
-        key_as=key_as,
-        value_as=value_as,
-        typed=typed,
-        codec=parquet_compression,
-        bloom_filter=bloom_filter,
-        digest=digest,
-        max_decompressed_bytes=max_decompressed_bytes,
-        overwrite=overwrite,
-        target_file_size=TARGET_FILE_SIZE if target_file_size is None else target_file_size,
-        repair=repair,
-        fail_on_missing=fail_on_missing,
-    )
-    with engine.open(f"magicbyte ingest {sources[0]}") as runner:
-        progress = terminal_progress()
-        if table_format == "parquet":
-            report = ingest_job(sources, out, runner, settings, progress, choice=choice)
-        else:
-            from magicbyte.lake.ingest import ingest_table
-            from magicbyte.lake.stream import DEFAULT_INTERVAL_SECONDS, ingest_stream
-            from magicbyte.lake.table import TableTarget
-
-            target = TableTarget(table_format, out, catalog.name, catalog.properties, partition_by)
-            if follow:
-                with stopped_by_signals() as stop:
-                    stream = ingest_stream(
-                        sources,
-                        target,
-                        runner,
-                        settings,
-                        progress,
-                        choice=choice,
-                        interval=interval or DEFAULT_INTERVAL_SECONDS,
-                        stop=stop,
-                        above_high_watermark=above_high_watermark,
-                    )
-                    return print_stream(stream, as_json=as_json)
-            report = ingest_table(sources, target, runner, settings, progress, choice=choice)
-    if as_json:
-        reports.print_json(report)
-    else:
-        _print(report, out, view)
-        if repair and report["commit"] is not None and report["commit"]["job"] is None:
-            print_line("nothing is to be repaired")
-    total = report["total"]
-    problems = total["problems"] + total["invalid_keys"] + total["invalid_values"]
-    problems += sum(len(one["problems"]) for one in (*report["log_dirs"], report["internal_topics"]))
-    return exit_code(problems, balanced=report["balanced"])
+    check_catalog(target, needed=target.format == "iceberg")
 
 
 def _print(report: IngestReport, out: str, view: View) -> None:

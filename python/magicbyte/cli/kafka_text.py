@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from magicbyte import _core
 from magicbyte.cli.batch_layout import wrapped_checksums
+from magicbyte.cli.dump_options import DumpOptions
 from magicbyte.cli.exits import exit_code
 from magicbyte.cli.internal_records import compact_json, decoded_text, decoder_for, topic_of_file
-from magicbyte.cli.selection import Selection
 from magicbyte.cli.sidecar_text import sidecar_lines
 from magicbyte.cli.terminal import print_data, print_problem
 from magicbyte.enums import Compression, TimestampType
@@ -38,18 +38,9 @@ _TIMESTAMP_TYPES = {
 }
 
 
-def print_as_kafka(
-    files: Sequence[str],
-    selection: Selection,
-    *,
-    decode: str,
-    show_secrets: bool = False,
-    typed: TypedText | None = None,
-    no_records: bool,
-    max_decompressed_bytes: int,
-) -> int:
+def print_as_kafka(files: Sequence[str], given: DumpOptions, typed: TypedText | None = None) -> int:
     """Prints the batches, records and entries of files; returns the exit code."""
-    printer = _Printer(selection, decode, show_secrets, typed, no_records, max_decompressed_bytes)
+    printer = _Printer(given, typed)
     for file in files:
         if printer.full:
             break
@@ -63,23 +54,11 @@ def print_as_kafka(
 class _Printer:
     """Prints files until there are enough records; counts the problems it meets."""
 
-    def __init__(
-        self,
-        selection: Selection,
-        decode: str,
-        show_secrets: bool,
-        typed: TypedText | None,
-        no_records: bool,
-        max_decompressed_bytes: int,
-    ) -> None:
-        self._selection = selection
-        self._decode = decode
-        self._show_secrets = show_secrets
+    def __init__(self, given: DumpOptions, typed: TypedText | None) -> None:
+        self._given = given
         self._typed = typed
         self._decoder: Decoder | None = None
-        self._no_records = no_records
-        self._max_decompressed_bytes = max_decompressed_bytes
-        self._left = selection.max_records
+        self._left = given.max_records
         self.problems = 0
 
     @property
@@ -88,11 +67,11 @@ class _Printer:
 
     def file(self, path: str) -> None:
         print_data(f"Dumping {path}", _first_line(os.path.basename(path)))
-        self._decoder = decoder_for(self._decode, topic_of_file(path), secrets=self._show_secrets)
+        self._decoder = decoder_for(self._given.decode, topic_of_file(path), secrets=self._given.show_secrets)
         end = 0
         try:
             size = size_of(path)
-            for position, batch in batches(path, self._max_decompressed_bytes):
+            for position, batch in batches(path, self._given.max_decompressed_bytes):
                 self._batch(position, batch)
                 if self.full:
                     return
@@ -120,23 +99,23 @@ class _Printer:
             if not self._in_range(batch):
                 return
             self.problems += not batch.is_valid()
-            if self._no_records:
+            if self._given.no_records:
                 self._count(1)
                 print_data(_batch_line(position, batch))
                 return
-            checksums = chain(_legacy_checksums(batch, self._max_decompressed_bytes), repeat(""))
+            checksums = chain(_legacy_checksums(batch, self._given.max_decompressed_bytes), repeat(""))
             for record, checksum in zip(batch, checksums, strict=False):
-                if not self.full and self._selection.includes(record.offset, record.timestamp):
+                if not self.full and self._given.includes(record.offset, record.timestamp):
                     self._count(1)
                     lines.append(_record_line(batch, record, checksum) + self._content(batch, record))
         except Error as error:
             self._problem(error)
-        if lines or not self._selection.has_ranges:
+        if lines or not self._given.has_ranges:
             print_data(_batch_line(position, batch), *lines)
 
     def _in_range(self, batch: Batch) -> bool:
         # Only if there is a range: the base offset of a legacy wrapper takes its decompression.
-        return not self._selection.has_ranges or self._selection.may_include(
+        return not self._given.has_ranges or self._given.may_include(
             batch.base_offset, batch.last_offset, batch.max_timestamp
         )
 

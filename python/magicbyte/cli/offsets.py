@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from magicbyte.cli import engines, options, partition_choice
+from magicbyte.cli import options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import exit_code
+from magicbyte.cli.flags import flags
 from magicbyte.cli.terminal import print_line, print_problem
 from magicbyte.cli.times import time_text
 from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.options.read import OffsetsOptions
 
 if TYPE_CHECKING:
     from magicbyte.jobs.offsets import CommittedOffset
@@ -21,22 +23,15 @@ __all__ = ["offsets"]
 
 @click.command(short_help="Show what consumer groups have committed, and how far behind they are.")
 @partition_choice.local_sources
-@partition_choice.options(prefer=True)
-@click.option(
-    "--group",
-    default="*",
-    metavar="PATTERN",
-    help="Only groups whose name matches; * ? and [...] are wildcards.",
-)
-@engines.options
-@options.max_decompressed_bytes
+@partition_choice.choice(prefer=True)
+@flags(OffsetsOptions, "given")
+@flags(EngineChoice, "engine")
 @options.as_json
 def offsets(
     sources: tuple[str, ...],
     choice: PartitionChoice,
-    group: str,
+    given: OffsetsOptions,
     engine: EngineChoice,
-    max_decompressed_bytes: int,
     as_json: bool,
 ) -> int:
     """Show the committed offsets of each consumer group, from __consumer_offsets-N at and below SRC.
@@ -65,18 +60,11 @@ def offsets(
     magicbyte offsets /backup/kafka-logs/__consumer_offsets-7 /backup/kafka-logs/orders-0
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports, tables
-    from magicbyte.jobs.offsets import offsets as offsets_job
+    from magicbyte.commands import offsets
     from magicbyte.jobs.run.progress import terminal_progress
 
     with engine.open("magicbyte offsets") as runner:
-        report = offsets_job(
-            sources,
-            runner,
-            choice=choice,
-            group=group,
-            max_decompressed_bytes=max_decompressed_bytes,
-            progress=terminal_progress(),
-        )
+        report = offsets(sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given))
     if as_json:
         reports.print_json(report)
     else:

@@ -7,14 +7,13 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
-
-import click
 
 from magicbyte.cli.tables import labels_of, print_table
 from magicbyte.cli.terminal import is_terminal, plain, print_line
 from magicbyte.jobs.run.progress import format_bytes
+from magicbyte.options.declare import Options, option
+from magicbyte.options.values import COUNT, OneOf
 
 if TYPE_CHECKING:
     from magicbyte.jobs.run.accounting import Totals
@@ -23,14 +22,12 @@ if TYPE_CHECKING:
 __all__ = [
     "View",
     "first_rows",
-    "options",
     "print_left_out",
     "print_next",
     "print_overview",
     "rows_by",
 ]
 
-F = TypeVar("F", bound=Callable[..., Any])
 _Sums = Mapping[str, Any]
 Row = TypeVar("Row", bound=Mapping[str, Any])
 
@@ -66,49 +63,23 @@ _SORTS: dict[str, Callable[[_Sums], Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class View:
-    """The rows of the table that are printed, and their order."""
+@dataclass(frozen=True, kw_only=True)
+class View(Options):
+    """The form of a report: JSON, or a table with some rows in some order."""
 
-    by: Literal["topic", "partition"] | None = None
-    """The kind of rows. None means partitions if there are at most 20, otherwise topics."""
-    sort: str = "problems"
-    top: int = _ROWS
-    """The number of rows; 0 for all."""
-
-
-def options(command: F) -> F:
-    """The options of a `View`; the command gets it as `view`."""
-
-    @wraps(command)
-    def with_view(by: Literal["topic", "partition"] | None, sort: str, top: int, **others: Any) -> Any:
-        return command(view=View(by, sort, top), **others)
-
-    decorated: Callable[..., Any] = with_view
-    for option in (
-        click.option(
-            "--top",
-            type=click.IntRange(min=0),
-            default=_ROWS,
-            show_default=True,
-            metavar="N",
-            help="The number of rows of the table to print; 0 for all.",
-        ),
-        click.option(
-            "--sort",
-            type=click.Choice(list(_SORTS)),
-            default="problems",
-            show_default=True,
-            help="The order of the table: most problems, bytes or records first, or by name.",
-        ),
-        click.option(
-            "--by",
-            type=click.Choice(["topic", "partition"]),
-            help="The kind of rows in the table.  [default: partition; topic if there are more than 20]",
-        ),
-    ):
-        decorated = option(decorated)
-    return cast(F, decorated)
+    by: Literal["topic", "partition"] | None = option(
+        "The kind of rows in the table.",
+        default=None,
+        default_text="partition; topic if there are more than 20",
+        kind=OneOf({"topic": "topic", "partition": "partition"}),
+    )
+    sort: str = option(
+        "The order of the table: most problems, bytes or records first, or by name.",
+        default="problems",
+        kind=OneOf({name: name for name in _SORTS}),
+    )
+    top: int = option("The number of rows of the table to print; 0 for all.", default=_ROWS, kind=COUNT)
+    as_json: bool = option("Print one JSON document instead of text.", default=False, flag="--json")
 
 
 def print_overview(

@@ -9,11 +9,11 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from magicbyte.cli.options import PARTITIONS
+from magicbyte.cli.flags import flags
 from magicbyte.cli.piped import saved
 from magicbyte.jobs.find.choice import PartitionChoice
 
-__all__ = ["local_sources", "options", "out", "preferred_copy", "sources", "sources_and_out"]
+__all__ = ["choice", "local_sources", "out", "sources", "sources_and_out"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -168,102 +168,11 @@ def sources_and_out(command: F) -> F:
     return cast(F, decorated)
 
 
-def options(*, prefer: bool = False, assigned: bool = False) -> Callable[[F], F]:
-    """The options of a `PartitionChoice`, which the command gets as `choice`.
+def choice(*, prefer: bool = False, assigned: bool = False) -> Callable[[F], F]:
+    """The flags of a `PartitionChoice`, which the command gets as `choice`.
 
     `prefer` adds `--prefer`, for a command that takes only one copy of a partition; `assigned` adds
     `--one-disk`, for a command that reports what a broker should have.
     """
-
-    def decorate(command: F) -> F:
-        @wraps(command)
-        def with_choice(
-            topics: tuple[str, ...],
-            exclude: tuple[str, ...],
-            exclude_internal: bool,
-            partitions: tuple[frozenset[int], ...],
-            include_future: bool,
-            include_stray: bool,
-            include_deleted: bool,
-            include_deleted_records: bool,
-            preferred: tuple[str, ...] = (),
-            one_disk: bool = False,
-            **others: Any,
-        ) -> Any:
-            states = {"future": include_future, "stray": include_stray, "deleted": include_deleted}
-            chosen = PartitionChoice(
-                topics=topics,
-                exclude=exclude,
-                exclude_internal=exclude_internal,
-                partitions=frozenset().union(*partitions),
-                states=frozenset(name for name, included in states.items() if included),  # type: ignore[misc]
-                include_deleted_records=include_deleted_records,
-                prefer=preferred,
-                one_disk=one_disk,
-            )
-            return command(choice=chosen, **others)
-
-        decorated: Callable[..., Any] = with_choice
-        more = [preferred_copy] * prefer + [_one_disk] * assigned
-        for option in [*more, *_CHOICE]:
-            decorated = option(decorated)
-        return cast(F, decorated)
-
-    return decorate
-
-
-preferred_copy = click.option(
-    "--prefer",
-    "preferred",
-    multiple=True,
-    metavar="DIR",
-    type=click.Path(exists=True, file_okay=False),
-    help="Read the copy in DIR of a partition that exists several times; may be repeated.",
-)
-_one_disk = click.option(
-    "--one-disk",
-    is_flag=True,
-    help="Other directories of a broker are left out on purpose, so their absence is not a problem.",
-)
-# In the reverse order of --help.
-_CHOICE = [
-    click.option(
-        "--include-deleted-records",
-        is_flag=True,
-        help="Read records before a log's start (log-start-offset-checkpoint), too, which a broker does not"
-        " return.",
-    ),
-    click.option("--include-deleted", is_flag=True, help="Read logs that the broker was deleting, too."),
-    click.option(
-        "--include-stray",
-        is_flag=True,
-        help="Read logs that the broker was not assigned, too.",
-    ),
-    click.option(
-        "--include-future", is_flag=True, help="Read copies that a broker was moving between its disks, too."
-    ),
-    click.option(
-        "--partition",
-        "partitions",
-        type=PARTITIONS,
-        multiple=True,
-        metavar="N",
-        help="Read only these partitions: 7, or 0,3, or 0-15; may be repeated.",
-    ),
-    click.option(
-        "--exclude-internal", is_flag=True, help="Leave out Kafka's own topics, such as __consumer_offsets."
-    ),
-    click.option(
-        "--exclude",
-        multiple=True,
-        metavar="PATTERN",
-        help="Leave out topics: a name, or a pattern such as 'test-*'; may be repeated.",
-    ),
-    click.option(
-        "--topic",
-        "topics",
-        multiple=True,
-        metavar="PATTERN",
-        help="Read only these topics: a name, or a pattern such as 'orders-*'; may be repeated.",
-    ),
-]
+    without = {name for name, wanted in (("prefer", prefer), ("one_disk", assigned)) if not wanted}
+    return flags(PartitionChoice, "choice", without=without)

@@ -13,10 +13,9 @@ import pyarrow as pa
 from magicbyte import _core
 from magicbyte.cli.exits import exit_code
 from magicbyte.cli.internal_records import HIDDEN, decoder_for
+from magicbyte.cli.record_options import RecordOptions
 from magicbyte.cli.record_reading import Reader, Select
-from magicbyte.cli.selection import Selection
 from magicbyte.cli.terminal import is_terminal, json_line, print_bytes, print_data
-from magicbyte.enums import IsolationLevel
 from magicbyte.errors import Error
 from magicbyte.expressions.record_filter import RecordFilter
 from magicbyte.internal_topics.decode import Decoder
@@ -27,7 +26,7 @@ from magicbyte.model import PartitionListing
 if TYPE_CHECKING:
     from magicbyte.cli.typed_text import TypedText
 
-__all__ = ["Lines", "print_batches", "print_records"]
+__all__ = ["Lines", "lines_of", "print_batches", "print_records"]
 
 _TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
 # `timestamp` is in microseconds, which do not reach every time; `timestampMillis` always holds it.
@@ -70,22 +69,34 @@ class Lines:
         return decoder_for(self.decode, topic, secrets=self.show_secrets) if is_json else None
 
 
+def lines_of(given: RecordOptions) -> Lines:
+    """The form of the lines; columns that are decoded by schemas are JSON."""
+    formats = {"key": given.key_format, "value": given.value_format}
+    formats |= dict.fromkeys(given.by_schema, "json")
+    return Lines(
+        given.format,
+        given.template,
+        formats["key"],
+        formats["value"],
+        "NULL" if given.nulls else "",
+        given.decode,
+        given.show_secrets,
+    )
+
+
 def print_records(
     listings: Sequence[PartitionListing],
-    selection: Selection,
+    given: RecordOptions,
     lines: Lines,
     writer: _core.LineWriter,
     *,
     where: RecordFilter | None,
     filters: Sequence[Select],
-    tail: int | None,
     typed: TypedText | None,
-    isolation_level: IsolationLevel,
-    max_decompressed_bytes: int,
 ) -> int:
     """Prints the selected records of partitions, in order; returns the exit code."""
-    options = ReadOptions(_COLUMNS, max_decompressed_bytes=max_decompressed_bytes, where=where)
-    reader = Reader(listings, selection, isolation_level, options, filters, tail)
+    options = ReadOptions(_COLUMNS, max_decompressed_bytes=given.max_decompressed_bytes, where=where)
+    reader = Reader(listings, given, given.isolation_level, options, filters, given.tail)
     print_bytes(writer.header(no_rows(options.records_schema)))
     for topic, records in reader.records():
         if typed is not None:
@@ -123,22 +134,14 @@ def _decoded(
             yield {name: cell for name, cell in row.items() if name not in ("invalidKey", "invalidValue")}
 
 
-def print_batches(
-    listings: Sequence[PartitionListing],
-    selection: Selection,
-    *,
-    isolation_level: IsolationLevel,
-    max_decompressed_bytes: int,
-) -> int:
+def print_batches(listings: Sequence[PartitionListing], given: RecordOptions) -> int:
     """Prints the batches that can hold records in range; returns the exit code."""
-    options = ReadOptions(batches=True, max_decompressed_bytes=max_decompressed_bytes)
-    reader = Reader(listings, selection, isolation_level, options)
+    options = ReadOptions(batches=True, max_decompressed_bytes=given.max_decompressed_bytes)
+    reader = Reader(listings, given, given.isolation_level, options)
     rows = (row for batch in reader.batches() for row in batch.to_pylist())
     chosen = (
-        row
-        for row in rows
-        if selection.may_include(row["baseOffset"], row["lastOffset"], row["maxTimestamp"])
+        row for row in rows if given.may_include(row["baseOffset"], row["lastOffset"], row["maxTimestamp"])
     )
-    for row in islice(chosen, selection.max_records):
+    for row in islice(chosen, given.max_records):
         print_data(json_line(row | {"timestampType": _TIMESTAMP_TYPES[row["timestampType"]]}))
     return exit_code(reader.problems)

@@ -2,49 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import click
 
-from magicbyte.cli import engines, options, overview, partition_choice
+from magicbyte.cli import overview, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import exit_code
+from magicbyte.cli.flags import flags
 from magicbyte.cli.overview import View
 from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.options.rewrite import RecoverOptions
 
 __all__ = ["recover"]
 
 
 @click.command(short_help="Repair damaged partitions for a broker to open.")
 @partition_choice.sources_and_out
-@partition_choice.options(prefer=True)
-@click.option(
-    "--method",
-    type=click.Choice(["keep", "truncate"]),
-    default="keep",
-    show_default=True,
-    help="keep: all good batches, including those after damage. truncate: nothing from the first damage on,"
-    " as a broker does when it starts after a crash.",
-)
-@options.leader_epoch
-@options.segment_bytes
-@options.topic_ids()
-@overview.options
-@engines.options
-@options.max_decompressed_bytes
-@options.as_json
+@partition_choice.choice(prefer=True)
+@flags(RecoverOptions, "given")
+@flags(EngineChoice, "engine")
+@flags(View, "view")
 def recover(
     sources: tuple[str, ...],
     out: str | None,
     choice: PartitionChoice,
-    method: Literal["keep", "truncate"],
-    leader_epoch: int | None,
-    segment_bytes: int,
-    topic_ids: dict[str, str],
+    given: RecoverOptions,
     view: View,
     engine: EngineChoice,
-    max_decompressed_bytes: int,
-    as_json: bool,
 ) -> int:
     """Repair the damaged partitions at and below SRC for a broker to open, in OUT.
 
@@ -59,23 +42,16 @@ def recover(
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import accounts, inputs, reports
     from magicbyte.cli.terminal import print_line
+    from magicbyte.commands import recover
     from magicbyte.jobs.recover import cuts_of, diagnose
-    from magicbyte.jobs.recover import recover as recover_job
-    from magicbyte.jobs.rewrite import RewriteOptions
     from magicbyte.jobs.run.progress import terminal_progress
 
     progress = terminal_progress()
     with engine.open(f"magicbyte recover {sources[0]}") as runner:
         if out is None:
-            diagnosis = diagnose(
-                sources,
-                runner,
-                max_decompressed_bytes=max_decompressed_bytes,
-                choice=choice,
-                progress=progress,
-            )
+            diagnosis = diagnose(sources, runner, given, choice=choice, progress=progress)
             cuts = cuts_of(diagnosis["partitions"])
-            if as_json:
+            if view.as_json:
                 rows = [
                     {"topic": topic, "partition": partition, "segment": segment, "position": position}
                     for (topic, partition), (segment, position) in cuts.items()
@@ -89,11 +65,5 @@ def recover(
                 inputs.print_unread(diagnosis["partitions"], diagnosis["skipped"], diagnosis["log_dirs"])
                 print_line("nothing was written: give OUT to repair")
             return exit_code(diagnosis["total"]["problems"] or cuts)
-        settings = RewriteOptions(
-            leader_epoch=leader_epoch,
-            max_decompressed_bytes=max_decompressed_bytes,
-            segment_bytes=segment_bytes,
-            topic_ids=topic_ids,
-        )
-        report = recover_job(sources, out, runner, settings, method, progress, choice=choice)
-    return accounts.print_written(report, out, reports.print_rewrite, view, as_json=as_json)
+        report = recover(sources, out, choice=choice, engine=runner, progress=progress, **vars(given))
+    return accounts.print_written(report, out, reports.print_rewrite, view)

@@ -6,21 +6,23 @@ import click
 
 from magicbyte.cli import options, partition_choice
 from magicbyte.cli.exits import exit_code
+from magicbyte.cli.flags import flags
 from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.options.shared import Decoding
 
 __all__ = ["rescue"]
 
 
 @click.command(short_help="Show what is damaged, and save what can be saved.")
 @partition_choice.sources_and_out
-@partition_choice.options(prefer=True)
-@options.max_decompressed_bytes
+@partition_choice.choice(prefer=True)
+@flags(Decoding, "given")
 @options.as_json
 def rescue(
     sources: tuple[str, ...],
     out: str | None,
     choice: PartitionChoice,
-    max_decompressed_bytes: int,
+    given: Decoding,
     as_json: bool,
 ) -> int:
     """Show what is damaged at and below SRC, and save what can be saved into the new directory OUT.
@@ -45,9 +47,9 @@ def rescue(
     from magicbyte.cli import reports
     from magicbyte.cli.inputs import print_skipped
     from magicbyte.cli.terminal import print_line
-    from magicbyte.jobs.rescue import rescue_partitions
+    from magicbyte.commands import rescue
 
-    report = rescue_partitions(sources, out, max_decompressed_bytes=max_decompressed_bytes, choice=choice)
+    report = rescue(sources, out=out, choice=choice, **vars(given))
     if as_json:
         reports.print_json(report)
     else:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from magicbyte.cli import options, partition_choice
+from magicbyte.cli.flags import flag, flags
 from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.options.read import SchemasOptions
 
 if TYPE_CHECKING:
     from magicbyte.jobs.schemas import SchemasReport
@@ -55,11 +56,11 @@ def registry_config(command: F) -> F:
     )(command)
 
 
-def http_settings(registry_config: str | None) -> HttpSettings:
+def http_settings(registry_config: str | None) -> HttpSettings | None:
     """The settings for a live registry from `--registry-config`."""
-    from magicbyte.schema.http_client import DEFAULT_SETTINGS, read_settings
+    from magicbyte.schema.http_client import read_settings
 
-    return DEFAULT_SETTINGS if registry_config is None else read_settings(registry_config)
+    return None if registry_config is None else read_settings(registry_config)
 
 
 def schema_source(command: F) -> F:
@@ -68,10 +69,9 @@ def schema_source(command: F) -> F:
     @wraps(command)
     def with_source(
         sources: tuple[str, ...],
-        preferred: tuple[str, ...],
-        schemas_topic: str,
+        prefer: tuple[str, ...],
+        given: SchemasOptions,
         registry_config: str | None,
-        max_decompressed_bytes: int,
         **others: Any,
     ) -> Any:
         from magicbyte.schema.http_registry import is_registry_url
@@ -80,25 +80,17 @@ def schema_source(command: F) -> F:
             if not is_registry_url(source) and not os.path.exists(source):
                 raise click.BadParameter(f"Path {source!r} does not exist.", param_hint="'SRC...'")
         how = {
-            "schemas_topic": schemas_topic,
-            "choice": PartitionChoice(prefer=preferred),
-            "max_decompressed_bytes": max_decompressed_bytes,
+            **vars(given),
+            "choice": PartitionChoice(prefer=prefer),
             "http": http_settings(registry_config),
         }
         return command(source=SchemaSource(sources, how), **others)
 
     decorated: Callable[..., Any] = with_source
     for option in (
-        options.max_decompressed_bytes,
         registry_config,
-        click.option(
-            "--schemas-topic",
-            default="_schemas",
-            show_default=True,
-            metavar="TOPIC",
-            help="The registry's topic (kafkastore.topic).",
-        ),
-        partition_choice.preferred_copy,
+        flags(SchemasOptions, "given"),
+        flag(PartitionChoice, "prefer"),
         click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path()),
     ):
         decorated = option(decorated)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, TypeVar, cast
 
-import click
+from magicbyte.options.declare import option
+from magicbyte.options.ranges import Ranges
+from magicbyte.options.values import COUNT
 
-from magicbyte.cli import options as shared
-from magicbyte.jobs.run.ranges import Ranges
-
-__all__ = ["Selection", "options", "ranges"]
-
-F = TypeVar("F", bound=Callable[..., Any])
+__all__ = ["Selection"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Selection(Ranges):
     """The records that are printed."""
 
-    max_records: int | None = None
+    max_records: int | None = option("Stop after N records, or N batches.", default=None, kind=COUNT)
 
     def includes(self, offset: int, timestamp: int) -> bool:
         """True if a record is in range."""
@@ -49,57 +43,3 @@ class Selection(Ranges):
     def has_ranges(self) -> bool:
         """True if any range is given."""
         return self.start_offset is not None or self.end_offset is not None or self.has_times
-
-
-def options(command: F) -> F:
-    """The options of a `Selection`; the command gets it as `selection`."""
-
-    @wraps(command)
-    def with_selection(ranges: Ranges, max_records: int | None, **others: Any) -> Any:
-        selection = Selection(
-            ranges.start_offset,
-            ranges.end_offset,
-            ranges.start_timestamp,
-            ranges.end_timestamp,
-            max_records,
-        )
-        return command(selection=selection, **others)
-
-    with_limit = click.option(
-        "--max-records", type=shared.COUNT, metavar="N", help="Stop after N records, or N batches."
-    )(with_selection)
-    return cast(F, ranges(with_limit))
-
-
-def ranges(command: F) -> F:
-    """The options of `Ranges`; the command gets them as `ranges`."""
-
-    @wraps(command)
-    def with_ranges(
-        start_offset: int | None,
-        end_offset: int | None,
-        start_timestamp: int | None,
-        end_timestamp: int | None,
-        **others: Any,
-    ) -> Any:
-        given = Ranges(start_offset, end_offset, start_timestamp, end_timestamp)
-        return command(ranges=given, **others)
-
-    decorated: Callable[..., Any] = with_ranges
-    for option in (
-        click.option("--end-timestamp", type=shared.TIME, help="The end of the time range, exclusive."),
-        click.option(
-            "--start-timestamp",
-            type=shared.TIME,
-            help="The start of the time range: ISO 8601, or milliseconds or seconds since 1970.",
-        ),
-        click.option(
-            "--end-offset",
-            type=shared.OFFSET,
-            metavar="OFFSET",
-            help="The end of the offset range, exclusive.",
-        ),
-        click.option("--start-offset", type=shared.OFFSET, metavar="OFFSET", help="The first offset."),
-    ):
-        decorated = option(decorated)
-    return cast(F, decorated)

@@ -5,83 +5,24 @@ from __future__ import annotations
 import click
 
 from magicbyte.cli import options, partition_choice
+from magicbyte.cli.flags import flags
 from magicbyte.cli.interrupts import wait_for_interrupt
 from magicbyte.cli.terminal import flush, json_line, print_data, print_line, print_problem
 from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.options.serve import DEFAULT_LISTEN, ServeOptions
 
 __all__ = ["serve"]
 
 
 @click.command(short_help="Let every Kafka client read the partitions: a read-only broker.")
 @partition_choice.sources
-@partition_choice.options(prefer=True)
-@click.option(
-    "--listen",
-    default="127.0.0.1:9092",
-    show_default=True,
-    metavar="HOST:PORT",
-    help="The address to listen on; port 0 is any free port.",
-)
-@click.option(
-    "--advertised-listener",
-    metavar="HOST:PORT",
-    help="The address that clients are told to use, if it differs from the address that they connected to.",
-)
-@click.option(
-    "--magic",
-    type=click.Choice(["2"]),
-    help="Convert batches of magic 0 and 1 for clients that do not read them.",
-)
-@click.option(
-    "--as-of",
-    type=options.TIME,
-    metavar="TIME",
-    help="Serve the logs as they were then: they end before the first batch with a later timestamp.",
-)
-@click.option(
-    "--read-committed-only",
-    is_flag=True,
-    help="Hide records of transactions that were aborted or had not ended from all clients.",
-)
-@options.follow
-@click.option(
-    "--no-committed-offsets",
-    is_flag=True,
-    help="Do not read __consumer_offsets: groups start without committed offsets.",
-)
-@options.max_connections
-@click.option(
-    "--max-request-bytes",
-    type=options.BYTES,
-    default="2m",
-    show_default=True,
-    metavar="SIZE",
-    help="The maximum size of a request; a connection with a larger request is closed.",
-)
-@click.option(
-    "--idle",
-    type=options.Number(1, 1 << 31),
-    default=600,
-    show_default=True,
-    metavar="SECONDS",
-    help="The idle time after which a connection is closed.",
-)
-@options.max_decompressed_bytes
+@partition_choice.choice(prefer=True)
+@flags(ServeOptions, "given", defaults={"listen": DEFAULT_LISTEN})
 @options.as_json
 def serve(
     sources: tuple[str, ...],
     choice: PartitionChoice,
-    listen: str,
-    advertised_listener: str | None,
-    magic: str | None,
-    as_of: int | None,
-    read_committed_only: bool,
-    follow: bool,
-    no_committed_offsets: bool,
-    max_connections: int,
-    max_request_bytes: int,
-    idle: int,
-    max_decompressed_bytes: int,
+    given: ServeOptions,
     as_json: bool,
 ) -> None:
     """Serve the partitions at and below SRC to Kafka clients, until interrupted. Nothing is ever written.
@@ -104,31 +45,10 @@ def serve(
     magicbyte serve --topic 'orders-*' --as-of 2026-03-01T00:00:00 /backup/kafka-logs
     magicbyte serve --magic 2 /backup/kafka-0.10
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.jobs.run.engines import LocalEngine
+    from magicbyte.commands import serve
     from magicbyte.jobs.run.progress import terminal_progress
-    from magicbyte.jobs.serve import ServeOptions
-    from magicbyte.jobs.serve import serve as serve_job
 
-    chosen = ServeOptions(
-        listen=listen,
-        advertised_listener=advertised_listener,
-        to_magic_2=magic == "2",
-        as_of=as_of,
-        read_committed_only=read_committed_only,
-        follow=follow,
-        committed_offsets=not no_committed_offsets,
-        max_connections=max_connections,
-        max_request_bytes=max_request_bytes,
-        idle_ms=idle * 1000,
-    )
-    with serve_job(
-        sources,
-        LocalEngine(),
-        chosen,
-        choice=choice,
-        max_decompressed_bytes=max_decompressed_bytes,
-        progress=terminal_progress(),
-    ) as server:
+    with serve(sources, choice=choice, progress=terminal_progress(), **vars(given)) as server:
         for problem in server.problems:
             print_problem(f"magicbyte: {problem}")
         if as_json:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from magicbyte.cli import engines, options, overview, partition_choice
+from magicbyte.cli import overview, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import exit_code
+from magicbyte.cli.flags import flags
 from magicbyte.cli.overview import View
 from magicbyte.cli.terminal import print_line
 from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.options.shared import Decoding
 
 if TYPE_CHECKING:
     from magicbyte.jobs.stats import Group, Stats, StatsReport
@@ -22,22 +24,20 @@ __all__ = ["stats"]
 
 @click.command(short_help="Count batches, records and bytes by codec, magic, producer, size.")
 @partition_choice.sources
-@partition_choice.options()
+@partition_choice.choice()
 @click.option(
     "--fields", is_flag=True, help="Show what the bytes are for instead, field by field and format by format."
 )
-@overview.options
-@engines.options
-@options.max_decompressed_bytes
-@options.as_json
+@flags(EngineChoice, "engine")
+@flags(View, "view")
+@flags(Decoding, "given")
 def stats(
     sources: tuple[str, ...],
     choice: PartitionChoice,
     fields: bool,
     view: View,
     engine: EngineChoice,
-    max_decompressed_bytes: int,
-    as_json: bool,
+    given: Decoding,
 ) -> int:
     """Count the batches, records and bytes of each partition at and below SRC.
 
@@ -63,20 +63,18 @@ def stats(
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
     from magicbyte.cli.field_costs import print_field_costs
-    from magicbyte.jobs.field_costs import field_costs
+    from magicbyte.commands import field_costs, stats
     from magicbyte.jobs.run.progress import terminal_progress
-    from magicbyte.jobs.stats import statistics
 
-    limit, progress = max_decompressed_bytes, terminal_progress()
     with engine.open("magicbyte stats") as runner:
         if fields:
             costs = field_costs(
-                sources, runner, max_decompressed_bytes=limit, choice=choice, progress=progress
+                sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
             )
-            reports.print_report(costs, print_field_costs, as_json=as_json)
+            reports.print_report(costs, print_field_costs, as_json=view.as_json)
             return exit_code(costs["account"]["problems"], balanced=costs["balanced"])
-        report = statistics(sources, runner, max_decompressed_bytes=limit, choice=choice, progress=progress)
-    reports.print_report(report, partial(_print, view=view), as_json=as_json)
+        report = stats(sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given))
+    reports.print_report(report, partial(_print, view=view), as_json=view.as_json)
     return exit_code(report["total"]["problems"], balanced=report["balanced"])
 
 

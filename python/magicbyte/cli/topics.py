@@ -8,8 +8,10 @@ import click
 
 from magicbyte.cli import options, partition_choice
 from magicbyte.cli.exits import exit_code
+from magicbyte.cli.flags import flags
 from magicbyte.cli.terminal import print_line, print_problem
 from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.options.shared import TopicConfigFile
 
 if TYPE_CHECKING:
     from magicbyte.jobs.topics import Topic
@@ -19,10 +21,10 @@ __all__ = ["topics"]
 
 @click.command(short_help="List topics with their partitions, configs and cleanup policy.")
 @partition_choice.local_sources
-@partition_choice.options(prefer=True)
-@options.topic_config
+@partition_choice.choice(prefer=True)
+@flags(TopicConfigFile, "given")
 @options.as_json
-def topics(sources: tuple[str, ...], choice: PartitionChoice, topic_config: str | None, as_json: bool) -> int:
+def topics(sources: tuple[str, ...], choice: PartitionChoice, given: TopicConfigFile, as_json: bool) -> int:
     """List the topics of the cluster whose log directories are SRC.
 
     The source is __cluster_metadata-0 at or below SRC, its newest snapshot and the segments after it:
@@ -45,10 +47,9 @@ def topics(sources: tuple[str, ...], choice: PartitionChoice, topic_config: str 
     magicbyte topics --topic-config topics.json /backup/zookeeper-era
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports, tables
-    from magicbyte.jobs.find.cluster import read_topic_config
-    from magicbyte.jobs.topics import topics as topics_job
+    from magicbyte.commands import topics
 
-    report = topics_job(sources, read_topic_config(topic_config) if topic_config else {}, choice=choice)
+    report = topics(sources, choice=choice, **vars(given))
     if as_json:
         reports.print_json(report)
     else:

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from magicbyte._core import Record
+from magicbyte.enums import SchemaFormat
 from magicbyte.jobs.schemas import open_registry
-from magicbyte.schema.decoding import TYPED_COLUMNS, ColumnDecoder, SchemaFormat
+from magicbyte.schema.decoding import TYPED_COLUMNS, ColumnDecoder
 from magicbyte.typed_stream import typed_pieces
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class TypedText:
         cls,
         registry: str,
         formats: Mapping[str, SchemaFormat | None],
-        http: HttpSettings,
+        http: HttpSettings | None,
         *,
         validate: bool = False,
     ) -> TypedText:

@@ -2,51 +2,31 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
 
-from magicbyte.cli import catalogs, engines, options, overview, partition_choice
-from magicbyte.cli.catalogs import CatalogChoice
+from magicbyte.cli import partition_choice
+from magicbyte.cli.catalogs import check_catalog
 from magicbyte.cli.engines import EngineChoice
+from magicbyte.cli.flags import flags
 from magicbyte.cli.overview import View
-from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.options.read import VerifyOptions
 
 __all__ = ["verify"]
 
 
 @click.command(short_help="Decode every record, write nothing, print the sums.")
 @partition_choice.sources
-@partition_choice.options(assigned=True)
-@options.isolation_level
-@click.option(
-    "--table",
-    metavar="TABLE",
-    help="Compare the records with those of a table of ingest: a Delta or Parquet directory or URL, or an"
-    " Iceberg table with --catalog.",
-)
-@click.option(
-    "--indexes",
-    is_flag=True,
-    help="Also compare the indexes (.index .timeindex .txnindex) with their segments, entry by entry.",
-)
-@catalogs.options
-@overview.options
-@engines.options
-@options.max_decompressed_bytes
-@options.as_json
+@partition_choice.choice(assigned=True)
+@flags(VerifyOptions, "given")
+@flags(EngineChoice, "engine")
+@flags(View, "view")
 def verify(
     sources: tuple[str, ...],
     choice: PartitionChoice,
-    isolation_level: IsolationLevel,
-    table: str | None,
-    indexes: bool,
-    catalog: CatalogChoice,
+    given: VerifyOptions,
     view: View,
     engine: EngineChoice,
-    max_decompressed_bytes: int,
-    as_json: bool,
 ) -> int:
     """Decode every record of every partition at and below SRC, and write nothing.
 
@@ -76,29 +56,14 @@ def verify(
     --json lists the first 1000 problems and counts all; the table problems of ingest holds each.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import accounts, reports
+    from magicbyte.commands import verify
     from magicbyte.jobs.run.progress import terminal_progress
-    from magicbyte.jobs.verify import verify as verify_job
 
-    if table is None:
-        catalog.check(needed=False)
-    compared = None
-    if table is not None:
-        from magicbyte.lake.compare import LogOfTable
-        from magicbyte.lake.read import open_stored
-
-        compared = partial(LogOfTable, open_stored(table, catalog.name, catalog.properties))
+    if given.table is None:
+        check_catalog(given, needed=False)
     with engine.open("magicbyte verify") as runner:
-        report = verify_job(
-            sources,
-            runner,
-            isolation_level=isolation_level,
-            choice=choice,
-            table=compared,
-            indexes=indexes,
-            max_decompressed_bytes=max_decompressed_bytes,
-            progress=terminal_progress(),
-        )
-    if as_json:
+        report = verify(sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given))
+    if view.as_json:
         reports.print_json(report)
     else:
         accounts.print_verified(report, sources, view)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from magicbyte.cli import options
 from magicbyte.cli.exits import PROBLEMS, exit_code
+from magicbyte.cli.flags import flags
+from magicbyte.cli.options import Secrets
 from magicbyte.cli.terminal import json_line, print_data, print_line, print_problem
+from magicbyte.options.declare import option
+from magicbyte.options.values import FILE, NAMED_TOPIC_IDS, PORTS
 
 if TYPE_CHECKING:
     from magicbyte.jobs.wire_extract import ExtractReport
@@ -18,32 +23,33 @@ if TYPE_CHECKING:
 __all__ = ["wire"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Capture(Secrets):
+    """The traffic to read."""
+
+    requests: str | None = option(
+        "Read, instead of captures, all bytes that a client sent on one connection.", default=None, kind=FILE
+    )
+    responses: str | None = option(
+        "All bytes that the broker sent on that connection.", default=None, kind=FILE
+    )
+    ports: tuple[int, ...] = option(
+        "Read only connections to this port; may be repeated.", default=(), flag="--port", kind=PORTS
+    )
+    topic_ids: Mapping[str, str] = option(
+        "The id of a topic that the capture does not name; may be repeated.",
+        default_factory=dict,
+        flag="--topic-id",
+        kind=NAMED_TOPIC_IDS,
+    )
+
+
 @click.command(short_help="Decode captured network traffic: who asked for what, and the batches in it.")
 @click.argument("captures", metavar="FILE...", nargs=-1, type=click.Path(exists=True, dir_okay=False))
-@click.option(
-    "--requests",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False),
-    help="Read, instead of captures, all bytes that a client sent on one connection.",
-)
-@click.option(
-    "--responses",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False),
-    help="All bytes that the broker sent on that connection.",
-)
-@click.option(
-    "--port",
-    "ports",
-    multiple=True,
-    type=options.Number(1, 65_535),
-    help="Read only connections to this port; may be repeated.",
-)
-@options.topic_ids("The id of a topic that the capture does not name; may be repeated.", default=None)
+@flags(_Capture, "given")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print every exchange in full, one JSON document per line."
 )
-@options.show_secrets
 @click.option(
     "--parquet",
     metavar="FILE",
@@ -59,12 +65,8 @@ __all__ = ["wire"]
 )
 def wire(
     captures: tuple[str, ...],
-    requests: str | None,
-    responses: str | None,
-    ports: tuple[int, ...],
-    topic_ids: dict[str, str],
+    given: _Capture,
     as_json: bool,
-    show_secrets: bool,
     parquet: str | None,
     out: str | None,
 ) -> int:
@@ -103,17 +105,21 @@ def wire(
     from magicbyte.jobs.wire_extract import extract
     from magicbyte.wire import Exchanges
 
-    streams = (requests, responses)
+    streams = (given.requests, given.responses)
     if bool(captures) == any(streams) or any(streams) != all(streams):
         raise click.UsageError("expected capture files, or both --requests and --responses")
     if sum((as_json, parquet is not None, out is not None)) > 1:
         raise click.UsageError("--json, --parquet and --extract exclude each other")
-    if show_secrets and not as_json:
+    if given.show_secrets and not as_json:
         raise click.UsageError("--show-secrets goes with --json: nothing else shows messages in full")
-    if requests is not None and responses is not None:
-        exchanges = Exchanges.of_streams(requests, responses, topic_ids=topic_ids, secrets=show_secrets)
+    if given.requests is not None and given.responses is not None:
+        exchanges = Exchanges.of_streams(
+            given.requests, given.responses, topic_ids=given.topic_ids, secrets=given.show_secrets
+        )
     else:
-        exchanges = Exchanges(captures, ports=ports, topic_ids=topic_ids, secrets=show_secrets)
+        exchanges = Exchanges(
+            captures, ports=given.ports, topic_ids=given.topic_ids, secrets=given.show_secrets
+        )
     if out is not None:
         report = extract(exchanges, out, sources=[one for one in (*captures, *streams) if one])
         _print_extracted(report)

@@ -18,11 +18,12 @@ from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.cluster import Cluster, read_cluster
 from magicbyte.jobs.find.partitions import Inputs, SkippedDirectory, find_inputs
 from magicbyte.jobs.run.engines import Engine
-from magicbyte.jobs.run.plan import MIB, Planned, plan_partitions
+from magicbyte.jobs.run.plan import Planned, plan_partitions
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.run.sampling import Estimate, WindowPlace, estimate, windows_of
 from magicbyte.lab import DictionaryTrial, Window
 from magicbyte.model import Problem
+from magicbyte.options.read import AdviseOptions
 
 __all__ = [
     "GOALS",
@@ -200,27 +201,24 @@ class _Try:
 def advise(
     sources: Sequence[str],
     engine: Engine,
+    options: AdviseOptions,
     *,
-    layouts: Sequence[Layout] = LAYOUTS,
-    windows: int = 32,
-    window_bytes: int = 4 * MIB,
-    price_per_tb_month: float | None = None,
+    layouts: Sequence[Layout] | None = None,
     dictionaries: int = 4,
-    seed: int = 0,
-    max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
     choice: PartitionChoice = EVERYTHING,
     progress: Progress = NO_PROGRESS,
 ) -> AdviseReport:
     """Estimates what each topic at and below `sources` would be with each layout, from a sample of its log.
 
-    Each topic's log is cut into equal shares, and a window of `window_bytes` (after decompression) is read at
-    a random place of each; `windows` in all, more for larger topics. The same `seed` takes the same sample.
-    Training is slow, so a dictionary is tried in `dictionaries` windows of each topic only.
+    Each topic's log is cut into equal shares, and a window is read at a random place of each; larger topics
+    get more of the windows. The same seed takes the same sample. Training is slow, so a dictionary is tried
+    in `dictionaries` windows of each topic only. `layouts` are tried instead of those that the options mean.
 
     Raises:
         RefusedError: if there is nothing to read.
 
     """
+    layouts = layouts or (THOROUGH if options.thorough else LAYOUTS)
     inputs = find_inputs(sources, choice)
     cluster = _cluster_of(inputs)
     plans = plan_partitions(inputs.listings, engine, progress=progress)
@@ -234,13 +232,13 @@ def advise(
     whole = sum(sizes[topic] for topic in largest)
     tries: list[_Try] = []
     for topic in largest:
-        count = max(_FEWEST_WINDOWS, round(windows * sizes[topic] / whole))
-        tries += _tries(topic, by_topic[topic], count, window_bytes, dictionaries, seed)
+        count = max(_FEWEST_WINDOWS, round(options.windows * sizes[topic] / whole))
+        tries += _tries(topic, by_topic[topic], count, options.window_bytes, dictionaries, options.seed)
     done = engine.map(
-        partial(_try_window, layouts=tuple(layouts), limit=max_decompressed_bytes),
+        partial(_try_window, layouts=tuple(layouts), limit=options.max_decompressed_bytes),
         tries,
         name=f"try {len(layouts)} layouts on {len(tries)} windows",
-        sizes=[window_bytes] * len(tries),
+        sizes=[options.window_bytes] * len(tries),
         progress=progress,
     )
     found: dict[str, list[Window]] = defaultdict(list)
@@ -248,7 +246,9 @@ def advise(
         if window["batches"]:
             found[one.topic].append(window)
     topics = [
-        _advice(topic, by_topic[topic], sizes[topic], found[topic], layouts, price_per_tb_month, cluster)
+        _advice(
+            topic, by_topic[topic], sizes[topic], found[topic], layouts, options.price_per_tb_month, cluster
+        )
         for topic in largest
         if found[topic]
     ]

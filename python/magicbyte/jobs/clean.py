@@ -12,13 +12,13 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol, TypedDict, cast
 
 from magicbyte import _core
-from magicbyte.enums import DamageMode, fails_fast
+from magicbyte.enums import fails_fast
 from magicbyte.errors import Error, JobError
 from magicbyte.jobs.cleanup_policy import LeftOut
 from magicbyte.jobs.find.partitions import Inputs, SkippedDirectory, refuse_unread
@@ -35,6 +35,7 @@ from magicbyte.jobs.run.engines import Engine, group_by_size
 from magicbyte.jobs.run.plan import Planned, count_of, plan_partitions, target_bytes
 from magicbyte.jobs.run.progress import Progress, format_bytes
 from magicbyte.model import Chunk, PartitionReconciliation, Problem
+from magicbyte.options.shared import CleanOptions
 
 __all__ = [
     "CheckResult",
@@ -234,6 +235,9 @@ class Passes(Protocol):
     def clean(self, task: PassTwo, directory: str) -> str:
         """The second pass over a group, in a task."""
 
+    def files(self, report: CleanReport) -> dict[str, str]:
+        """The text of further files of the output, by name. Runs in the driver."""
+
     @property
     def expired_until(self) -> int | None:
         """Producers last heard from at this time (ms) or earlier are forgotten."""
@@ -268,20 +272,18 @@ def clean(
     engine: Engine,
     passes: Passes,
     progress: Progress,
+    options: CleanOptions,
     *,
-    options: dict[str, Any],
-    topic_ids: dict[str, str],
-    mode: DamageMode,
-    files: Callable[[CleanReport], dict[str, str]] = lambda _report: {},
+    reported: dict[str, Any],
     left_out: Sequence[LeftOut] = (),
 ) -> CleanReport:
     """Rewrites every partition of `inputs` into `out`, which gets a directory for each.
 
-    `options` and `left_out` are for the report; `files` returns the text of further files for `out`, by name.
+    `reported` are the options in the report, and `left_out` the partitions there that were left out.
     """
     listings = inputs.listings
-    ids = carried_ids(inputs, topic_ids)
-    if fails_fast(mode):
+    ids = carried_ids(inputs, options.topic_ids)
+    if fails_fast(options.mode):
         refuse_unread(listings)
     with partitions_output(out, inputs.paths) as output:
         plans = plan_partitions(listings, engine, chunk_bytes=_WHOLE_SEGMENTS, progress=progress)
@@ -306,7 +308,7 @@ def clean(
         report = CleanReport(
             magicbyte=_core.__version__,
             sources=list(inputs.sources),
-            options=options,
+            options=reported,
             balanced=all(map(_adds_up, partitions, written)),
             total=total_of(partitions),
             counts=_sum([one["counts"] for one in written]),
@@ -320,7 +322,7 @@ def clean(
         )
         targets = {f"{one['topic']}-{one['partition']}": output.target(one) for one in listings}
         report["check"] = passes.check(targets, report, engine, progress)
-        output.commit(report, {**files(report), **log_start_checkpoint(written)})
+        output.commit(report, {**passes.files(report), **log_start_checkpoint(written)})
     return report
 
 

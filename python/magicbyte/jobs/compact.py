@@ -23,70 +23,29 @@ import os
 import secrets
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from os import PathLike
 from typing import cast
 
 from magicbyte import _core
-from magicbyte.enums import DamageMode
 from magicbyte.errors import Error, RefusedError
 from magicbyte.internal_topics.names import CLUSTER_METADATA
 from magicbyte.jobs.clean import CleanReport, Compaction, IndexedKeys, PassOne, PassTwo, clean
 from magicbyte.jobs.cleanup_policy import number_of, select
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.find.cluster import Cluster, TopicConfigs, read_cluster
+from magicbyte.jobs.find.cluster import Cluster, read_cluster, read_topic_config
 from magicbyte.jobs.find.partitions import find_inputs
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import Planned, count_of
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.log_dir import CLEANER_OFFSET_CHECKPOINT, format_offset_checkpoint, read_offset_checkpoint
+from magicbyte.options.compact import DAY_MS, CompactOptions
 
-__all__ = ["CompactOptions", "compact_partitions", "read_checkpoint"]
+__all__ = ["compact_partitions"]
 
-DAY_MS = 24 * 60 * 60 * 1000
 _LONG = range(1 << 63)
 _SEGMENT_BYTES = range(1, 1 << 31)
-
-
-@dataclass(frozen=True)
-class CompactOptions:
-    """Options of a compaction. They have the names of Kafka's configs where these exist; times are ms."""
-
-    now: int
-    """The current time."""
-    delete_retention_ms: int | None = None
-    """The time to keep tombstones and the markers of empty transactions; None for the topic's config."""
-    min_compaction_lag_ms: int | None = None
-    """Segments with a record younger than this are copied; None for the topic's config."""
-    until_offset: int | None = None
-    """Nothing is cleaned from the segment with this offset on."""
-    all: bool = False
-    """Clean the last segment too, which a broker leaves alone because it writes to it."""
-    checkpoint: dict[tuple[str, int], int] = field(default_factory=dict)
-    """The offset up to which the log is clean, by topic and partition. Decides when tombstones of magic 0 and
-    1 may be removed."""
-    producer_id_expiration_ms: int = DAY_MS
-    """Producers that have been silent for this long are forgotten: their last batch need not be kept."""
-    segment_bytes: int | None = None
-    """Neighbouring segments become one if they are not larger than this together; None for the topic's
-    config."""
-    segment_index_bytes: int = 10 << 20
-    """The same limit for their indexes."""
-    index_interval_bytes: int = 4096
-    """Bytes of log between two index entries."""
-    memory_bytes: int = 128 << 20
-    """Bytes for the maps of keys of all running tasks together; larger maps go to files."""
-    max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
-    """The limit for one batch, stored or decompressed."""
-    mode: DamageMode = "PERMISSIVE"
-    """The treatment of a bad batch: quarantine it, or end the job with an error."""
-    topic_ids: dict[str, str] = field(default_factory=dict)
-    """The id of each topic, for `partition.metadata`; by default, the id in the source."""
-    topic_config: TopicConfigs = field(default_factory=dict)
-    """Configs by topic and name, before those in the cluster's metadata."""
-    all_topics: bool = False
-    """Compact topics whatever their `cleanup.policy`, and drop records without a key."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +73,11 @@ def compact_partitions(
         Error: for the first bad batch, with FAILFAST.
 
     """
+    checkpoint = {} if options.checkpoint is None else _read_checkpoint(options.checkpoint)
+    given = {} if options.topic_config is None else read_topic_config(options.topic_config)
+    now = options.now_ms
     inputs = find_inputs(sources, choice, distinct=True, consult={CLUSTER_METADATA})
-    cluster = read_cluster(inputs.consulted_partition(CLUSTER_METADATA), options.topic_config)
+    cluster = read_cluster(inputs.consulted_partition(CLUSTER_METADATA), given)
     listings, left_out = select(
         inputs.listings,
         cluster,
@@ -126,10 +88,11 @@ def compact_partitions(
     )
     topics = {one["topic"]: _topic_options(cluster, one["topic"], options) for one in listings}
     memory_bytes = max(1 << 20, options.memory_bytes // engine.parallelism)
-    passes = _Compact(options, topics, secrets.randbits(63), memory_bytes)
+    passes = _Compact(options, now, topics, checkpoint, secrets.randbits(63), memory_bytes)
     reported = {name: value for name, value in asdict(options).items() if value not in (None, {})}
     for name in ("checkpoint", "topic_config"):
         reported.pop(name, None)
+    reported["now"] = now
     reported["topics"] = {topic: asdict(own) for topic, own in topics.items()}
     return clean(
         replace(inputs, listings=listings),
@@ -137,10 +100,8 @@ def compact_partitions(
         engine,
         passes,
         progress,
-        options=reported,
-        topic_ids=options.topic_ids,
-        mode=options.mode,
-        files=_checkpoint_of,
+        options,
+        reported=reported,
         left_out=left_out,
     )
 
@@ -159,8 +120,8 @@ def _topic_options(cluster: Cluster, topic: str, options: CompactOptions) -> _To
     )
 
 
-def read_checkpoint(path: str | PathLike[str]) -> dict[tuple[str, int], int]:
-    """Reads a broker's `cleaner-offset-checkpoint` for `CompactOptions.checkpoint`.
+def _read_checkpoint(path: str | PathLike[str]) -> dict[tuple[str, int], int]:
+    """Reads a broker's `cleaner-offset-checkpoint`.
 
     Raises:
         RefusedError: if it is not such a file.
@@ -171,11 +132,6 @@ def read_checkpoint(path: str | PathLike[str]) -> dict[tuple[str, int], int]:
         return read_offset_checkpoint(path)
     except Error as error:
         raise RefusedError(str(error)) from None
-
-
-def _checkpoint_of(report: CleanReport) -> dict[str, str]:
-    offsets = {(one["topic"], one["partition"]): one["clean_until"] for one in report["written"]}
-    return {CLEANER_OFFSET_CHECKPOINT: format_offset_checkpoint(offsets)}
 
 
 @dataclass(frozen=True)
@@ -190,9 +146,16 @@ class _Reduction:
 @dataclass(frozen=True)
 class _Compact:
     options: CompactOptions
+    now: int
     topics: Mapping[str, _TopicOptions]
+    checkpoint: Mapping[tuple[str, int], int]
+    """The offset up to which the log is clean, by topic and partition."""
     seed: int
     memory_bytes: int
+
+    def files(self, report: CleanReport) -> dict[str, str]:
+        offsets = {(one["topic"], one["partition"]): one["clean_until"] for one in report["written"]}
+        return {CLEANER_OFFSET_CHECKPOINT: format_offset_checkpoint(offsets)}
 
     def plan(self, planned: Planned) -> Compaction:
         partition = planned.listing["topic"], planned.listing["partition"]
@@ -200,12 +163,12 @@ class _Compact:
         text = _core.plan_compaction(
             planned.text,
             json.dumps(planned.listing),
-            now=self.options.now,
+            now=self.now,
             delete_retention_ms=topic.delete_retention_ms,
             min_compaction_lag_ms=topic.min_compaction_lag_ms,
             until_offset=self.options.until_offset,
             all=self.options.all,
-            first_dirty_offset=self.options.checkpoint.get(partition),
+            first_dirty_offset=self.checkpoint.get(partition),
             segment_bytes=topic.segment_bytes,
             segment_index_bytes=self.options.segment_index_bytes,
         )
@@ -258,7 +221,7 @@ class _Compact:
             directory,
             lists=task.extra,
             clean_until=task.clean_until,
-            now=self.options.now,
+            now=self.now,
             delete_retention_ms=self.topics[task.topic].delete_retention_ms,
             max_decompressed_bytes=self.options.max_decompressed_bytes,
             index_interval_bytes=self.options.index_interval_bytes,
@@ -267,7 +230,7 @@ class _Compact:
 
     @property
     def expired_until(self) -> int | None:
-        return self.options.now - self.options.producer_id_expiration_ms
+        return self.now - self.options.producer_id_expiration_ms
 
     def unmatched(self, _matched: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
         return []

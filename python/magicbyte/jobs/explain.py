@@ -23,17 +23,14 @@ from magicbyte.jobs.run.plan import count_of, target_bytes
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.listing import log_start_of
 from magicbyte.model import PartitionHistory, PartitionListing, Segment
+from magicbyte.options.read import DEFAULT_TRANSACTION_MAX_TIMEOUT_MS, ExplainOptions
 
 __all__ = [
-    "DEFAULT_TRANSACTION_MAX_TIMEOUT_MS",
     "coordinated_transactions",
     "explain",
     "irregularities",
     "partition_histories",
 ]
-
-DEFAULT_TRANSACTION_MAX_TIMEOUT_MS = 15 * 60_000
-"""Kafka's default of `transaction.max.timeout.ms`, which `kafka-transactions.sh find-hanging` assumes."""
 
 _BINS = 320
 
@@ -45,26 +42,16 @@ def _segment_histories(segments: list[tuple[Segment, int | None]]) -> list[str]:
 def explain(
     sources: Sequence[str],
     engine: Engine,
+    options: ExplainOptions,
     *,
-    now: int,
-    transaction_max_timeout_ms: int = DEFAULT_TRANSACTION_MAX_TIMEOUT_MS,
-    max_listed: int = _core.LISTED,
     choice: PartitionChoice = EVERYTHING,
     progress: Progress = NO_PROGRESS,
 ) -> list[PartitionHistory]:
-    """The histories of all partitions at and below `sources`.
+    """The histories of all partitions at and below `sources`; the sizes of files are pinned at the start.
 
-    Args:
-        sources: directories; the sizes of their files are pinned at the start.
-        engine: where the scans run.
-        now: the current time (ms), to which the age of open transactions is counted.
-        transaction_max_timeout_ms: an open transaction hangs if its producer was last heard from longer ago
-            and the coordinator does not know it, as in `kafka-transactions.sh find-hanging`. Without
-            `__transaction_state` among the sources, its age alone decides.
-        max_listed: how many producers, transactions, gaps and so on each history lists; it counts all of
-            them. A thousand transactions take about 2 MiB.
-        choice: which partitions to read.
-        progress: where to report progress.
+    An open transaction hangs if its producer was last heard from longer ago than the timeout and the
+    coordinator does not know it, as in `kafka-transactions.sh find-hanging`. Without `__transaction_state`
+    among the sources, its age alone decides. A thousand listed transactions take about 2 MiB.
 
     Raises:
         RefusedError: if there is nothing to read.
@@ -75,9 +62,9 @@ def explain(
         inputs.listings,
         engine,
         coordinated=coordinated_transactions(inputs.consulted),
-        now=now,
-        transaction_max_timeout_ms=transaction_max_timeout_ms,
-        max_listed=max_listed,
+        now=options.now_ms,
+        transaction_max_timeout_ms=options.transaction_max_timeout_ms,
+        max_listed=options.max_listed,
         progress=progress,
     )
 

@@ -8,39 +8,36 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import TypedDict
 
 from magicbyte import _core
-from magicbyte.enums import IsolationLevel, PayloadType, TableFormat
+from magicbyte.enums import IsolationLevel, PayloadType, SchemaFormat, TableFormat
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.log_dirs import LogDirReport, log_dir_reports
 from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.internal_tables import InternalTopicsReport, write_internal_tables
 from magicbyte.jobs.publish.outputs import tables_output
-from magicbyte.jobs.publish.parquet import CODECS, DataFile, ParquetFile, can_write_bloom_filters, file_name
+from magicbyte.jobs.publish.parquet import DataFile, ParquetFile, can_write_bloom_filters, file_name
 from magicbyte.jobs.publish.table_files import WriteOptions, file_schema
 from magicbyte.jobs.run.accounting import Totals, reconcile_partitions, total_of
 from magicbyte.jobs.run.columns import KAFKA_COLUMNS, RECORDS_WITH_METADATA, TABLES
 from magicbyte.jobs.run.decode_partitions import decode_partitions
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.high_watermarks import AboveHighWatermark, high_watermarks, partitions_above
-from magicbyte.jobs.run.plan import MIB
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.run.ranges import EVERY_RECORD, Ranges
 from magicbyte.jobs.run.reading import HighWatermarks, ReadOptions, check_column_limit, plan_problems
 from magicbyte.jobs.run.selecting import record_filter
-from magicbyte.jobs.typed import UNTYPED, TypedColumns, column_decoders, refuse_unwritable
+from magicbyte.jobs.typed import column_decoders, refuse_unwritable
 from magicbyte.model import LeaderEpoch, PartitionPlan, PartitionReconciliation, Problem
-from magicbyte.schema.decoding import ColumnDecoder, SchemaFormat
+from magicbyte.options.ingest import IngestOptions
+from magicbyte.schema.decoding import ColumnDecoder
 
 __all__ = [
-    "TARGET_FILE_SIZE",
     "CommitReport",
     "CommittedPartition",
-    "IngestOptions",
     "IngestReport",
     "ManifestRow",
     "RepairedRange",
@@ -49,55 +46,6 @@ __all__ = [
     "ingest",
     "read_options",
 ]
-
-
-TARGET_FILE_SIZE = 256 * MIB
-
-
-@dataclass(frozen=True)
-class IngestOptions:
-    """The options of an ingest."""
-
-    isolation_level: IsolationLevel = "read_uncommitted"
-    """`read_committed` leaves out aborted records and ends at the last stable offset."""
-    batch_metadata: bool = False
-    """True to add `columns.BATCH_METADATA` to the table `records`."""
-    ranges: Ranges = EVERY_RECORD
-    """The records to write; all others are read, checked and counted as outside."""
-    where: str | None = None
-    """The expression that selects which of these records are written; see `magicbyte.expressions`."""
-    key_as: PayloadType = "binary"
-    """The type to read keys as. With text, `records` has the column `invalidKey`: the bytes of each key that
-    is not valid text. The `key` of such a row is null."""
-    value_as: PayloadType = "binary"
-    """The same for values and `invalidValue`."""
-    typed: TypedColumns = UNTYPED
-    """The choice of keys or values to decode by the schemas that they name. `records` then has the schemas'
-    ids. For a row that could not be decoded, it has the reason, and the bytes in `invalidKey` or
-    `invalidValue`."""
-    digest: bool = False
-    """True to add the column `_digest` to `records`, by which `verify` compares typed keys or values with the
-    log. Delta and Iceberg tables always have it. Untyped columns are compared without it."""
-    codec: str = CODECS[0]
-    """Parquet compression, one of `parquet.CODECS`."""
-    bloom_filter: bool = False
-    """True to write bloom filters of the keys, for readers that look for single keys."""
-    max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
-    """The limit for one batch after decompression, at most 1 GiB; larger batches are quarantined."""
-    overwrite: bool = False
-    """True to replace an earlier output, once the job is done."""
-    target_file_size: int = TARGET_FILE_SIZE
-    """The size in bytes of the data files of a Delta or Iceberg table, if there is enough to write."""
-    repair: bool = False
-    """True to replace rows of a Delta or Iceberg table where its logs diverge from it, and to fill its holes,
-    in one commit with the new records."""
-    fail_on_missing: bool = False
-    """True to commit nothing to a Delta or Iceberg table if records are lost or unreadable."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of the table `records`, except those of invalid keys and values."""
-        return RECORDS_WITH_METADATA if self.batch_metadata else (*KAFKA_COLUMNS, "headers")
 
 
 class ManifestRow(TypedDict):
@@ -214,8 +162,8 @@ class IngestReport(TypedDict):
 def check_options(options: IngestOptions) -> None:
     """Raises `RefusedError` for options that this environment does not have or that tables cannot hold."""
     check_column_limit("max_decompressed_bytes", options.max_decompressed_bytes)
-    if options.target_file_size < 1:
-        raise RefusedError(f"target_file_size {options.target_file_size}: expected at least 1")
+    if options.file_size < 1:
+        raise RefusedError(f"target_file_size {options.file_size}: expected at least 1")
     if options.bloom_filter and not can_write_bloom_filters():
         raise RefusedError("bloom filters need pyarrow 24 or newer")
 
@@ -229,14 +177,15 @@ def read_options(
     digests: bool = False,
 ) -> ReadOptions:
     """Options for decoding the chunks: `batches` adds that table, and `digests` allows a comparison."""
+    metadata = options.include_batch_metadata
     return ReadOptions(
-        options.columns,
+        RECORDS_WITH_METADATA if metadata else (*KAFKA_COLUMNS, "headers"),
         batches=batches,
         max_decompressed_bytes=options.max_decompressed_bytes,
         key_as=options.key_as,
         value_as=options.value_as,
-        start_timestamp=options.ranges.start_timestamp,
-        end_timestamp=options.ranges.end_timestamp,
+        start_timestamp=options.start_timestamp,
+        end_timestamp=options.end_timestamp,
         where=None if options.where is None else record_filter(options.where),
         typed=typed,
         digests=digests,
@@ -276,7 +225,7 @@ def ingest(
     read = read_options(options, decoders, high_watermarks=marks, batches=True, digests=digests)
     with tables_output(out, inputs.paths, overwrite=options.overwrite) as output:
         bloom_filters = ("key",) if options.bloom_filter else ()
-        write = WriteOptions(read, output.staging, options.codec, bloom_filters)
+        write = WriteOptions(read, output.staging, options.parquet_compression, bloom_filters)
         plans, decoded = decode_partitions(
             lambda: partial(output.decode, options=write),
             listings,
@@ -284,7 +233,7 @@ def ingest(
             verb="decode",
             accounts_of=lambda decoded: decoded.results,
             isolation_level=options.isolation_level,
-            bounds=options.ranges.bounds,
+            bounds=options.bounds,
             progress=progress,
         )
         files = [file for one in decoded for file in one.files]

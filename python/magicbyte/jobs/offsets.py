@@ -20,6 +20,7 @@ from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import Planned, count_of, plan_partitions
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.model import PartitionListing
+from magicbyte.options.read import OffsetsOptions
 from magicbyte.storage.paths import is_stored
 
 __all__ = [
@@ -118,18 +119,16 @@ _Folded = tuple[list[Commit], list[GroupState], int, list[str]]
 def offsets(
     sources: Sequence[str],
     engine: Engine,
+    options: OffsetsOptions,
     *,
     choice: PartitionChoice = EVERYTHING,
-    group: str = "*",
-    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     progress: Progress = NO_PROGRESS,
 ) -> OffsetsReport:
     """Reads the `__consumer_offsets` at and below `sources` as a group coordinator does when it starts.
 
-    `choice` selects among the partitions that have committed offsets, and which copies are read. `group` is a
-    pattern with the wildcards `*`, `?` and `[...]`. The batch headers of the logs that groups have offsets
-    in are scanned, to find the ends of the logs. Of several copies of a partition, the newest one is read, or
-    the one that `choice.prefer` names.
+    `choice` selects among the partitions that have committed offsets, and which copies are read. The batch
+    headers of the logs that groups have offsets in are scanned, to find the ends of the logs. Of several
+    copies of a partition, the newest one is read, or the one that `choice.prefer` names.
 
     Raises:
         RefusedError: if there is no `__consumer_offsets`.
@@ -154,8 +153,8 @@ def offsets(
         ends,
         engine,
         choice=choice,
-        group=group,
-        max_decompressed_bytes=max_decompressed_bytes,
+        group=options.group,
+        max_decompressed_bytes=options.max_decompressed_bytes,
         progress=progress,
     )
 

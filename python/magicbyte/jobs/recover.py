@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
 
-from magicbyte import _core
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.rewrite import Cuts, RewriteOptions, RewriteReport, rewrite
+from magicbyte.jobs.rewrite import Cuts, RewriteReport, rewrite
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.verify import VerifyReport, verify
 from magicbyte.model import PartitionReconciliation
+from magicbyte.options.declare import narrowed
+from magicbyte.options.read import VerifyOptions
+from magicbyte.options.rewrite import ConvertOptions, CopyOptions, RecoverOptions
+from magicbyte.options.shared import Decoding
 
-__all__ = ["RecoveryMethod", "cuts_of", "diagnose", "recover"]
-
-RecoveryMethod: TypeAlias = Literal["keep", "truncate"]
-"""`keep` every good batch, or `truncate` the log at the first damage, as a broker does."""
+__all__ = ["cuts_of", "diagnose", "recover"]
 
 _NOTICED_BY_A_BROKER = {
     "crc_mismatch",
@@ -33,15 +32,14 @@ _NOTICED_BY_A_BROKER = {
 def diagnose(
     sources: Sequence[str],
     engine: Engine,
+    options: Decoding,
     *,
-    max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
     choice: PartitionChoice = EVERYTHING,
     progress: Progress = NO_PROGRESS,
 ) -> VerifyReport:
     """Reads everything and writes nothing: the damage that a recovery would find."""
-    return verify(
-        sources, engine, max_decompressed_bytes=max_decompressed_bytes, choice=choice, progress=progress
-    )
+    only = VerifyOptions(max_decompressed_bytes=options.max_decompressed_bytes)
+    return verify(sources, engine, only, choice=choice, progress=progress)
 
 
 def cuts_of(partitions: Sequence[PartitionReconciliation]) -> Cuts:
@@ -69,8 +67,7 @@ def recover(
     sources: Sequence[str],
     out: str,
     engine: Engine,
-    options: RewriteOptions,
-    method: RecoveryMethod = "keep",
+    options: RecoverOptions,
     progress: Progress = NO_PROGRESS,
     *,
     choice: PartitionChoice = EVERYTHING,
@@ -82,13 +79,8 @@ def recover(
 
     """
     cuts: Cuts = {}
-    if method == "truncate":
-        found = diagnose(
-            sources,
-            engine,
-            max_decompressed_bytes=options.max_decompressed_bytes,
-            choice=choice,
-            progress=progress,
-        )
+    if options.method == "truncate":
+        found = diagnose(sources, engine, options, choice=choice, progress=progress)
         cuts = cuts_of(found["partitions"])
-    return rewrite(sources, out, engine, options, cuts=cuts, choice=choice, progress=progress)
+    kept = ConvertOptions(**vars(narrowed(CopyOptions, options)), magic=None)
+    return rewrite(sources, out, engine, kept, cuts=cuts, choice=choice, progress=progress)

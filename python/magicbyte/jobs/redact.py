@@ -19,13 +19,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from magicbyte import _core
-from magicbyte.enums import DamageMode
 from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.clean import (
     CheckResult,
@@ -42,39 +41,18 @@ from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import Planned, count_of
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, format_bytes
 from magicbyte.jobs.run.selecting import MAX_DECOMPRESSED_BYTES, record_filter, select_in_chunk
+from magicbyte.options.redact import RedactOptions
 
 if TYPE_CHECKING:
     from magicbyte.expressions.record_filter import RecordFilter
     from magicbyte.model import Chunk
 
-__all__ = ["RedactOptions", "numbered_keys", "redact_partitions", "unmatched_runs"]
+__all__ = ["numbered_keys", "redact_partitions", "unmatched_runs"]
 
 _COUNTS = ("records", "in_keys", "in_values", "in_headers")
 _NEUTRAL_FILES = {"leader-epoch-checkpoint", "partition.metadata"}
 """Text files that we write from numbers and a topic id: if a key occurs there, it only consists of digits."""
 _WITHHELD = "(withheld: it holds one of the keys)"
-
-
-@dataclass(frozen=True)
-class RedactOptions:
-    """The records to redact, and how to redact them."""
-
-    keys: Collection[bytes] = field(default=(), repr=False)
-    """Redact records with one of these keys."""
-    where: str | None = field(default=None, repr=False)
-    """Redact records for which this expression is true: see `magicbyte.expressions`."""
-    tombstones: bool = False
-    """Keep key, offset and timestamp of redacted records, but neither value nor headers."""
-    check: bool = True
-    """Reread the output before it is published: it must contain none of the keys."""
-    index_interval_bytes: int = 4096
-    """Bytes of log between two index entries."""
-    max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
-    """The limit for one batch, stored or decompressed."""
-    mode: DamageMode = "PERMISSIVE"
-    """The treatment of a bad batch: quarantine it, or end the job with an error."""
-    topic_ids: dict[str, str] = field(default_factory=dict)
-    """The id of each topic, for `partition.metadata`; by default, the id in the source."""
 
 
 def redact_partitions(
@@ -108,13 +86,12 @@ def redact_partitions(
         engine,
         passes,
         progress,
-        options={
+        options,
+        reported={
             "keys": len(passes.key_indexes),
             "where": options.where is not None,
             "tombstones": options.tombstones,
         },
-        topic_ids=options.topic_ids,
-        mode=options.mode,
     )
 
 
@@ -160,6 +137,9 @@ class _Redact:
         """The limit for one batch: an expression must see every batch that may be written."""
         limit = self.options.max_decompressed_bytes
         return limit if self.where is None else min(limit, MAX_DECOMPRESSED_BYTES)
+
+    def files(self, report: CleanReport) -> dict[str, str]:
+        return {}
 
     def plan(self, planned: Planned) -> Compaction:
         return cast(Compaction, json.loads(_core.plan_redaction(planned.text)))

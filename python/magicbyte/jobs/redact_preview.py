@@ -18,7 +18,7 @@ from magicbyte.errors import RefusedError
 from magicbyte.expressions.record_filter import RecordFilter
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.partitions import find_inputs, refuse_unread
-from magicbyte.jobs.redact import RedactOptions, numbered_keys, unmatched_runs
+from magicbyte.jobs.redact import numbered_keys, unmatched_runs
 from magicbyte.jobs.run.accounting import Totals, by_plan, reconcile_partitions, total_of
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import Task, plan_partitions, task_name, tasks_of
@@ -26,6 +26,7 @@ from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.run.reading import ReadOptions, read_chunk
 from magicbyte.jobs.run.selecting import MAX_DECOMPRESSED_BYTES, record_filter, select_rows
 from magicbyte.model import Chunk
+from magicbyte.options.redact import RedactOptions
 
 __all__ = ["PreviewedPartition", "RedactionPreview", "preview_redaction"]
 

@@ -12,7 +12,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, TypedDict, cast
 
@@ -34,36 +34,9 @@ from magicbyte.jobs.run.moving import ATTEMPTS, doubted_by_results, look_again
 from magicbyte.jobs.run.plan import Planned, count_of, plan_partitions
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, format_bytes
 from magicbyte.model import Chunk, PartitionReconciliation, Problem
+from magicbyte.options.rewrite import ConvertOptions
 
-__all__ = ["RewriteOptions", "RewriteReport", "Written", "rewrite"]
-
-
-@dataclass(frozen=True)
-class RewriteOptions:
-    """Options for rewriting batches. They have the names of Kafka's topic configs where these exist."""
-
-    magic: int | None = None
-    """0, 1 or 2; None keeps each batch's."""
-    compression: int | None = None
-    """The codec's number; None keeps each batch's."""
-    level: int | None = None
-    """The codec's level; None for Kafka's default."""
-    rebatch: int | None = None
-    """Pack the records of batches without a producer id into batches of up to this many bytes."""
-    leader_epoch: int | None = None
-    """The leader epoch of every batch; None keeps each batch's, and batches without an epoch get that of the
-    batch before them, or 0. Followers refuse epochs above that of the partition: for another cluster, use 0.
-    """
-    max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
-    """The limit for one batch, stored or decompressed."""
-    segment_bytes: int = 128 << 20
-    """The maximum size of a segment: less than a broker's 1 GiB, so that tasks can share a partition."""
-    segment_ms: int | None = None
-    """The maximum time (ms) that a segment may span; None for no limit."""
-    index_interval_bytes: int = 4096
-    """Bytes of log between two index entries."""
-    topic_ids: dict[str, str] = field(default_factory=dict)
-    """The id of each topic, for `partition.metadata`; by default, the id in the source."""
+__all__ = ["RewriteReport", "Written", "rewrite"]
 
 
 class Written(Carried):
@@ -118,7 +91,7 @@ def rewrite(
     sources: Sequence[str],
     out: str,
     engine: Engine,
-    options: RewriteOptions,
+    options: ConvertOptions,
     *,
     cuts: Cuts | None = None,
     choice: PartitionChoice = EVERYTHING,
@@ -186,7 +159,7 @@ def rewrite(
 
 
 def _rewrite_all(
-    tasks: Sequence[Sequence[_Task]], engine: Engine, options: RewriteOptions, progress: Progress
+    tasks: Sequence[Sequence[_Task]], engine: Engine, options: ConvertOptions, progress: Progress
 ) -> list[list[_Rewritten]]:
     flat = [task for of_partition in tasks for task in of_partition]
     size = format_bytes(sum(task.size for task in flat))
@@ -207,7 +180,7 @@ def _plan_again(
     number: int,
     rewritten: Sequence[Sequence[_Rewritten]],
     engine: Engine,
-    options: RewriteOptions,
+    options: ConvertOptions,
 ) -> bool:
     """Plans a partition again if damage was found in files that a broker has changed meanwhile."""
     before = plans[number]
@@ -250,7 +223,7 @@ def _tasks_of(planned: Planned, chunks: Sequence[Chunk], directory: str, target:
         )
 
 
-def _rewrite_task(task: _Task, options: RewriteOptions) -> str:
+def _rewrite_task(task: _Task, options: ConvertOptions) -> str:
     # Each attempt has its own directory: the driver uses that of the attempt whose result it gets.
     directory = os.path.join(task.directory, f"attempt-{uuid.uuid4().hex[:12]}")
     return _core.rewrite_chunks(
@@ -258,9 +231,9 @@ def _rewrite_task(task: _Task, options: RewriteOptions) -> str:
         directory,
         task.base_offset,
         magic=options.magic,
-        compression=options.compression,
+        compression=options.codec,
         level=options.level,
-        rebatch=options.rebatch,
+        rebatch=options.batch_bytes if options.rebatch else None,
         leader_epoch=options.leader_epoch,
         max_decompressed_bytes=options.max_decompressed_bytes,
         segment_bytes=options.segment_bytes,

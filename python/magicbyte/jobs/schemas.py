@@ -72,7 +72,7 @@ def open_registry(
     schemas_topic: str = SCHEMAS_TOPIC,
     choice: PartitionChoice = EVERYTHING,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
-    http: HttpSettings = DEFAULT_SETTINGS,
+    http: HttpSettings | None = None,
 ) -> tuple[str, Registry]:
     """Opens a registry of any kind. Returns the path or the address that was found, and the registry.
 
@@ -95,7 +95,7 @@ def open_registry(
     if any(map(is_registry_url, sources)):
         if others:
             raise RefusedError("the address of a registry is the only source")
-        live = HttpRegistry(source, http)
+        live = HttpRegistry(source, http or DEFAULT_SETTINGS)
         return live.url, live
     if not others and os.path.isfile(source) and not _core.is_segment_file(os.path.basename(source)):
         return source, read_directory(source)
@@ -128,7 +128,7 @@ def schemas(
     schemas_topic: str = SCHEMAS_TOPIC,
     choice: PartitionChoice = EVERYTHING,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
-    http: HttpSettings = DEFAULT_SETTINGS,
+    http: HttpSettings | None = None,
 ) -> SchemasReport:
     """Lists the content of a registry, and with `out` also writes it as a directory that can be read again.
 

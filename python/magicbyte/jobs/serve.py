@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from magicbyte import _core
-from magicbyte._core import DEFAULT_MAX_DECOMPRESSED_BYTES
 from magicbyte.errors import RefusedError
 from magicbyte.internal_topics.names import CLUSTER_METADATA, CONSUMER_OFFSETS
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
@@ -20,42 +18,15 @@ from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.topics import topics_of
 from magicbyte.model import PartitionListing
+from magicbyte.options.serve import DEFAULT_LISTEN, ServeOptions
 
-__all__ = ["DEFAULT_LISTEN", "PROBLEMS_TOPIC", "ServeOptions", "Server", "parse_address", "serve"]
+__all__ = ["PROBLEMS_TOPIC", "Server", "parse_address", "serve"]
 
-DEFAULT_LISTEN = "127.0.0.1:9092"
 PROBLEMS_TOPIC = "__magicbyte_problems"
 """The topic that lists the damage met so far."""
 
 _Topics = Mapping[str, tuple[str | None, dict[str, str]]]
 _Committed = list[tuple[str, str, int, int, int, str | None]]
-
-
-@dataclass(frozen=True)
-class ServeOptions:
-    """Options for serving partitions."""
-
-    listen: str = DEFAULT_LISTEN
-    """Host and port to listen on; port 0 is any free one."""
-    advertised_listener: str | None = None
-    """Host and port for clients to connect to; None for those that a client has connected to."""
-    to_magic_2: bool = False
-    """True to convert batches of magic 0 and 1 to magic 2, which some clients need."""
-    as_of: int | None = None
-    """The logs as they were at this time (ms since 1970): they end before the first batch with a later
-    timestamp."""
-    read_committed_only: bool = False
-    """True to hide records of transactions that were aborted or had not ended from all clients."""
-    follow: bool = False
-    """True if the logs grow."""
-    committed_offsets: bool = True
-    """True if groups continue at their committed offsets, from the `__consumer_offsets` among the sources."""
-    max_connections: int | None = None
-    """The maximum number of connections: more are closed at once. None for 256."""
-    max_request_bytes: int | None = None
-    """The maximum size of a request; None for 2 MiB."""
-    idle_ms: int | None = None
-    """The time (ms) after which a connection without requests is closed; None for 10 minutes."""
 
 
 class Server:
@@ -116,7 +87,6 @@ def serve(
     options: ServeOptions,
     *,
     choice: PartitionChoice = EVERYTHING,
-    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     progress: Progress = NO_PROGRESS,
 ) -> Server:
     """Serves the partitions at and below `sources`.
@@ -146,7 +116,7 @@ def serve(
             lambda _: {},
             engine,
             choice=choice,
-            max_decompressed_bytes=max_decompressed_bytes,
+            max_decompressed_bytes=options.max_decompressed_bytes,
             progress=progress,
         )
         committed = _committed(report)

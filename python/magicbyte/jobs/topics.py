@@ -12,10 +12,11 @@ from typing import TypedDict
 from magicbyte.internal_topics.cluster import TopicState
 from magicbyte.internal_topics.names import CLUSTER_METADATA
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.find.cluster import Cluster, TopicConfigs, read_cluster
+from magicbyte.jobs.find.cluster import Cluster, read_cluster, read_topic_config
 from magicbyte.jobs.find.partitions import find_inputs, nothing_found
 from magicbyte.listing import topic_id_of
 from magicbyte.model import PartitionListing
+from magicbyte.options.shared import TopicConfigFile
 
 __all__ = ["Topic", "TopicPartition", "TopicsReport", "topics", "topics_of"]
 
@@ -62,7 +63,7 @@ class TopicsReport(TypedDict):
 
 def topics(
     sources: Sequence[str],
-    given: TopicConfigs | None = None,
+    options: TopicConfigFile,
     *,
     choice: PartitionChoice = EVERYTHING,
 ) -> TopicsReport:
@@ -75,6 +76,7 @@ def topics(
         RefusedError: if there is nothing to read.
 
     """
+    given = None if options.topic_config is None else read_topic_config(options.topic_config)
     inputs = find_inputs(sources, choice, consult={CLUSTER_METADATA}, may_be_none=True)
     metadata = inputs.consulted_partition(CLUSTER_METADATA)
     report = topics_of(read_cluster(metadata, given), inputs.directories, choice)

@@ -4,43 +4,18 @@ from __future__ import annotations
 
 import io
 from collections.abc import Set
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.schemas import open_registry
-from magicbyte.schema.decoding import SCHEMA_TYPES, ColumnDecoder, SchemaFormat, latest_of_topic
-from magicbyte.schema.http_client import DEFAULT_SETTINGS, HttpSettings
+from magicbyte.options.typed import TypedColumns
+from magicbyte.schema.decoding import SCHEMA_TYPES, ColumnDecoder, latest_of_topic
 from magicbyte.schema.http_registry import HttpRegistry
 from magicbyte.schema.registry import Registry, Schema, SchemaNotFoundError
 
-__all__ = ["UNTYPED", "TypedColumns", "column_decoders", "refuse_unwritable"]
-
-
-@dataclass(frozen=True)
-class TypedColumns:
-    """The choice of keys or values that become typed columns, and of their schemas."""
-
-    schema_registry: str | None = None
-    """The location of the schemas, in a form that `open_registry` accepts."""
-    key_format: SchemaFormat | None = None
-    value_format: SchemaFormat | None = None
-    reader_schema: str | None = None
-    """The text of the schema whose types values get; by default the latest one of the topic."""
-    messages: tuple[str, ...] = ()
-    """For Protobuf, the full names of the messages of values; by default, the schema's first message."""
-    http: HttpSettings = DEFAULT_SETTINGS
-    """Settings for requests to a live registry."""
-    validate: bool = False
-    """True if JSON that its own schema does not allow is invalid."""
-
-    def __bool__(self) -> bool:
-        return self.key_format is not None or self.value_format is not None
-
-
-UNTYPED = TypedColumns()
+__all__ = ["column_decoders", "refuse_unwritable"]
 
 
 def column_decoders(typed: TypedColumns, topics: Set[str]) -> tuple[ColumnDecoder, ...]:

@@ -21,6 +21,7 @@ from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.run.reading import ReadOptions, Rows, check_column_limit, decoded_problems, read_chunk
 from magicbyte.jobs.run.sums import NullTimes, RecordSums, TopicPartition
 from magicbyte.model import PartitionListing, PartitionReconciliation, Problem
+from magicbyte.options.read import VerifyOptions
 
 __all__ = [
     "ComparedPartition",
@@ -163,24 +164,22 @@ def _check_task(task: DecodeTask, options: ReadOptions) -> _Checked:
 def verify(
     sources: Sequence[str],
     engine: Engine,
+    options: VerifyOptions,
     *,
-    isolation_level: IsolationLevel = "read_uncommitted",
-    max_decompressed_bytes: int,
     choice: PartitionChoice = EVERYTHING,
     table: Callable[[Sequence[PartitionListing], int], TableOfLog] | None = None,
-    indexes: bool = False,
     progress: Progress = NO_PROGRESS,
 ) -> VerifyReport:
     """Checks sizes, CRCs and every record of the partitions at and below `sources`.
 
-    With a `table`, made from the listings and `max_decompressed_bytes`, also compares its rows with the
-    records, which are then chosen as those of the table were: by its isolation level, ranges and expression.
-    With `indexes`, compares the indexes with the segments.
+    With a `table`, made from the listings and the limit, also compares its rows with the records, which are
+    then chosen as those of the table were: by its isolation level, ranges and expression.
 
     Raises:
         RefusedError: if there is nothing to read, or a partition to compare is found twice.
 
     """
+    max_decompressed_bytes = options.max_decompressed_bytes
     if table is not None:
         check_column_limit("max_decompressed_bytes", max_decompressed_bytes)
     inputs = find_inputs(sources, choice, distinct=table is not None, assigned=True)
@@ -195,7 +194,7 @@ def verify(
         engine,
         verb="verify",
         accounts_of=lambda checked: checked.results,
-        isolation_level=log.isolation_level if log else isolation_level,
+        isolation_level=log.isolation_level if log else options.isolation_level,
         bounds=log.bounds if log else all_offsets,
         stored_task_bytes=SMALL_TASK,
         progress=progress,
@@ -222,7 +221,7 @@ def verify(
         indexes=check_indexes(
             inputs.listings, engine, max_decompressed_bytes=max_decompressed_bytes, progress=progress
         )
-        if indexes
+        if options.indexes
         else None,
     )
 

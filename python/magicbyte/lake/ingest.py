@@ -20,7 +20,6 @@ from magicbyte.jobs.find.log_dirs import log_dir_reports
 from magicbyte.jobs.find.partitions import Inputs, find_inputs
 from magicbyte.jobs.ingest import (
     CommitReport,
-    IngestOptions,
     IngestReport,
     ManifestRow,
     TableSum,
@@ -53,6 +52,7 @@ from magicbyte.lake.table import (
     TransactionalTable,
     UnsettledError,
 )
+from magicbyte.options.ingest import IngestOptions
 from magicbyte.storage.paths import is_url
 
 __all__ = ["ingest_table"]

@@ -15,7 +15,6 @@ from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.find.lineage import EpochStart, LogLineage
 from magicbyte.jobs.ingest import (
     CommittedPartition,
-    IngestOptions,
     RepairedRange,
 )
 from magicbyte.jobs.run.accounting import reconcile_partitions
@@ -57,6 +56,7 @@ from magicbyte.lake.table import (
 from magicbyte.lake.write import LakeWriteOptions, Written, write_task
 from magicbyte.listing import known_topic_id
 from magicbyte.model import LeaderEpoch, PartitionListing, PartitionPlan, PartitionReconciliation, Problem
+from magicbyte.options.ingest import IngestOptions
 
 __all__ = ["IngestJob"]
 
@@ -174,9 +174,9 @@ class IngestJob:
             self.directory,
             schema,
             self.table.options.partition_by == "day",
-            self.options.codec,
+            self.options.parquet_compression,
             ("key",) if self.options.bloom_filter else (),
-            self.options.target_file_size,
+            self.options.file_size,
         )
 
     def _decode(self) -> None:
@@ -202,7 +202,7 @@ class IngestJob:
             bounds=bounds,
             narrow=lambda listing: _from_offset(listing, self._start(_place(listing)) or 0),
             check=find_end,
-            most_task_bytes=max(LARGEST_TARGET, _LOG_PER_FILE * self.options.target_file_size),
+            most_task_bytes=max(LARGEST_TARGET, _LOG_PER_FILE * self.options.file_size),
             progress=self.progress,
         )
         self.undecoded = undecoded_in(self.written)
@@ -236,7 +236,7 @@ class IngestJob:
     def _new_holes(self, listing: PartitionListing) -> tuple[Hole, ...]:
         """The offsets that this job passes without having read or decoded their records."""
         place = _place(listing)
-        start = max(self._start(place) or 0, self.options.ranges.start_offset or 0)
+        start = max(self._start(place) or 0, self.options.start_offset or 0)
         end = self.ends[place]
         if self.left_out:
             counted = sum(one["problems"] for one in self.partitions if _place(one) == place)
@@ -328,7 +328,7 @@ class IngestJob:
             narrow=lambda listing: segments_for(listing, wanted),
             isolation_level=self.options.isolation_level,
             bounds=lambda _: _bounds(wanted.start, self.options, wanted.end),
-            most_task_bytes=max(LARGEST_TARGET, _LOG_PER_FILE * self.options.target_file_size),
+            most_task_bytes=max(LARGEST_TARGET, _LOG_PER_FILE * self.options.file_size),
             progress=self.progress,
         )
         partitions = reconcile_partitions(plans, (text for one in written for text in one.results))
@@ -417,7 +417,7 @@ def _end(planned: Planned, start: int, options: IngestOptions, limit: int | None
     ends, stable = [_log_end(planned)], planned.plan["last_stable_offset"]
     if options.isolation_level == "read_committed" and stable is not None:
         ends.append(stable)
-    ends += [end for end in (limit, options.ranges.end_offset) if end is not None]
+    ends += [end for end in (limit, options.end_offset) if end is not None]
     return max(start, min(ends))
 
 

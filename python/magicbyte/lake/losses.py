@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from magicbyte import _core
 from magicbyte.jobs.find.problems import partition_problem
 from magicbyte.jobs.run.holes import Hole, joined
-from magicbyte.jobs.run.ranges import Ranges
 from magicbyte.jobs.run.reading import UNKNOWN_SCHEMAS
 from magicbyte.jobs.run.sums import TopicPartition
 from magicbyte.lake.table import UnsettledError
 from magicbyte.lake.write import Written
 from magicbyte.model import PartitionListing, PartitionPlan, PartitionReconciliation, Problem
+from magicbyte.options.ranges import Ranges
 
 __all__ = [
     "HOLE",

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.ingest import IngestOptions, IngestReport
+from magicbyte.jobs.ingest import IngestReport
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.high_watermarks import waiting_message
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
@@ -24,12 +24,12 @@ from magicbyte.lake.growing import GrowingLog
 from magicbyte.lake.ingest import ingest_table
 from magicbyte.lake.losses import HOLE
 from magicbyte.lake.table import TableTarget, UnsettledError
+from magicbyte.options.ingest import FollowOptions, IngestOptions
 
-__all__ = ["DEFAULT_INTERVAL_SECONDS", "ingest_stream"]
+__all__ = ["ingest_stream"]
 
 _LOGGER = logging.getLogger("magicbyte.jobs")
 
-DEFAULT_INTERVAL_SECONDS = 10.0
 _ATTEMPTS = 5
 _PAUSE_SECONDS = 0.2
 """Before the second attempt, and twice as long before each further one: a broker renames files in less time,
@@ -43,17 +43,16 @@ def ingest_stream(
     options: IngestOptions,
     progress: Progress = NO_PROGRESS,
     *,
+    following: FollowOptions,
     choice: PartitionChoice = EVERYTHING,
-    interval: float = DEFAULT_INTERVAL_SECONDS,
     stop: threading.Event | None = None,
-    above_high_watermark: bool = False,
 ) -> Iterator[IngestReport]:
-    """Adds what is new to a table every `interval` seconds until `stop` is set; yields each commit's report,
+    """Adds what is new to a table at every look until `stop` is set; yields each commit's report,
     and before the first one a report of the table's holes, if there are any.
 
     Only segments that have changed are surveyed. A look that finds nothing new commits nothing, and one that
     meets a change of the log or another writer of the table is repeated. Records above a broker's high
-    watermark wait, unless `above_high_watermark`: a failover may replace them.
+    watermark wait, unless `following` says otherwise: a failover may replace them.
 
     Raises:
         RefusedError, JobError: as `ingest_table`, after several attempts if another one may help; so if
@@ -64,7 +63,7 @@ def ingest_stream(
     """
     if options.repair:
         raise RefusedError("a repair is one run: a stream can go on after it")
-    growing = GrowingLog(above_high_watermark)
+    growing = GrowingLog(following.above_high_watermark)
     has_said = False
     failures = 0
     warned = False
@@ -83,7 +82,7 @@ def ingest_stream(
         failures = 0
         above = report["above_high_watermark"]
         waiting = {(one["topic"], one["partition"]): one["high_watermark"] for one in above}
-        if waiting and not above_high_watermark and not warned:
+        if waiting and not following.above_high_watermark and not warned:
             warned = True
             _LOGGER.warning("%s", waiting_message(waiting, "--above-high-watermark"))
         commit = report["commit"]
@@ -92,7 +91,7 @@ def ingest_stream(
         if commit is not None and (commit["job"] is not None or (has_holes and not has_said)):
             has_said = True
             yield report
-        _pause(started + interval - time.monotonic(), stop)
+        _pause(started + following.seconds - time.monotonic(), stop)
 
 
 def _pause(seconds: float, stop: threading.Event) -> None:

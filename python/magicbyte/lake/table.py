@@ -12,14 +12,14 @@ from typing import Any, Protocol, cast
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from magicbyte.enums import IsolationLevel, PartitionBy, PayloadType, TableFormat
+from magicbyte.enums import IsolationLevel, PartitionBy, PayloadType, SchemaFormat, TableFormat
 from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.ingest import CommittedPartition
 from magicbyte.jobs.run.columns import DIGEST_COLUMN, KAFKA_COLUMNS
 from magicbyte.jobs.run.sums import TopicPartition
 from magicbyte.lake.ranges import OffsetRange, is_within
 from magicbyte.lake.state import PartitionState
-from magicbyte.schema.decoding import TYPED_COLUMNS, SchemaFormat
+from magicbyte.schema.decoding import TYPED_COLUMNS
 from magicbyte.storage.destination import Destination
 from magicbyte.storage.mounts import is_mounted, mount
 from magicbyte.storage.paths import absolute, is_url

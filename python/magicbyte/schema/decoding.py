@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 from magicbyte import _core
+from magicbyte.enums import SchemaFormat
 from magicbyte.errors import Error
 from magicbyte.schema.registry import (
     DEFAULT_CONTEXT,
@@ -35,14 +36,11 @@ __all__ = [
     "TYPED_COLUMNS",
     "ColumnDecoder",
     "InvalidSchemaError",
-    "SchemaFormat",
     "decode",
     "latest_of_topic",
     "references_of",
 ]
 
-SchemaFormat = Literal["avro", "protobuf", "json"]
-"""The format of payloads."""
 SCHEMA_TYPES: dict[SchemaFormat, str] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json": "JSON"}
 """The registry's name of each format."""
 TYPED_COLUMNS = {

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 from magicbyte import _core
+from magicbyte.enums import SchemaFormat
 from magicbyte.errors import Error
 from magicbyte.schema import framing
-from magicbyte.schema.decoding import SCHEMA_TYPES, InvalidSchemaError, SchemaFormat, references_of
+from magicbyte.schema.decoding import SCHEMA_TYPES, InvalidSchemaError, references_of
 from magicbyte.schema.registry import DEFAULT_CONTEXT, Registry, Schema, StoredRegistry
 
 if TYPE_CHECKING:

@@ -13,9 +13,13 @@ from magicbyte import _core
 from magicbyte.enums import DamageMode, IsolationLevel, PayloadType
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.run.columns import BATCH_METADATA, INVALID_COLUMNS, KAFKA_COLUMNS, RECORDS_WITH_METADATA
-from magicbyte.jobs.typed import UNTYPED, TypedColumns
-from magicbyte.schema.decoding import TYPED_COLUMNS, SchemaFormat
-from magicbyte.schema.http_client import DEFAULT_SETTINGS, read_settings
+from magicbyte.options.declare import declared
+from magicbyte.options.ingest import IngestOptions
+from magicbyte.options.shared import Damage, Decoding, Isolation
+from magicbyte.options.typed import UNTYPED, TypedColumns
+from magicbyte.options.values import Repeated
+from magicbyte.schema.decoding import TYPED_COLUMNS
+from magicbyte.schema.http_client import read_settings
 from magicbyte.spark.offsets import Edge, ending_edge, starting_edge
 from magicbyte.spark.paths import absolute_paths
 from magicbyte.storage.encryption_keys import EncryptionKey, add_keys, named_key
@@ -107,7 +111,6 @@ _OF_CATALOG = (
     "provider",
     "table_type",
 )
-_FORMATS: tuple[SchemaFormat, ...] = ("avro", "protobuf", "json")
 _OF_SCHEMAS = ("schemaRegistry", "registryConfig", "readerSchema", "message", "validate")
 _KAFKA_ISOLATION = "kafka.isolation.level"
 
@@ -214,7 +217,8 @@ def parse_table(given: Mapping[str, str]) -> TableOptions:
     """
     options = _lower(given)
     table = _choice("table", options.get("table") or "records", TABLES)
-    key_as, value_as = _payload("keyAs", options), _payload("valueAs", options)
+    key_as = _value(IngestOptions, "key_as", options)
+    value_as = _value(IngestOptions, "value_as", options)
     typed = _typed(options, table)
     for name, payload, schema_format in (
         ("key", key_as, typed.key_format),
@@ -263,8 +267,7 @@ def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Optio
     def get(name: str) -> str | None:
         return options.get(name.lower())
 
-    isolation = get("isolationLevel") or get(_KAFKA_ISOLATION) or "read_uncommitted"
-    mode: DamageMode = _choice("mode", (get("mode") or "PERMISSIVE").upper(), ("PERMISSIVE", "FAILFAST"))
+    options.setdefault("isolationlevel", get(_KAFKA_ISOLATION) or Isolation.isolation_level)
     for name in STREAM_OPTIONS:
         if not streaming and get(name) is not None:
             raise OptionError(f"{name} is only for streams, not for batch queries")
@@ -279,15 +282,15 @@ def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Optio
         topics=_topics(options),
         starting=starting,
         ending=ending,
-        isolation_level=_choice("isolationLevel", isolation, ("read_uncommitted", "read_committed")),
-        mode=mode,
+        isolation_level=_value(Isolation, "isolation_level", options),
+        mode=_value(Damage, "mode", options),
         filter_pushdown=_flag("filterPushdown", get("filterPushdown")),
         min_partitions=_positive("minPartitions", get("minPartitions")),
         max_records_per_partition=_positive("maxRecordsPerPartition", get("maxRecordsPerPartition")),
         fail_on_data_loss=_flag("failOnDataLoss", get("failOnDataLoss"), "true"),
-        max_decompressed_bytes=_column_limit(get("maxDecompressedBytes")),
+        max_decompressed_bytes=_column_limit(options),
         choice=PartitionChoice(
-            include_deleted_records=_flag("includeDeletedRecords", get("includeDeletedRecords"))
+            include_deleted_records=_value(PartitionChoice, "include_deleted_records", options)
         ),
         storage=StorageOptions(
             {
@@ -370,8 +373,26 @@ def _encryption_keys(value: str) -> tuple[EncryptionKey, ...]:
         raise OptionError(f"encryptionKey: {error}") from None
 
 
-def _column_limit(value: str | None) -> int:
-    limit = _positive("maxDecompressedBytes", value) or _core.DEFAULT_MAX_DECOMPRESSED_BYTES
+def _value(cls: type, name: str, options: Mapping[str, str]) -> Any:
+    """The value of an option that a class declares, under its name in Spark."""
+    option = next(one for one in declared(cls) if one.name == name)
+    words = option.flag.removeprefix("--").split("-")
+    spark_name = words[0] + "".join(map(str.capitalize, words[1:]))
+    text = options.get(spark_name.lower())
+    if text is None:
+        return option.default
+    if option.kind is None:
+        return _flag(spark_name, text)
+    try:
+        if isinstance(option.kind, Repeated):
+            return option.kind.parse_all([part.strip() for part in text.split(",")])
+        return option.kind.parse(text)
+    except ValueError as error:
+        raise OptionError(f"{spark_name}: {error}") from None
+
+
+def _column_limit(options: Mapping[str, str]) -> int:
+    limit: int = _value(Decoding, "max_decompressed_bytes", options)
     if limit > _core.MAX_COLUMN_PAYLOAD:
         raise OptionError(
             f"maxDecompressedBytes must be at most {_core.MAX_COLUMN_PAYLOAD} (1 GiB), not {limit}"
@@ -422,18 +443,11 @@ def _topics(options: Mapping[str, str]) -> Topics:
     return Topics()
 
 
-def _payload(name: str, options: Mapping[str, str]) -> PayloadType:
-    value = (options.get(name.lower()) or "binary").lower()
-    payload: PayloadType = _choice(name, value, ("binary", "string", "json"))
-    return payload
-
-
 def _typed(options: Mapping[str, str], table: str) -> TypedColumns:
-    def schema_format(name: str) -> SchemaFormat | None:
-        value = options.get(name.lower())
-        return None if value is None else _choice(name, value.lower(), _FORMATS)
-
-    key_format, value_format = schema_format("keyFormat"), schema_format("valueFormat")
+    typed = TypedColumns(
+        **{one.name: _value(TypedColumns, one.name, options) for one in declared(TypedColumns)}
+    )
+    key_format, value_format = typed.key_format, typed.value_format
     given = [name for name in _OF_SCHEMAS if name.lower() in options]
     if key_format is None and value_format is None:
         if given:
@@ -441,31 +455,25 @@ def _typed(options: Mapping[str, str], table: str) -> TypedColumns:
         return UNTYPED
     if table != "records":
         raise OptionError(f"keyFormat and valueFormat are for the table records, not for {table}")
-    registry, config = options.get("schemaregistry"), options.get("registryconfig")
-    if registry is None:
+    if typed.schema_registry is None:
         raise OptionError("keyFormat and valueFormat need schemaRegistry: a directory or an address")
     if value_format is None and "readerschema" in options:
         raise OptionError("readerSchema is for valueFormat")
-    message = options.get("message")
-    if value_format != "protobuf" and message is not None:
+    if value_format != "protobuf" and typed.messages:
         raise OptionError("message is for valueFormat=protobuf")
-    validate = _flag("validate", options.get("validate"))
-    if validate and "json" not in (key_format, value_format):
+    if typed.validate and "json" not in (key_format, value_format):
         raise OptionError("validate is for keyFormat=json and valueFormat=json")
-    return TypedColumns(
-        registry,
-        key_format,
-        value_format,
-        options.get("readerschema"),
-        tuple(name.strip() for name in message.split(",")) if message else (),
-        DEFAULT_SETTINGS if config is None else read_settings(config),
-        validate,
+    config = options.get("registryconfig")
+    return replace(
+        typed,
+        reader_schema=options.get("readerschema"),
+        http=None if config is None else read_settings(config),
     )
 
 
 def _columns(options: Mapping[str, str], shape: TableOptions) -> tuple[str, ...] | None:
     headers = _flag("includeHeaders", options.get("includeheaders"))
-    metadata = _flag("includeBatchMetadata", options.get("includebatchmetadata"))
+    metadata = _value(IngestOptions, "include_batch_metadata", options)
     if (listed := options.get("columns")) is not None:
         return tuple(name.strip() for name in listed.split(","))
     if shape.table != "records":

@@ -10,7 +10,8 @@ import pyarrow as pa
 from magicbyte.errors import Error, JobError, RefusedError
 from magicbyte.jobs.find.partitions import list_partitions
 from magicbyte.jobs.schemas import open_registry
-from magicbyte.jobs.typed import TypedColumns, column_decoders
+from magicbyte.jobs.typed import column_decoders
+from magicbyte.options.typed import TypedColumns
 from magicbyte.schema.decoding import TYPED_COLUMNS, ColumnDecoder
 from magicbyte.schema.http_registry import HttpRegistry
 from magicbyte.schema.registry import StoredRegistry

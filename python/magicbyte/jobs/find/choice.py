@@ -4,40 +4,79 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 
 from magicbyte.errors import RefusedError
 from magicbyte.internal_topics.names import INTERNAL_TOPICS
 from magicbyte.model import DirectoryState, PartitionListing
+from magicbyte.options.declare import Options, option
+from magicbyte.options.values import DIRECTORIES, PARTITIONS, Repeated
 from magicbyte.storage.paths import absolute
 
-__all__ = ["EVERYTHING", "ONLY_TOPIC", "PartitionChoice"]
-
-ONLY_TOPIC = ""
-"""Stands for the only topic that a job reads, where a caller may leave out its name."""
+__all__ = ["EVERYTHING", "PartitionChoice"]
 
 
-@dataclass(frozen=True)
-class PartitionChoice:
+@dataclass(frozen=True, kw_only=True)
+class PartitionChoice(Options):
     """The partitions to read. Patterns are those of a shell (`*`, `?`, `[a-z]`) and match whole names."""
 
-    topics: tuple[str, ...] = ()
-    """Patterns of topics; none for all."""
-    exclude: tuple[str, ...] = ()
-    """Patterns of topics to leave out."""
-    exclude_internal: bool = False
-    """True to leave out `INTERNAL_TOPICS`."""
-    partitions: frozenset[int] = frozenset()
-    """Numbers of partitions; none for all."""
-    states: frozenset[DirectoryState] = frozenset()
-    """States of directories to read in addition to `current` and `remote`."""
-    include_deleted_records: bool = False
-    """True to read records before a log's start, which a broker does not return (`DeleteRecords`)."""
-    prefer: tuple[str, ...] = ()
-    """Directories whose copy of a partition is read if there are several."""
-    one_disk: bool = False
-    """True if other directories of a broker are left out on purpose, so that their absence is no problem."""
+    topics: tuple[str, ...] = option(
+        "Read only these topics: a name, or a pattern such as 'orders-*'; may be repeated.",
+        default=(),
+        flag="--topic",
+        kind=Repeated("PATTERN"),
+    )
+    exclude: tuple[str, ...] = option(
+        "Leave out topics: a name, or a pattern such as 'test-*'; may be repeated.",
+        default=(),
+        kind=Repeated("PATTERN"),
+    )
+    exclude_internal: bool = option(
+        "Leave out Kafka's own topics, such as __consumer_offsets.", default=False
+    )
+    partitions: frozenset[int] = option(
+        "Read only these partitions: 7, or 0,3, or 0-15; may be repeated.",
+        default=frozenset(),
+        flag="--partition",
+        kind=PARTITIONS,
+    )
+    include_future: bool = option(
+        "Read copies that a broker was moving between its disks, too.", default=False
+    )
+    include_stray: bool = option("Read logs that the broker was not assigned, too.", default=False)
+    include_deleted: bool = option("Read logs that the broker was deleting, too.", default=False)
+    include_deleted_records: bool = option(
+        "Read records before a log's start (log-start-offset-checkpoint), too, which a broker does not"
+        " return.",
+        default=False,
+    )
+    prefer: tuple[str, ...] = option(
+        "Read the copy in DIR of a partition that exists several times; may be repeated.",
+        default=(),
+        kind=DIRECTORIES,
+    )
+    one_disk: bool = option(
+        "Other directories of a broker are left out on purpose, so their absence is not a problem.",
+        default=False,
+    )
+
+    def __repr__(self) -> str:
+        given = [(one, getattr(self, one.name)) for one in fields(self)]
+        shown = [f"{one.name}={value!r}" for one, value in given if value != one.default]
+        return f"PartitionChoice({', '.join(shown)})"
+
+    @property
+    def states(self) -> frozenset[DirectoryState]:
+        """The states of the directories to read."""
+        states: dict[DirectoryState, bool] = {
+            "current": True,
+            "remote": True,
+            "future": self.include_future,
+            "stray": self.include_stray,
+            "deleted": self.include_deleted,
+        }
+        return frozenset(state for state, included in states.items() if included)
 
     def includes(self, topic: str, partition: int) -> bool:
         """True if the topic and number of a partition match the choice."""

@@ -323,7 +323,7 @@ def find_inputs(
     themselves = {absolute(source) for source in sources}
 
     def is_read(one: PartitionListing) -> bool:
-        return one["state"] in ("current", "remote", *choice.states) or one["path"] in themselves
+        return one["state"] in choice.states or one["path"] in themselves
 
     listings = [one for one in chosen if is_read(one)]
     skipped = [one for one in chosen if not is_read(one)]

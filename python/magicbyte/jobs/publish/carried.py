@@ -10,12 +10,12 @@ from typing import TypedDict
 from magicbyte import _core
 from magicbyte.errors import Error, RefusedError
 from magicbyte.internal_topics.names import CLUSTER_METADATA
-from magicbyte.jobs.find.choice import ONLY_TOPIC
 from magicbyte.jobs.find.cluster import read_cluster
 from magicbyte.jobs.find.partitions import Inputs
 from magicbyte.listing import topic_id_of
 from magicbyte.log_dir import LOG_START_OFFSET_CHECKPOINT, format_offset_checkpoint
 from magicbyte.model import PartitionListing, PartitionPlan
+from magicbyte.options.values import ONLY_TOPIC
 
 __all__ = ["Carried", "carried_ids", "carried_start", "log_start_checkpoint", "with_log_end"]
 

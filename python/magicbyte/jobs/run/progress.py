@@ -29,6 +29,9 @@ class Progress(Protocol):
 
 
 class _Silent:
+    def __repr__(self) -> str:
+        return "NO_PROGRESS"
+
     @property
     def visible(self) -> bool:
         return False

@@ -1,0 +1,141 @@
+"""The functions of commands, whose keywords are the fields of a class of options.
+
+A type checker sees each keyword with its type, `help` shows each with its meaning, and an option is declared
+in one place only.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from os import PathLike
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.run.engines import Engine, LocalEngine
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
+from magicbyte.options.declare import Options, argument, defaults_of, narrowed
+
+__all__ = ["Chosen", "Path", "Run", "Sources", "paths_of", "reads", "writes"]
+
+P = ParamSpec("P")
+S = TypeVar("S", bound=Options)
+R = TypeVar("R")
+
+Path: TypeAlias = "str | PathLike[str]"
+Sources: TypeAlias = "Path | Sequence[Path]"
+"""Directories with partitions at or below them, or segment files: one path, or a sequence of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen(Options):
+    """Arguments of every command."""
+
+    choice: PartitionChoice = argument("The partitions to read.", default=EVERYTHING)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run(Chosen):
+    """Arguments of every command that runs tasks."""
+
+    engine: Engine | None = argument(
+        "The place of the tasks; None for one thread per core."
+        " `magicbyte.jobs.run.engines.SparkEngine(spark)` runs them on Spark.",
+        default=None,
+    )
+    progress: Progress = argument(
+        "The receiver of progress; `magicbyte.jobs.run.progress.terminal_progress()` shows a bar.",
+        default=NO_PROGRESS,
+    )
+
+    @property
+    def runner(self) -> Engine:
+        """The engine."""
+        return self.engine or LocalEngine()
+
+
+A = TypeVar("A", bound=Chosen)
+
+
+def paths_of(sources: Sources) -> list[str]:
+    """One path, or a sequence of them, as a list."""
+    if isinstance(sources, (str, PathLike)):
+        return [os.fspath(sources)]
+    return [os.fspath(source) for source in sources]
+
+
+def reads(
+    keywords: Callable[P, A], options: type[S]
+) -> Callable[[Callable[[list[str], A, S], R]], Callable[Concatenate[Sources, P], R]]:
+    """Makes the function of a command that only reads.
+
+    Args:
+        keywords: the class whose fields are the keywords.
+        options: the part of it that the job needs, and sends to its tasks.
+
+    """
+
+    def decorate(function: Callable[[list[str], A, S], R]) -> Callable[Concatenate[Sources, P], R]:
+        @wraps(function)
+        def command(sources: Sources, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            given = keywords(*args, **kwargs)
+            return function(paths_of(sources), given, narrowed(options, given))
+
+        _describe(command, keywords, {"sources": Sources})
+        return command
+
+    return decorate
+
+
+def writes(
+    keywords: Callable[P, A], options: type[S]
+) -> Callable[[Callable[[list[str], str, A, S], R]], Callable[Concatenate[Sources, Path, P], R]]:
+    """Makes the function of a command that writes; the arguments are those of `reads`."""
+
+    def decorate(
+        function: Callable[[list[str], str, A, S], R],
+    ) -> Callable[Concatenate[Sources, Path, P], R]:
+        @wraps(function)
+        def command(sources: Sources, out: Path, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            given = keywords(*args, **kwargs)
+            return function(paths_of(sources), os.fspath(out), given, narrowed(options, given))
+
+        _describe(command, keywords, {"sources": Sources, "out": Path})
+        return command
+
+    return decorate
+
+
+_POSITIONAL = {
+    "sources": "Directories with partitions at or below them, or segment files: one path, or a sequence.",
+    "out": "A directory or URL that does not exist or is empty. It appears under its name when all is done.",
+}
+
+
+def _describe(command: Callable[..., Any], keywords: Callable[..., Any], leading: dict[str, Any]) -> None:
+    """Gives a command the signature that it has, and a docstring with all arguments."""
+    signature = inspect.signature(command)
+    positional = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY, annotation=annotation)
+        for name, annotation in leading.items()
+    ]
+    by_name = inspect.signature(keywords).parameters
+    given = [by_name[name].replace(default=default) for name, default in defaults_of(keywords)]
+    command.__signature__ = signature.replace(parameters=[*positional, *given])  # type: ignore[attr-defined]
+    text = inspect.cleandoc(command.__doc__ or "")
+    summary, heading, rest = _before_section(text)
+    described = (keywords.__doc__ or "").partition("\n\nArgs:\n")[2].rstrip()
+    first = "\n".join(f"    {name}: {_POSITIONAL[name]}" for name in leading)
+    command.__doc__ = f"{summary}\n\nArgs:\n{first}\n{described}\n{heading}{rest}"
+
+
+def _before_section(text: str) -> tuple[str, str, str]:
+    """A docstring as its text before the first section, and the rest."""
+    for heading in ("\n\nReturns:", "\n\nRaises:", "\n\nYields:"):
+        before, found, after = text.partition(heading)
+        if found:
+            return before, found[1:], after
+    return text, "", ""

@@ -1,0 +1,75 @@
+"""The options of `magicbyte records`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import click
+
+from magicbyte.cli.options import BYTE_FORMATS, InternalTopics
+from magicbyte.cli.selection import Selection
+from magicbyte.options.declare import option
+from magicbyte.options.shared import Decoding, Isolation
+from magicbyte.options.typed import Registry
+from magicbyte.options.values import COUNT, EXPRESSION, Kind, OneOf, Repeated
+
+__all__ = ["RecordOptions"]
+
+_FORMATS = OneOf({name: name for name in (*BYTE_FORMATS, "json", "avro", "protobuf")})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordOptions(Selection, Registry, InternalTopics, Isolation, Decoding):
+    """The records to print, and the form of their lines."""
+
+    tail: int | None = option("Only the last N records of each partition.", default=None, kind=COUNT)
+    keys: tuple[str, ...] = option(
+        "Only records with this key; may be repeated.", default=(), flag="--key", kind=Repeated("KEY")
+    )
+    grep: str | None = option(
+        "Only records whose key or value matches this regular expression (Rust's crate regex).",
+        default=None,
+        kind=Kind("REGEX"),
+    )
+    where: str | None = option(
+        "Only records for which this SQL expression is true.", default=None, kind=EXPRESSION
+    )
+    batches: bool = option("Print one object per batch instead of one per record.", default=False)
+    format: str = option(
+        "csv has the columns of the JSON lines; an empty field is null.",
+        default="jsonl",
+        kind=OneOf({"jsonl": "jsonl", "csv": "csv"}),
+    )
+    template: str | None = option(
+        "Print with a format string of kcat; see above.", default=None, flag="-f", kind=Kind("FORMAT")
+    )
+    nulls: bool = option("With -f, print NULL for a key or value that is null.", default=False, flag="-Z")
+    key_format: str = option("The format of keys, including --key.", default="utf-8", kind=_FORMATS)
+    value_format: str = option(
+        "The format of values and header values; utf-8 shows invalid bytes as U+FFFD, json embeds documents.",
+        default="utf-8",
+        kind=_FORMATS,
+    )
+
+    @property
+    def by_schema(self) -> Mapping[str, str]:
+        """The columns that are decoded by schemas, with their formats."""
+        formats = ("avro", "protobuf") if self.schema_registry is None else ("avro", "protobuf", "json")
+        given = {"key": self.key_format, "value": self.value_format}
+        return {name: format for name, format in given.items() if format in formats}
+
+    def check(self) -> None:
+        """Raises UsageError for options that contradict each other."""
+        one_record = self.keys or self.grep is not None or self.tail is not None or self.where is not None
+        as_text = self.format != "jsonl" or self.template is not None
+        if self.batches and (one_record or as_text):
+            raise click.UsageError("--batches goes with ranges, not with options about single records")
+        if self.template is not None and self.format != "jsonl":
+            raise click.UsageError("-f and --format exclude each other")
+        if self.decode not in ("auto", "none") and as_text:
+            raise click.UsageError("--decode is for JSON lines")
+        if self.by_schema and self.schema_registry is None:
+            raise click.UsageError("the formats avro and protobuf need --schema-registry")
+        if self.keys and "key" in self.by_schema:
+            raise click.UsageError(f"--key is not for keys in the format {self.key_format}: see --where")

@@ -1,0 +1,137 @@
+"""Declarations of options: the fields of a class, with their help.
+
+>>> from dataclasses import dataclass
+>>> from magicbyte.options.declare import Options, declared, option
+>>> @dataclass(frozen=True, kw_only=True)
+... class Sampling(Options):
+...     windows: int = option("The number of places to sample.", default=32)
+>>> [(found.name, found.help) for found in declared(Sampling)]
+[('windows', 'The number of places to sample.')]
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, TypeVar
+
+from magicbyte.options.values import Kind
+
+__all__ = ["Declared", "Options", "argument", "declared", "defaults_of", "narrowed", "option"]
+
+T = TypeVar("T")
+_KEY = "option"
+_HELP = "help"
+
+
+@dataclass(frozen=True)
+class _Option:
+    help: str
+    kind: Kind | None
+    flag: str | None
+    default_text: str | None
+
+
+@dataclass(frozen=True)
+class Declared:
+    """An option of a class, as the command line and the documentation need it."""
+
+    name: str
+    """The name of the field and keyword."""
+    flag: str
+    help: str
+    kind: Kind | None
+    """The kind of its values; None for a boolean option."""
+    default: Any
+    default_text: str | None
+    """The meaning of a default of None."""
+
+
+def option(
+    help: str,
+    *,
+    default: Any = MISSING,
+    default_factory: Callable[[], Any] | None = None,
+    kind: Kind | None = None,
+    flag: str | None = None,
+    default_text: str | None = None,
+    secret: bool = False,
+) -> Any:
+    """A field that is an option: a keyword of functions, and a flag of the command line.
+
+    Args:
+        help: one or two sentences, for both.
+        default: the value without the option.
+        default_factory: makes that value, if it is mutable.
+        kind: the kind of its values; None for true and false.
+        flag: the flag, where it is not the name of the field with hyphens.
+        default_text: the meaning of a default of None.
+        secret: leave the value out of the repr.
+
+    """
+    metadata = {_KEY: _Option(help, kind, flag, default_text)}
+    if default_factory is not None:
+        return field(default_factory=default_factory, repr=not secret, metadata=metadata)
+    return field(default=default, repr=not secret, metadata=metadata)
+
+
+def argument(help: str, *, default: Any, secret: bool = False) -> Any:
+    """A field that is only a keyword: the command line has no flag for it, or makes the value itself."""
+    return field(default=default, repr=not secret, metadata={_HELP: help})
+
+
+class Options:
+    """The base of classes with options; their docstrings list the fields."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        described = dict(_described(cls))
+        if described and cls.__doc__:
+            lines = [_paragraph(name, text) for name, text in described.items()]
+            summary = cls.__doc__.partition("\n\nArgs:\n")[0].rstrip()
+            cls.__doc__ = "\n".join([f"{summary}\n\nArgs:", *lines, ""])
+
+
+def _described(cls: type) -> Iterator[tuple[str, str]]:
+    """The fields with their help, those of the class before those of its bases."""
+    seen = set()
+    for owner in cls.__mro__:
+        inherited = owner.__dict__.get("__dataclass_fields__", {})
+        for name in inspect.get_annotations(owner):
+            found = inherited.get(name, owner.__dict__.get(name))
+            if isinstance(found, Field) and name not in seen:
+                seen.add(name)
+                given = found.metadata.get(_KEY)
+                yield name, given.help if given is not None else found.metadata.get(_HELP, "")
+
+
+def _paragraph(name: str, text: str) -> str:
+    return textwrap.fill(
+        f"{name}: {text}", 106, initial_indent="    ", subsequent_indent="        ", break_on_hyphens=False
+    )
+
+
+def declared(cls: type) -> Iterator[Declared]:
+    """The options of a class, its own before those of its bases."""
+    by_name = {found.name: found for found in fields(cls)}
+    for name, default in defaults_of(cls):
+        given: _Option | None = by_name[name].metadata.get(_KEY)
+        if given is None:
+            continue
+        flag = given.flag or f"--{name.replace('_', '-')}"
+        yield Declared(name, flag, given.help, given.kind, default, given.default_text)
+
+
+def defaults_of(cls: Any) -> Iterator[tuple[str, Any]]:
+    """The fields of a class with their defaults, its own before those of its bases."""
+    by_name = {found.name: found for found in fields(cls)}
+    for name, _ in _described(cls):
+        found = by_name[name]
+        yield name, found.default if found.default_factory is MISSING else found.default_factory()
+
+
+def narrowed(cls: type[T], given: Any) -> T:
+    """The part of some options that a class has: itself without the fields of its subclasses."""
+    return cls(**{found.name: getattr(given, found.name) for found in fields(cls)})  # type: ignore[arg-type]

@@ -1,0 +1,96 @@
+"""Options of the jobs that only read: `verify`, `explain`, `stats`, `advise`, `offsets`, `topics`, `rescue`
+and `schemas`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+
+from magicbyte import _core
+from magicbyte.options.declare import option
+from magicbyte.options.ingest import CatalogOptions
+from magicbyte.options.shared import Clock, Decoding, Isolation
+from magicbyte.options.values import COUNT, MILLIS, SIZE, Kind, Number, Real
+
+__all__ = [
+    "DEFAULT_TRANSACTION_MAX_TIMEOUT_MS",
+    "SCHEMAS_TOPIC",
+    "AdviseOptions",
+    "ExplainOptions",
+    "OffsetsOptions",
+    "SchemasOptions",
+    "VerifyOptions",
+]
+
+DEFAULT_TRANSACTION_MAX_TIMEOUT_MS = 15 * 60 * 1000
+"""Kafka's default of `transaction.max.timeout.ms`, which `kafka-transactions.sh find-hanging` assumes."""
+SCHEMAS_TOPIC = "_schemas"
+"""A registry's topic by default (`kafkastore.topic`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions(CatalogOptions, Isolation, Decoding):
+    """Options of a verification."""
+
+    table: str | PathLike[str] | None = option(
+        "Compare the records with those of a table of ingest: a Delta or Parquet directory or URL, or an"
+        " Iceberg table with --catalog.",
+        default=None,
+        kind=Kind("TABLE"),
+    )
+    indexes: bool = option(
+        "Also compare the indexes (.index .timeindex .txnindex) with their segments, entry by entry.",
+        default=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainOptions(Clock):
+    """Options of histories."""
+
+    transaction_max_timeout_ms: int = option(
+        "The broker's setting: an open transaction is hanging if its producer has been silent for longer.",
+        default=DEFAULT_TRANSACTION_MAX_TIMEOUT_MS,
+        kind=MILLIS,
+    )
+    max_listed: int = option(
+        "The maximum number of each kind to list per partition; memory grows with it.",
+        default=_core.LISTED,
+        kind=Number(1),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdviseOptions(Decoding):
+    """Options of advice."""
+
+    windows: int = option(
+        "The total number of places in the logs to sample.", default=32, kind=Number(1, 10_000)
+    )
+    window_bytes: int = option(
+        "The size of the sample at each place, after decompression.", default=4 << 20, kind=SIZE
+    )
+    seed: int = option("The seed of the sample.", default=0, kind=COUNT)
+    thorough: bool = option("Try slow levels, too: lz4 12, gzip 9, zstd 12 and 19.", default=False)
+    price_per_tb_month: float | None = option(
+        "Show each layout's monthly price, per replica.", default=None, kind=Real("PRICE")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OffsetsOptions(Decoding):
+    """Options of committed offsets."""
+
+    group: str = option(
+        "Only groups whose name matches; * ? and [...] are wildcards.", default="*", kind=Kind("PATTERN")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemasOptions(Decoding):
+    """Options of a registry's schemas."""
+
+    schemas_topic: str = option(
+        "The registry's topic (kafkastore.topic).", default=SCHEMAS_TOPIC, kind=Kind("TOPIC")
+    )

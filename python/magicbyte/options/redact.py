@@ -1,0 +1,31 @@
+"""Options of `redact`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from magicbyte.options.declare import argument, option
+from magicbyte.options.shared import CleanOptions
+from magicbyte.options.values import EXPRESSION
+
+__all__ = ["RedactOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedactOptions(CleanOptions):
+    """The records to redact, and how to redact them."""
+
+    # Neither is in the repr: they may be confidential themselves.
+    keys: Collection[bytes] = argument("Redact records with one of these keys.", default=(), secret=True)
+    where: str | None = option(
+        "Redact records for which this SQL expression is true.", default=None, kind=EXPRESSION, secret=True
+    )
+    tombstones: bool = option(
+        "Replace records by tombstones: key, offset and timestamp are kept, value and headers are removed.",
+        default=False,
+    )
+    check: bool = option(
+        "Read the output again before it is published, to check that none of the keys is left.", default=True
+    )
+    index_interval_bytes: int = argument("Bytes of log between two index entries.", default=4096)

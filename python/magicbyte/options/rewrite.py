@@ -1,0 +1,89 @@
+"""Options of the jobs that copy partitions: `convert` and `recover`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from magicbyte.enums import Compression
+from magicbyte.options.declare import argument, option
+from magicbyte.options.shared import Decoding, Epochs, TopicIds
+from magicbyte.options.values import LEVEL, SEGMENT_SIZE, SIZE, OneOf, words
+
+__all__ = ["ConvertOptions", "CopyOptions", "RecoverOptions", "RecoveryMethod"]
+
+RecoveryMethod = Literal["keep", "truncate"]
+"""`keep` keeps all good batches, including those after damage; `truncate` keeps nothing from the first damage
+on, as a broker does when it starts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyOptions(Epochs, TopicIds, Decoding):
+    """Options of partitions that are written. They have the names of Kafka's topic configs."""
+
+    # Less than a broker's 1 GiB, so that tasks can share a partition.
+    segment_bytes: int = option(
+        "Start a new segment at this size; each task writes at least one.",
+        default=128 << 20,
+        kind=SEGMENT_SIZE,
+    )
+    segment_ms: int | None = argument(
+        "The maximum time (ms) that a segment may span; None for no limit.", default=None
+    )
+    index_interval_bytes: int = argument("Bytes of log between two index entries.", default=4096)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvertOptions(CopyOptions):
+    """Options of a conversion."""
+
+    magic: int | None = option(
+        "The format to write. 1 and 0 have no headers, producers and transactions; losses are counted.",
+        default=2,
+        kind=OneOf({"2": 2, "1": 1, "0": 0, "keep": None}),
+    )
+    compression: int | str | None = option(
+        "The codec to write.",
+        default=None,
+        default_text="each batch's own",
+        kind=OneOf({codec.name.lower(): codec.value for codec in Compression}),
+    )
+    level: int | None = option(
+        "With --compression: gzip 1 to 9, lz4 1 to 17, zstd -131072 to 22.",
+        default=None,
+        default_text="Kafka's",
+        kind=LEVEL,
+    )
+    rebatch: bool = option(
+        "Pack the records of batches without a producer id into full batches.", default=False
+    )
+    batch_bytes: int = option(
+        "With --rebatch: the size of a batch before compression.", default=1 << 20, kind=SIZE
+    )
+
+    @property
+    def codec(self) -> int | None:
+        """The number of the codec; None keeps each batch's.
+
+        Raises:
+            ValueError: if there is no such codec.
+
+        """
+        if not isinstance(self.compression, str):
+            return self.compression
+        names = [codec.name.lower() for codec in Compression]
+        if self.compression.lower() not in names:
+            raise ValueError(f"no codec {self.compression!r}: expected one of {', '.join(names)}")
+        return Compression[self.compression.upper()].value
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecoverOptions(CopyOptions):
+    """Options of a recovery."""
+
+    method: RecoveryMethod = option(
+        "keep: all good batches, including those after damage. truncate: nothing from the first damage on,"
+        " as a broker does when it starts after a crash.",
+        default="keep",
+        kind=words(RecoveryMethod),
+    )

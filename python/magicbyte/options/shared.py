@@ -1,0 +1,117 @@
+"""Options that several jobs have."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+
+from magicbyte import _core
+from magicbyte.enums import DamageMode, IsolationLevel
+from magicbyte.options.declare import Options, option
+from magicbyte.options.values import FILE, TIME, TOPIC_IDS, Number, Size, words
+
+__all__ = [
+    "CleanOptions",
+    "Clock",
+    "Damage",
+    "Decoding",
+    "Epochs",
+    "Isolation",
+    "TopicConfigFile",
+    "TopicIds",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoding(Options):
+    """The limit for a batch."""
+
+    # Positions within a batch's records are 32-bit numbers.
+    max_decompressed_bytes: int = option(
+        "Treat batches that are larger than this after decompression as damaged.",
+        default=_core.DEFAULT_MAX_DECOMPRESSED_BYTES,
+        kind=Size((1 << 32) - 1),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Isolation(Options):
+    """The records of transactions that are read."""
+
+    isolation_level: IsolationLevel = option(
+        "read_committed leaves out aborted records and ends at the last stable offset.",
+        default="read_uncommitted",
+        kind=words(IsolationLevel),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Damage(Options):
+    """The response to damage."""
+
+    mode: DamageMode = option(
+        "PERMISSIVE leaves out damaged batches and counts them. FAILFAST fails at the first one, without any"
+        " output.",
+        default="PERMISSIVE",
+        kind=words(DamageMode),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Epochs(Options):
+    """The leader epochs of what is written."""
+
+    leader_epoch: int | None = option(
+        "The leader epoch of every batch written. Followers refuse epochs above that of the partition:"
+        " for another cluster give 0.",
+        default=None,
+        default_text="each batch's own; 0 if it has none",
+        kind=Number(0, (1 << 31) - 1, "EPOCH"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicIds(Options):
+    """The ids of topics in what is written."""
+
+    topic_ids: Mapping[str, str] = option(
+        "The topic's id in the cluster that OUT is for, for partition.metadata; may be repeated. A bare ID is"
+        " that of the only topic.",
+        default_factory=dict,
+        default_text="that of SRC",
+        flag="--topic-id",
+        kind=TOPIC_IDS,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleanOptions(Damage, TopicIds, Decoding):
+    """Options of every job that removes records."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicConfigFile(Options):
+    """The configs of topics."""
+
+    topic_config: str | PathLike[str] | None = option(
+        "Configs of topics as JSON, for clusters with ZooKeeper: "
+        '{"orders": {"cleanup.policy": "compact"}}. They take precedence over __cluster_metadata.',
+        default=None,
+        kind=FILE,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock(Options):
+    """The time at which a job counts ages."""
+
+    now: int | None = option(
+        "The current time, for computing ages.", default=None, default_text="the clock", kind=TIME
+    )
+
+    @property
+    def now_ms(self) -> int:
+        """That time, or the clock's."""
+        return round(time.time() * 1000) if self.now is None else self.now

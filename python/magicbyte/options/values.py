@@ -1,0 +1,314 @@
+"""The values of options as text: the text that each kind of value accepts, and how a default is shown.
+
+>>> from magicbyte.options.values import SIZE
+>>> SIZE.parse("64MiB"), SIZE.show(64 << 20)
+(67108864, '64MiB')
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+from magicbyte import _core
+from magicbyte.errors import Error
+
+__all__ = [
+    "COUNT",
+    "DIRECTORIES",
+    "EXPRESSION",
+    "FILE",
+    "LEVEL",
+    "MILLIS",
+    "NAMED_TOPIC_IDS",
+    "OFFSET",
+    "ONLY_TOPIC",
+    "PARTITIONS",
+    "PORTS",
+    "PROPERTIES",
+    "SEGMENT_SIZE",
+    "SIZE",
+    "TIME",
+    "TOPIC_IDS",
+    "Directories",
+    "File",
+    "Kind",
+    "Number",
+    "OneOf",
+    "Real",
+    "Repeated",
+    "Seconds",
+    "Size",
+    "words",
+]
+
+_MAX = 1 << 62
+"""The sum of two such numbers still fits in 64 bits."""
+_MAX_PARTITIONS = 1 << 20
+_SECONDS = range(10**9, 10**11)
+"""Times that are meant in seconds, as `date +%s` prints them: from 2001 to 5138. In milliseconds they are
+from 1970 to 1973, before there was Kafka."""
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_SIZES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+ONLY_TOPIC = ""
+"""Stands for the only topic that a job reads, where a caller may leave out its name."""
+
+
+class Kind:
+    """A kind of value; here text as it is.
+
+    Args:
+        metavar: the placeholder for such a value in `--help`.
+
+    """
+
+    name = "text"
+
+    def __init__(self, metavar: str | None = None) -> None:
+        self.metavar = metavar
+
+    def parse(self, text: str) -> Any:
+        """The value that a text stands for.
+
+        Raises:
+            ValueError: if it stands for none; the message says what would.
+
+        """
+        return text
+
+    def show(self, value: Any) -> str:
+        """The text that stands for a value."""
+        return str(value)
+
+
+class File(Kind):
+    """The path of a file that exists."""
+
+    name = "file"
+
+
+class Number(Kind):
+    """A whole number in a range, both ends inclusive."""
+
+    name = "integer"
+
+    def __init__(self, least: int, most: int = _MAX, metavar: str = "N") -> None:
+        super().__init__(metavar)
+        self._least = least
+        self._most = most
+
+    def parse(self, text: str) -> int:
+        """See `Kind.parse`."""
+        stripped = text.strip()
+        if re.fullmatch(r"[+-]?\d{1,20}", stripped) is None:
+            raise ValueError(f"{text!r} is not a whole number of at most 20 digits")
+        if not self._least <= int(stripped) <= self._most:
+            raise ValueError(f"{stripped} is not in the range from {self._least:,} to {self._most:,}")
+        return int(stripped)
+
+
+class Seconds(Number):
+    """A whole number of seconds; the value is in milliseconds."""
+
+    def parse(self, text: str) -> int:
+        """See `Kind.parse`."""
+        return super().parse(text) * 1000
+
+    def show(self, value: int) -> str:
+        """See `Kind.show`."""
+        return str(value // 1000)
+
+
+class Real(Kind):
+    """A number of at least 0; with `positive`, above 0."""
+
+    name = "number"
+
+    def __init__(self, metavar: str, *, positive: bool = False) -> None:
+        super().__init__(metavar)
+        self._positive = positive
+
+    def parse(self, text: str) -> float:
+        """See `Kind.parse`."""
+        try:
+            number = float(text)
+        except ValueError:
+            raise ValueError(f"{text!r} is not a number") from None
+        if not (number > 0 if self._positive else number >= 0) or math.isinf(number):
+            raise ValueError(f"{text} is not {'above' if self._positive else 'at least'} 0")
+        return number
+
+    def show(self, value: float) -> str:
+        """See `Kind.show`."""
+        return f"{value:g}"
+
+
+class Size(Kind):
+    """A number of bytes: `1048576`, `512k`, `64MiB`, `1g`."""
+
+    name = "size"
+
+    def __init__(self, most: int = _MAX) -> None:
+        super().__init__("SIZE")
+        self._most = most
+
+    def parse(self, text: str) -> int:
+        """See `Kind.parse`."""
+        match = re.fullmatch(r"(\d{1,20})([kmg]?)(i?b)?", text.strip().lower())
+        if match is None:
+            raise ValueError(f"{text!r} is not a size such as 1048576, 512k, 64MiB or 1g")
+        size = int(match[1]) * _UNITS[match[2]]
+        if size > self._most:
+            raise ValueError(f"{text} is more than {self._most:,} bytes")
+        return size
+
+    def show(self, value: int) -> str:
+        """See `Kind.show`."""
+        for unit, name in _SIZES:
+            if value and value % unit == 0:
+                return f"{value // unit}{name}"
+        return str(value)
+
+
+class Time(Kind):
+    """A time in milliseconds or seconds since 1970, or in ISO 8601 (UTC unless it has an offset)."""
+
+    name = "time"
+
+    def parse(self, text: str) -> int:
+        """See `Kind.parse`; the value is in milliseconds."""
+        stripped = text.strip()
+        if re.fullmatch(r"-?\d{5,}", stripped):
+            number = Number(-_MAX, (1 << 63) - 1).parse(stripped)
+            return number * 1000 if number in _SECONDS else number
+        try:
+            time = datetime.fromisoformat(stripped)
+        except ValueError:
+            raise ValueError(f"{text!r} is neither milliseconds or seconds since 1970 nor ISO 8601") from None
+        if time.tzinfo is None:
+            time = time.replace(tzinfo=UTC)
+        return round(time.timestamp() * 1000)
+
+
+class OneOf(Kind):
+    """One of some words, each of which stands for a value."""
+
+    name = "choice"
+
+    def __init__(self, values: Mapping[str, Hashable]) -> None:
+        super().__init__()
+        self.values = values
+
+    def parse(self, text: str) -> Hashable:
+        """See `Kind.parse`; letter case does not matter."""
+        for word, value in self.values.items():
+            if word.lower() == text.lower():
+                return value
+        raise ValueError(f"{text!r} is not one of {', '.join(self.values)}")
+
+    def show(self, value: Hashable) -> str:
+        """See `Kind.show`."""
+        return next(word for word, meant in self.values.items() if meant == value)
+
+
+def words(literal: Any) -> OneOf:
+    """The words of a `Literal` type."""
+    return OneOf({word: word for word in get_args(literal)})
+
+
+class Repeated(Kind):
+    """Any number of texts, which together are one value: here a tuple of them."""
+
+    name = "texts"
+
+    def parse_all(self, texts: Sequence[str]) -> Any:
+        """The value that the texts stand for; errors are those of `Kind.parse`."""
+        return tuple(map(self.parse, texts))
+
+
+class Directories(Repeated):
+    """The paths of directories that exist."""
+
+    name = "directories"
+
+
+class _Partitions(Repeated):
+    """Numbers of partitions, a `frozenset` of them: `7`, `0,3`, `0-15`."""
+
+    def parse_all(self, texts: Sequence[str]) -> frozenset[int]:
+        numbers: set[int] = set()
+        for text in texts:
+            for part in text.split(","):
+                match = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
+                first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+                if not first <= last < first + _MAX_PARTITIONS:
+                    raise ValueError(f"{text!r} are not partitions such as 7 or 0,3 or 0-15")
+                numbers.update(range(first, last + 1))
+        return frozenset(numbers)
+
+
+class _Numbers(Repeated):
+    """A tuple of whole numbers."""
+
+    def __init__(self, number: Number) -> None:
+        super().__init__(number.metavar)
+        self._number = number
+
+    def parse(self, text: str) -> int:
+        return self._number.parse(text)
+
+
+class _Properties(Repeated):
+    """A `dict` of `KEY=VALUE`."""
+
+    def parse_all(self, texts: Sequence[str]) -> dict[str, str]:
+        properties = {}
+        for text in texts:
+            key, equals, value = text.partition("=")
+            if not key or not equals:
+                raise ValueError("expected KEY=VALUE")
+            properties[key] = value
+        return properties
+
+
+class _TopicIds(Repeated):
+    """A `dict` from topics to their ids: `TOPIC=ID`, or the ID alone for the only topic, if it may be."""
+
+    def __init__(self, *, named: bool = False) -> None:
+        super().__init__("TOPIC=ID")
+        self._named = named
+
+    def parse_all(self, texts: Sequence[str]) -> dict[str, str]:
+        pairs = [text.rpartition("=") for text in texts]
+        if not all(topic_id and (topic or not (equals or self._named)) for topic, equals, topic_id in pairs):
+            raise ValueError("expected TOPIC=ID")
+        for _, _, topic_id in pairs:
+            # Checked here: the file is written only at the end of the job.
+            try:
+                _core.partition_metadata(f"version: 0\ntopic_id: {topic_id}\n")
+            except Error:
+                raise ValueError(
+                    f"{topic_id!r} is not a topic id: 22 characters of URL-safe base64"
+                ) from None
+        return {topic or ONLY_TOPIC: topic_id for topic, _, topic_id in pairs}
+
+
+EXPRESSION = Kind("EXPR")
+FILE = File("FILE")
+DIRECTORIES = Directories("DIR")
+SIZE = Size()
+SEGMENT_SIZE = Size((1 << 31) - 1)
+TIME = Time("TIME")
+OFFSET = Number(0, (1 << 63) - 1, "OFFSET")
+MILLIS = Number(0, metavar="MS")
+COUNT = Number(0)
+LEVEL = Number(-(1 << 31), (1 << 31) - 1, "LEVEL")
+PARTITIONS = _Partitions("N")
+PORTS = _Numbers(Number(1, 65_535))
+PROPERTIES = _Properties("KEY=VALUE")
+TOPIC_IDS = _TopicIds()
+NAMED_TOPIC_IDS = _TopicIds(named=True)
