@@ -17,6 +17,7 @@ from magicbyte.internal_topics.names import CLUSTER_METADATA
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.cluster import Cluster, read_cluster
 from magicbyte.jobs.find.partitions import Inputs, SkippedDirectory, find_inputs
+from magicbyte.jobs.run.accounting import listed
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import Planned, plan_partitions
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
@@ -258,8 +259,7 @@ def advise(
         topics=topics,
         not_sampled=sorted(topic for topic in sizes if topic not in sampled),
         skipped=inputs.skipped,
-        problems=problems[: _core.LISTED],
-        problems_left_out=len(problems[_core.LISTED :]),
+        **listed(problems),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TypedDict, cast
 from magicbyte import _core
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
-from magicbyte.jobs.run.accounting import Totals, by_plan, reconcile_plans, total_of
+from magicbyte.jobs.run.accounting import Totals, by_plan, listed, reconcile_plans, total_of
 from magicbyte.jobs.run.decode_partitions import SMALL_TASK, decode_partitions
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import DecodeTask
@@ -98,8 +98,7 @@ def field_costs(
         ],
         account=account,
         skipped=inputs.skipped,
-        problems=problems[: _core.LISTED],
-        problems_left_out=left_out + len(problems[_core.LISTED :]),
+        **listed(problems, left_out),
         balanced=account["balanced"],
     )
 

@@ -13,7 +13,7 @@ from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.log_dirs import LogDirReport, log_dir_reports, note_missing_ids
 from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.indexes import IndexReport, check_indexes
-from magicbyte.jobs.run.accounting import Totals, reconcile_partitions, total_of
+from magicbyte.jobs.run.accounting import Totals, listed, reconcile_partitions, total_of
 from magicbyte.jobs.run.decode_partitions import SMALL_TASK, decode_partitions
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import DecodeTask, Planned, Range, all_offsets
@@ -213,8 +213,7 @@ def verify(
         partitions=partitions,
         skipped=inputs.skipped,
         log_dirs=log_dir_reports(inputs.log_dirs, [one.plan for one in plans], partitions),
-        problems=problems[: _core.LISTED],
-        problems_left_out=sum(one.left_out for one in checked) + len(problems[_core.LISTED :]),
+        **listed(problems, sum(one.left_out for one in checked)),
         table=None
         if log is None
         else log.compare(_log_sums(plans, sums, times, problems, partitions), choice, engine),

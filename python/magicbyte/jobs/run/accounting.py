@@ -15,6 +15,7 @@ __all__ = [
     "SegmentsWritten",
     "Totals",
     "by_plan",
+    "listed",
     "problems_of",
     "reconcile_partitions",
     "reconcile_plans",
@@ -106,8 +107,13 @@ def problems_of(plans: Sequence[Planned], written: Sequence[Sequence[SegmentsWri
         for problem in problems
     ]
     left_out = sum(one["problems_left_out"] for own in written for one in own)
-    listed, more = found[: _core.LISTED], found[_core.LISTED :]
-    return Problems(problems=listed, problems_left_out=left_out + len(more))
+    return listed(found, left_out)
+
+
+def listed(problems: Sequence[Problem], left_out: int = 0) -> Problems:
+    """The first `LISTED` problems, and the number of the others: `left_out` were left out before."""
+    first = list(problems[: _core.LISTED])
+    return Problems(problems=first, problems_left_out=left_out + len(problems) - len(first))
 
 
 def total_of(partitions: Sequence[PartitionReconciliation]) -> Totals:
