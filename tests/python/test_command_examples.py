@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def readme() -> list[str]:
-    text = "".join((ROOT / page).read_text() for page in ("README.md", "docs/guide.md", "docs/lake.md"))
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs/guide").glob("*.md")), ROOT / "docs/lake.md"]
+    text = "".join(page.read_text() for page in pages)
     blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
     return [line for block in blocks for line in block.splitlines() if line.startswith("magicbyte ")]
 

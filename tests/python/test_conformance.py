@@ -100,7 +100,7 @@ def test_a_rule_is_found_by_its_usual_words(words: str) -> None:
     assert [rule for rule, *_ in rules() if words.lower() in rule.lower()]
 
 
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 
 
 def test_named_files_exist() -> None:

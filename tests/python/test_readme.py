@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[2]
 def test_the_examples_without_spark(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = "".join((ROOT / page).read_text() for page in ("README.md", "docs/guide.md"))
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
+    text = "".join(page.read_text() for page in pages)
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     plain = [block for block in blocks if "spark" not in block and "df." not in block]
     assert len(plain) >= 2

@@ -39,15 +39,15 @@ impl<'a> Fields<'a> {
     /// [`ErrorKind::InvalidOptions`](magicbyte::ErrorKind::InvalidOptions) for a type that no table of
     /// records has.
     pub(super) fn of(fields: impl Iterator<Item = (&'a str, &'a ArrayRef)>) -> Result<Self> {
-        let mut found = fields
+        let mut columns = fields
             .map(|(name, column)| {
                 let cells = Cells::of(column)?;
                 let name = XxHash3_128::oneshot(format!("{}:{name}", cells.kind).as_bytes());
                 Ok((name as u64, cells))
             })
             .collect::<Result<Vec<_>>>()?;
-        found.sort_by_key(|(name, _)| *name);
-        Ok(Self(found))
+        columns.sort_by_key(|(name, _)| *name);
+        Ok(Self(columns))
     }
 
     /// Writes the fields that are not null. A field that is there and null is written as one that is not

@@ -173,14 +173,14 @@ impl ChunkDecoder {
     /// Takes the collected rows. If they are too large, as one batch of the log can be, the result is sliced.
     fn finish_batch(&mut self) -> RecordBatch {
         let bytes = self.columns.bytes();
-        let (whole, null_timestamps) = self.columns.finish();
-        let (whole, invalid) = self.options.payloads.convert(whole);
+        let (decoded, null_timestamps) = self.columns.finish();
+        let (decoded, invalid) = self.options.payloads.convert(decoded);
         self.reader.add_unrepresented(null_timestamps, invalid.keys, invalid.values);
-        let rows = whole.num_rows();
+        let rows = decoded.num_rows();
         let pieces = bytes.div_ceil(2 * self.options.max_batch_bytes).max(1);
         let step = rows.div_ceil(pieces).clamp(1, self.options.max_batch_rows.max(1));
-        self.ready = (0..rows).step_by(step).map(|at| whole.slice(at, step.min(rows - at))).collect();
-        self.ready.pop_front().unwrap_or(whole)
+        self.ready = (0..rows).step_by(step).map(|at| decoded.slice(at, step.min(rows - at))).collect();
+        self.ready.pop_front().unwrap_or(decoded)
     }
 
     fn decode(&mut self, data: &SegmentBatch, disposition: Disposition) {

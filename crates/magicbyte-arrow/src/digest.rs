@@ -66,7 +66,7 @@ const TYPED: [&str; 12] = [
 /// a null topic, partition or offset.
 pub fn digest_records(batch: &RecordBatch) -> Result<Vec<PartitionDigest>> {
     let columns = Columns::of(batch)?;
-    let mut found: Vec<PartitionDigest> = Vec::new();
+    let mut digests: Vec<PartitionDigest> = Vec::new();
     let mut last = 0;
     let mut bytes = Vec::new();
     for row in 0..batch.num_rows() {
@@ -74,20 +74,20 @@ pub fn digest_records(batch: &RecordBatch) -> Result<Vec<PartitionDigest>> {
             columns.place(row).map_err(|error| error.at_record(u32::try_from(row).unwrap_or(u32::MAX)))?;
         let digest = columns.digest(row, place.offset, &mut bytes);
         // Neighbours are mostly of the same partition.
-        if !found.get(last).is_some_and(|one| place.is_of(one)) {
-            last = found.iter().position(|one| place.is_of(one)).unwrap_or_else(|| {
-                found.push(place.empty());
-                found.len() - 1
+        if !digests.get(last).is_some_and(|partition| place.is_of(partition)) {
+            last = digests.iter().position(|partition| place.is_of(partition)).unwrap_or_else(|| {
+                digests.push(place.empty());
+                digests.len() - 1
             });
         }
-        if let Some(one) = found.get_mut(last) {
-            one.rows += 1;
-            one.first_offset = one.first_offset.min(place.offset);
-            one.last_offset = one.last_offset.max(place.offset);
-            one.digest = one.digest.wrapping_add(digest);
+        if let Some(partition) = digests.get_mut(last) {
+            partition.rows += 1;
+            partition.first_offset = partition.first_offset.min(place.offset);
+            partition.last_offset = partition.last_offset.max(place.offset);
+            partition.digest = partition.digest.wrapping_add(digest);
         }
     }
-    Ok(found)
+    Ok(digests)
 }
 
 /// The position of a row in the log.
@@ -98,8 +98,8 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn is_of(&self, one: &PartitionDigest) -> bool {
-        self.partition == one.partition && self.topic == one.topic.as_bytes()
+    fn is_of(&self, digest: &PartitionDigest) -> bool {
+        self.partition == digest.partition && self.topic == digest.topic.as_bytes()
     }
 
     fn empty(&self) -> PartitionDigest {

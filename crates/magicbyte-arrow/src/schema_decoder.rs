@@ -55,7 +55,7 @@ impl Writers {
     #[inline(always)]
     fn get(&self, id: SchemaId) -> Option<&Writer> {
         match small(id) {
-            Some(place) => self.small.get(place)?.as_ref(),
+            Some(index) => self.small.get(index)?.as_ref(),
             None => self.others.get(&id),
         }
     }
@@ -63,10 +63,10 @@ impl Writers {
     fn insert(&mut self, id: SchemaId, writer: Writer) {
         self.known += u32::from(matches!(writer, Writer::Known(_)));
         match small(id) {
-            Some(place) => {
-                let end = self.small.len().max(place + 1);
+            Some(index) => {
+                let end = self.small.len().max(index + 1);
                 self.small.resize_with(end, || None);
-                self.small[place] = Some(writer);
+                self.small[index] = Some(writer);
             }
             None => _ = self.others.insert(id, writer),
         }
@@ -164,7 +164,7 @@ impl SchemaDecoder {
                 unknown.add(framed.schema);
             }
         }
-        Ok(unknown.found)
+        Ok(unknown.ids)
     }
 
     /// Adds the schema with this id; `references` are those it uses, as name and text, each after those it uses itself.
@@ -249,8 +249,8 @@ impl SchemaDecoder {
             ids.append_option(id);
             payloads.push(payload);
         }
-        if !unknown.found.is_empty() {
-            return Err(DecodeError::UnknownSchemas(unknown.found));
+        if !unknown.ids.is_empty() {
+            return Err(DecodeError::UnknownSchemas(unknown.ids));
         }
         for (index, path) in &paths {
             payloads[*index].message_indexes = path;
@@ -373,15 +373,15 @@ impl SchemaDecoder {
 /// Schemas that were not added, each once.
 #[derive(Default)]
 struct UnknownSchemas {
-    found: Vec<SchemaId>,
+    ids: Vec<SchemaId>,
     seen: HashSet<SchemaId>,
 }
 
 impl UnknownSchemas {
     #[cold]
     fn add(&mut self, schema: SchemaId) {
-        if self.found.last() != Some(&schema) && self.seen.insert(schema) {
-            self.found.push(schema);
+        if self.ids.last() != Some(&schema) && self.seen.insert(schema) {
+            self.ids.push(schema);
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn analyze(
     payload: &[u8],
     append: &Append,
 ) -> Result<Analysis, AppendError> {
-    let mut found = Analysis {
+    let mut analysis = Analysis {
         valid_bytes: 0,
         source: Compression::None,
         first_or_last_offset: -1,
@@ -49,29 +49,29 @@ pub(super) fn analyze(
         if ended {
             continue;
         }
-        if found.valid_bytes == 0 {
-            found.first_offset = batch.as_v2().map(RecordBatch::base_offset);
-            found.first_or_last_offset = found.first_offset.unwrap_or(batch.last_offset());
+        if analysis.valid_bytes == 0 {
+            analysis.first_offset = batch.as_v2().map(RecordBatch::base_offset);
+            analysis.first_or_last_offset = analysis.first_offset.unwrap_or(batch.last_offset());
         }
-        found.without_epoch |= batch.magic() == 2 && batch.partition_leader_epoch() < 0;
-        let rises = batch.last_offset() > found.last_offset;
-        found.last_offset = batch.last_offset();
+        analysis.without_epoch |= batch.magic() == 2 && batch.partition_leader_epoch() < 0;
+        let rises = batch.last_offset() > analysis.last_offset;
+        analysis.last_offset = batch.last_offset();
         if append.origin != AppendOrigin::Replication {
             check_batch_size(config, batch.size_in_bytes())?;
         }
         batch.verify()?;
-        found.max_timestamp = found.max_timestamp.max(batch.max_timestamp());
-        found.valid_bytes += batch.size_in_bytes();
+        analysis.max_timestamp = analysis.max_timestamp.max(batch.max_timestamp());
+        analysis.valid_bytes += batch.size_in_bytes();
         let codec = batch.compression()?;
         if codec != Compression::None {
-            found.source = codec;
+            analysis.source = codec;
         }
         if !rises && !append.origin.assigns_offsets() {
             let why = format!("offset {} is not greater than those before it", batch.last_offset());
             return Err(AppendError::new(ErrorCode::UnknownServerError, why));
         }
     }
-    Ok(found)
+    Ok(analysis)
 }
 
 fn check_origin(batch: &Batch<'_>, append: &Append) -> Result<(), AppendError> {

@@ -81,14 +81,14 @@ impl AppendValidator {
             records.clear();
             return Ok(None);
         }
-        let whole = &mut records[..analysis.valid_bytes];
+        let valid = &mut records[..analysis.valid_bytes];
         let assignment = match append.origin.assigns_offsets() {
-            true => Some(self.assigner.assign(&self.config, whole, analysis.source, append)?),
+            true => Some(self.assigner.assign(&self.config, valid, analysis.source, append)?),
             false => None,
         };
         let Some(Assignment { batches, record_count, max_timestamp, stats }) = assignment else {
             check_follows(&analysis, append)?;
-            self.check_segment_size(whole)?;
+            self.check_segment_size(valid)?;
             records.truncate(analysis.valid_bytes);
             return Ok(Some(AppendInfo {
                 first_offset: analysis.first_offset,
@@ -101,8 +101,8 @@ impl AppendValidator {
         };
         match batches {
             Assigned::InPlace(walked) => {
-                self.check_segment_size(whole)?;
-                set_headers(&self.config, whole, &walked, append)?;
+                self.check_segment_size(valid)?;
+                set_headers(&self.config, valid, &walked, append)?;
                 records.truncate(analysis.valid_bytes);
             }
             Assigned::Rewritten(written) => {

@@ -177,5 +177,5 @@ pub fn list_offset<L: ConsumedLog>(
         OffsetSpec::MaxTimestamp => Lookup::MaxTimestamp,
         OffsetSpec::Timestamp(timestamp) => Lookup::Timestamp(timestamp),
     };
-    Ok(log.find(lookup)?.filter(|found| found.offset < limit))
+    Ok(log.find(lookup)?.filter(|record| record.offset < limit))
 }

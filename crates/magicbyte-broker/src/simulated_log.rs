@@ -102,9 +102,9 @@ impl SimulatedLog {
     ) -> Result<Option<ListedOffset>> {
         for batch in self.batches.iter().filter(|batch| batch.max_timestamp >= timestamp) {
             let matches = |time, offset| time >= timestamp && offset >= start_offset;
-            let found = self.find_in(batch, decompressor, matches)?;
-            if found.is_some() {
-                return Ok(found);
+            let record = self.find_in(batch, decompressor, matches)?;
+            if record.is_some() {
+                return Ok(record);
             }
         }
         Ok(None)

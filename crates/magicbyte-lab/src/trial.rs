@@ -312,8 +312,8 @@ impl Writer {
                 let record = record?;
                 let headers = HeaderFields::Stored(record.headers());
                 let of = |section: &BatchBuilder| {
-                    let place = (record.offset(), record.timestamp());
-                    section.fields(place, record.attributes(), (record.key(), record.value()), headers)
+                    let position = (record.offset(), record.timestamp());
+                    section.fields(position, record.attributes(), (record.key(), record.value()), headers)
                 };
                 let is_full = RECORD_BATCH_OVERHEAD + section.records_size() + of(&section).size() > size;
                 if section.count() > 0 && (is_full || section.check_offset(record.offset()).is_err()) {

@@ -1,4 +1,4 @@
-//! What batches cost: fields that add up to the batches' own sizes, and the sizes that conversions really write.
+//! The cost of batches: fields that add up to the batches' own sizes, and the sizes that conversions really write.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use magicbyte::convert::Converter;
@@ -138,7 +138,7 @@ fn each_field_has_its_bytes() {
         ("header_values", 8),
     ];
     for (name, bytes) in FieldBytes::NAMES.iter().zip(cost.records.values()) {
-        let expected = expected.iter().find(|(expected, _)| expected == name).map_or(0, |one| one.1);
+        let expected = expected.iter().find(|(expected, _)| expected == name).map_or(0, |field| field.1);
         assert_eq!(bytes, expected, "{name}");
     }
     assert_eq!(cost.batches.total(), 61);

@@ -247,7 +247,7 @@ impl Listing {
     /// True if the files look as they do while a broker renames a segment and then its indexes, one after the
     /// other.
     fn has_renames(&self) -> bool {
-        let is_swap = |one: &IgnoredFile| one.reason == IgnoreReason::Swap;
+        let is_swap = |ignored: &IgnoredFile| ignored.reason == IgnoreReason::Swap;
         self.ignored.iter().any(is_swap) || self.missing_segments().next().is_some()
     }
 
@@ -305,7 +305,7 @@ impl Listing {
     /// The base offsets of missing segments.
     pub(crate) fn missing_segments(&self) -> impl Iterator<Item = i64> {
         self.unreadable_segments()
-            .filter_map(|(base_offset, one)| (one.kind == MISSING_SEGMENT).then_some(base_offset))
+            .filter_map(|(base_offset, problem)| (problem.kind == MISSING_SEGMENT).then_some(base_offset))
     }
 
     /// Refuses a directory in which a segment is missing or not a regular file.
@@ -387,11 +387,16 @@ impl Listing {
     /// the start of the first leader epoch.
     fn check_sidecars(&mut self) -> LogResult<Option<i64>> {
         let mut first_epoch = None;
-        let stems: HashSet<_> =
-            self.segments.iter().filter_map(|one| one.file.split_once('.')).map(|(stem, _)| stem).collect();
+        let stems: HashSet<_> = self
+            .segments
+            .iter()
+            .filter_map(|segment| segment.file.split_once('.'))
+            .map(|(stem, _)| stem)
+            .collect();
         let is_of_segment =
-            |one: &&Sidecar| one.file.split_once('.').is_some_and(|(stem, _)| stems.contains(stem));
-        let others: Vec<_> = self.sidecars.iter().filter(|one| !is_of_segment(one)).cloned().collect();
+            |sidecar: &&Sidecar| sidecar.file.split_once('.').is_some_and(|(stem, _)| stems.contains(stem));
+        let others: Vec<_> =
+            self.sidecars.iter().filter(|sidecar| !is_of_segment(sidecar)).cloned().collect();
         for Sidecar { file, kind, size } in others {
             let location = self.location.join(&file);
             let content = match kind {
@@ -466,23 +471,26 @@ impl Listing {
 
     /// The base offsets of segments that are there, readable or not, or about to be deleted or replaced.
     fn known_segments(&self) -> HashSet<i64> {
-        let set_aside = |one: &&IgnoredFile| match one.reason {
-            IgnoreReason::Deleted | IgnoreReason::Cleaned | IgnoreReason::Swap => one.file.contains(".log."),
+        let set_aside = |ignored: &&IgnoredFile| match ignored.reason {
+            IgnoreReason::Deleted | IgnoreReason::Cleaned | IgnoreReason::Swap => {
+                ignored.file.contains(".log.")
+            }
             reason => {
                 reason == IgnoreReason::Unreadable
-                    && matches!(classify(&one.file), FileKind::Segment(_) | FileKind::Packed(_))
+                    && matches!(classify(&ignored.file), FileKind::Segment(_) | FileKind::Packed(_))
             }
         };
-        let others = self.ignored.iter().filter(set_aside).filter_map(|one| base_offset_of(&one.file));
-        self.segments.iter().map(|one| one.base_offset).chain(others).collect()
+        let others =
+            self.ignored.iter().filter(set_aside).filter_map(|ignored| base_offset_of(&ignored.file));
+        self.segments.iter().map(|segment| segment.base_offset).chain(others).collect()
     }
 
     /// The other segments that were here: the file that names each segment, by base offset. A compressed
     /// segment is named by its own file rather than by its index.
     fn named_segments(&self, known: &HashSet<i64>) -> BTreeMap<i64, String> {
-        let compressed = self.ignored.iter().filter(|one| one.reason == IgnoreReason::Compressed);
-        let indexes = self.sidecars.iter().filter(|one| one.kind.is_index());
-        let files = indexes.map(|one| &one.file).chain(compressed.map(|one| &one.file));
+        let compressed = self.ignored.iter().filter(|ignored| ignored.reason == IgnoreReason::Compressed);
+        let indexes = self.sidecars.iter().filter(|sidecar| sidecar.kind.is_index());
+        let files = indexes.map(|sidecar| &sidecar.file).chain(compressed.map(|ignored| &ignored.file));
         files
             .filter_map(|file| Some((base_offset_of(file)?, file.clone())))
             .filter(|(offset, _)| !known.contains(offset))
@@ -490,7 +498,8 @@ impl Listing {
     }
 
     fn note_no_segment(&mut self) {
-        let files: Vec<_> = self.sidecars.iter().map(|one| one.file.as_str()).take(FILES_NAMED).collect();
+        let files: Vec<_> =
+            self.sidecars.iter().map(|sidecar| sidecar.file.as_str()).take(FILES_NAMED).collect();
         let message = format!(
             "the directory has no segment, although every partition of a broker has one; it has {}",
             files.join(", ")

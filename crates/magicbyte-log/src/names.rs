@@ -323,7 +323,7 @@ mod tests {
             ("leader-epoch-checkpoint", SidecarKind::LeaderEpochCheckpoint),
             ("partition.metadata", SidecarKind::PartitionMetadata),
         ] {
-            assert!(matches!(classify(name), FileKind::Sidecar(found) if found == kind), "{name}");
+            assert!(matches!(classify(name), FileKind::Sidecar(sidecar) if sidecar == kind), "{name}");
         }
         let fixed = "00000000000000000042.leader-epoch-checkpoint";
         assert!(matches!(classify(fixed), FileKind::Ignored(IgnoreReason::Foreign)));

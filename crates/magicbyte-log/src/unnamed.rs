@@ -41,15 +41,7 @@ fn size_of(header: &[u8]) -> Option<u64> {
 /// Reads the header at this position, or as much of it as the file has.
 fn read(file: &OpenFile, position: u64) -> io::Result<Vec<u8>> {
     let mut header = vec![0; RECORD_BATCH_OVERHEAD];
-    let mut filled = 0;
-    while filled < header.len() {
-        match file.read_at(&mut header[filled..], position + filled as u64) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    let filled = file.fill(&mut header, position)?;
     header.truncate(filled);
     Ok(header)
 }

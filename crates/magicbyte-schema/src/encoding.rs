@@ -31,23 +31,24 @@ fn fit(array: &ArrayRef, expected: &DataType) -> Attempt<ArrayRef> {
             });
             let columns = columns.collect::<Attempt<Vec<_>>>()?;
             let fields: Fields = fields.iter().map(nullable).collect();
-            let made = StructArray::try_new_with_length(fields, columns, array.nulls().cloned(), array.len());
-            made.map(|array| Arc::new(array) as ArrayRef).map_err(|error| Failure::new(error.to_string()))
+            let fitted =
+                StructArray::try_new_with_length(fields, columns, array.nulls().cloned(), array.len());
+            fitted.map(|array| Arc::new(array) as ArrayRef).map_err(|error| Failure::new(error.to_string()))
         }
         (DataType::List(_), DataType::List(item)) => {
             let (_, offsets, values, nulls) = array.as_list::<i32>().clone().into_parts();
             let values = fit(&values, item.data_type()).map_err(|failure| failure.in_field("[]"))?;
             let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
-            let made = ListArray::try_new(field, offsets, values, nulls);
-            made.map(|array| Arc::new(array) as ArrayRef).map_err(|error| Failure::new(error.to_string()))
+            let fitted = ListArray::try_new(field, offsets, values, nulls);
+            fitted.map(|array| Arc::new(array) as ArrayRef).map_err(|error| Failure::new(error.to_string()))
         }
         (DataType::Map(..), DataType::Map(entries, _)) => {
             let DataType::Struct(pair) = entries.data_type() else {
                 return Err(Failure::new("a map without keys and values"));
             };
-            let (_, offsets, found, nulls, _) = array.as_map().clone().into_parts();
-            let keys = fit(found.column(0), pair[0].data_type()).map_err(|f| f.in_field("key"))?;
-            let values = fit(found.column(1), pair[1].data_type()).map_err(|f| f.in_field("value"))?;
+            let (_, offsets, entries, nulls, _) = array.as_map().clone().into_parts();
+            let keys = fit(entries.column(0), pair[0].data_type()).map_err(|f| f.in_field("key"))?;
+            let values = fit(entries.column(1), pair[1].data_type()).map_err(|f| f.in_field("value"))?;
             let fields: Fields = vec![
                 Field::new(Field::MAP_KEY_FIELD_DEFAULT_NAME, keys.data_type().clone(), false),
                 Field::new(Field::MAP_VALUE_FIELD_DEFAULT_NAME, values.data_type().clone(), true),
@@ -55,9 +56,9 @@ fn fit(array: &ArrayRef, expected: &DataType) -> Attempt<ArrayRef> {
             .into();
             let entries =
                 Field::new(Field::MAP_ENTRIES_FIELD_DEFAULT_NAME, DataType::Struct(fields.clone()), false);
-            let made = StructArray::try_new(fields, vec![keys, values], None)
+            let fitted = StructArray::try_new(fields, vec![keys, values], None)
                 .and_then(|pairs| MapArray::try_new(Arc::new(entries), offsets, pairs, nulls, false));
-            made.map(|array| Arc::new(array) as ArrayRef).map_err(|error| Failure::new(error.to_string()))
+            fitted.map(|array| Arc::new(array) as ArrayRef).map_err(|error| Failure::new(error.to_string()))
         }
         (found, expected) if found == expected => Ok(Arc::clone(array)),
         // A column without any value fits everywhere.

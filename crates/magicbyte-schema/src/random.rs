@@ -31,4 +31,15 @@ impl Random {
     pub(crate) fn number(&mut self, bits: u64) -> i64 {
         (self.next() as i64) >> (64 - bits + self.below(bits))
     }
+
+    /// Cuts off, adds or changes bytes of a payload.
+    pub(crate) fn damage(&mut self, payload: &mut Vec<u8>) {
+        let position = self.below(payload.len() as u64 + 1) as usize;
+        match self.below(4) {
+            0 => payload.truncate(position),
+            1 => payload.insert(position, self.next() as u8),
+            2 => payload.extend([0, 0]),
+            _ => payload.iter_mut().skip(position).take(1).for_each(|byte| *byte ^= 1 << self.below(8)),
+        }
+    }
 }

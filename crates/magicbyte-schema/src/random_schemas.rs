@@ -281,24 +281,13 @@ fn avro_value(random: &mut Random, schema: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Bytes of a payload cut off, added or changed.
-fn damage(random: &mut Random, payload: &mut Vec<u8>) {
-    let place = random.below(payload.len() as u64 + 1) as usize;
-    match random.below(4) {
-        0 => payload.truncate(place),
-        1 => payload.insert(place, random.next() as u8),
-        2 => payload.extend([0, 0]),
-        _ => payload.iter_mut().skip(place).take(1).for_each(|byte| *byte ^= 1 << random.below(8)),
-    }
-}
-
 fn rows(random: &mut Random, mut value: impl FnMut(&mut Random, &mut Vec<u8>)) -> Vec<Option<Vec<u8>>> {
     (0..ROWS)
         .map(|_| {
             let mut payload = Vec::new();
             value(random, &mut payload);
             if random.one_in(4) {
-                damage(random, &mut payload);
+                random.damage(&mut payload);
             }
             (!random.one_in(10)).then_some(payload)
         })
@@ -326,13 +315,13 @@ fn avro() {
                 continue;
             }
             for _ in 0..2 {
-                let found = decoder.decode(&payloads).unwrap();
-                check(&found, ROWS, decoder.data_type());
-                decoded.set(decoded.get() + found.values.len() - found.values.logical_null_count());
+                let output = decoder.decode(&payloads).unwrap();
+                check(&output, ROWS, decoder.data_type());
+                decoded.set(decoded.get() + output.values.len() - output.values.logical_null_count());
                 if let Ok(encoder) = AvroEncoder::new(&reader.to_string(), &[])
-                    && encoder.data_type() == found.values.data_type()
+                    && encoder.data_type() == output.values.data_type()
                 {
-                    _ = encoder.encode(&found.values, b"");
+                    _ = encoder.encode(&output.values, b"");
                 }
             }
         }
@@ -422,10 +411,10 @@ fn json() {
                 decoder = validating;
                 _ = decoder.add_writer(1, &schema, &[]);
             }
-            let found = decoder.decode(&payloads(&rows, &[])).unwrap();
-            check(&found, ROWS, decoder.data_type());
+            let output = decoder.decode(&payloads(&rows, &[])).unwrap();
+            check(&output, ROWS, decoder.data_type());
             if let Ok(encoder) = JsonEncoder::new(&schema, &[]) {
-                _ = encoder.encode(&found.values, b"");
+                _ = encoder.encode(&output.values, b"");
             }
         }
     });
@@ -540,10 +529,10 @@ fn protobuf() {
                 continue;
             }
             compiled.set(compiled.get() + 1);
-            let found = decoder.decode(&payloads(&rows, &[0])).unwrap();
-            check(&found, ROWS, decoder.data_type());
+            let output = decoder.decode(&payloads(&rows, &[0])).unwrap();
+            check(&output, ROWS, decoder.data_type());
             if let Ok(encoder) = ProtobufEncoder::new(&schema, &[], None) {
-                _ = encoder.encode(&found.values, b"");
+                _ = encoder.encode(&output.values, b"");
             }
         }
     });

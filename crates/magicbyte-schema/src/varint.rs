@@ -24,9 +24,28 @@ pub(crate) fn short(data: &[u8]) -> Option<(u64, usize)> {
     Some((value, size as usize))
 }
 
+/// A varint of at most `MAX` bytes that `data` begins with, and its size. `None` if it is cut off or longer. Bits beyond
+/// 64 are dropped, as Protobuf's readers do.
+#[inline]
+pub(crate) fn long<const MAX: usize>(data: &[u8]) -> Option<(u64, usize)> {
+    let mut value = 0;
+    for (index, &byte) in data.iter().take(MAX).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * index);
+        if byte < 0x80 {
+            return Some((value, index + 1));
+        }
+    }
+    None
+}
+
+/// A varint of at most 64 bits, and its size. Avro allows no further bits.
+pub(crate) fn exact(data: &[u8]) -> Option<(u64, usize)> {
+    long::<10>(data).filter(|&(_, size)| size < 10 || data[9] <= 1)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::short;
+    use super::{exact, long, short};
 
     #[test]
     fn every_size() {
@@ -40,12 +59,20 @@ mod tests {
                 }
                 bytes.push(rest as u8);
                 let size = bytes.len();
+                assert_eq!(exact(&bytes), Some((value, size)), "{value:#x}");
+                assert_eq!(exact(&bytes[..size - 1]), None, "{value:#x}");
                 bytes.extend([0xff; 7]);
+                assert_eq!(long::<5>(&bytes), (size <= 5).then_some((value, size)), "{value:#x}");
                 assert_eq!(short(&bytes), (size <= 8).then_some((value, size)), "{value:#x}");
             }
         }
         assert_eq!(short(&[]), None);
         assert_eq!(short(&[0x80; 12]), None);
+        // The tenth byte has the highest of 64 bits only.
+        let highest = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1];
+        let beyond = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 3];
+        assert_eq!((exact(&highest), exact(&beyond)), (Some((1 << 63, 10)), None));
+        assert_eq!(long::<10>(&beyond), Some((1 << 63, 10)));
         // Longer than it needs to be.
         assert_eq!(short(&[0x81, 0x80, 0x00, 0, 0, 0, 0, 0]), Some((1, 3)));
     }

@@ -111,19 +111,19 @@ impl ReadOnlyBroker {
         let budget = self.budget(Recipient::new(&self.stopping, None));
         let Some(response) = self.answer(request, &peer, &budget)? else { return Ok(None) };
         let Response { head, gaps, parts } = response;
-        let mut whole = Vec::new();
+        let mut bytes = Vec::new();
         let mut start = 0;
         for (gap, parts) in gaps.iter().zip(parts) {
-            whole.extend_from_slice(&head[start..gap.position]);
+            bytes.extend_from_slice(&head[start..gap.position]);
             start = gap.position;
             for part in parts {
-                part.append_to(&mut whole).map_err(|error| {
+                part.append_to(&mut bytes).map_err(|error| {
                     Error::new(ErrorKind::FileUnreadable(error.to_string())).in_field("records")
                 })?;
             }
         }
-        whole.extend_from_slice(&head[start..]);
-        Ok(Some(whole))
+        bytes.extend_from_slice(&head[start..]);
+        Ok(Some(bytes))
     }
 
     /// Like [`handle`](Self::handle), but returns record sets that are still in their files.

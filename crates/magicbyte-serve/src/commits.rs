@@ -175,8 +175,8 @@ impl Coordinator {
             let mut offsets: BTreeMap<i32, CommittedOffset> =
                 archived.map(|(partition, offset)| (partition, offset.clone())).collect();
             if let Some(group) = lock(&self.groups).group(group) {
-                let own = group.offsets.of_topic(&topic);
-                offsets.extend(own.map(|(partition, offset)| (partition, offset.clone())));
+                let committed = group.offsets.of_topic(&topic);
+                offsets.extend(committed.map(|(partition, offset)| (partition, offset.clone())));
             }
             let partitions = offsets
                 .into_iter()
@@ -208,10 +208,10 @@ impl Coordinator {
             let mut responses = Vec::new();
             for turn in partitions.chunks(TURN) {
                 let groups = lock(&self.groups);
-                let own = groups.group(group).map(|group| &group.offsets);
+                let committed = groups.group(group).map(|group| &group.offsets);
                 let offset = |partition| {
-                    let own = own.and_then(|offsets| offsets.get(&name, partition));
-                    own.or_else(|| archived?.get(&name, partition)).cloned()
+                    let committed = committed.and_then(|offsets| offsets.get(&name, partition));
+                    committed.or_else(|| archived?.get(&name, partition)).cloned()
                 };
                 let offsets: Vec<_> = turn.iter().map(|requested| offset(requested.partition)).collect();
                 drop(groups);

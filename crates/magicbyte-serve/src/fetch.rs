@@ -127,8 +127,8 @@ fn response(
     budget: &Budget<'_>,
 ) -> Result<Fetched, Unanswered> {
     let mut topics: Vec<(&TopicRef, Vec<(i32, FetchedPartition)>)> = Vec::new();
-    for (place, (partition, fetched)) in begun.partitions.iter().zip(fetched).enumerate() {
-        if !begun.is_news(place, fetched.outcome) {
+    for (index, (partition, fetched)) in begun.partitions.iter().zip(fetched).enumerate() {
+        if !begun.is_news(index, fetched.outcome) {
             continue;
         }
         let news = (partition.partition, fetched);

@@ -44,7 +44,7 @@ pub(super) struct SessionPartition {
 }
 
 impl SessionPartition {
-    fn place(&self) -> (TopicRef, i32) {
+    fn key(&self) -> (TopicRef, i32) {
         (self.topic.clone(), self.partition)
     }
 }
@@ -76,8 +76,8 @@ pub(super) struct Begun {
 
 impl Begun {
     /// True if a response has to include this partition (`CachedPartition.maybeUpdateResponseData`).
-    pub(super) fn is_news(&self, place: usize, outcome: Outcome) -> bool {
-        let known = self.known.get(place).copied().flatten();
+    pub(super) fn is_news(&self, index: usize, outcome: Outcome) -> bool {
+        let known = self.known.get(index).copied().flatten();
         outcome.has_records || outcome.state.error != ErrorCode::None || known != Some(outcome.state)
     }
 
@@ -228,18 +228,17 @@ impl Cache {
 
 impl Session {
     fn update(&mut self, named: &[SessionPartition], forgotten: &HashSet<(TopicRef, i32)>) {
-        let mut updates: HashMap<_, _> =
-            named.iter().map(|partition| (partition.place(), partition)).collect();
+        let mut updates: HashMap<_, _> = named.iter().map(|partition| (partition.key(), partition)).collect();
         self.partitions.retain_mut(|(partition, _)| {
-            let place = partition.place();
-            if let Some(update) = updates.remove(&place) {
+            let key = partition.key();
+            if let Some(update) = updates.remove(&key) {
                 partition.clone_from(update);
             }
-            !forgotten.contains(&place)
+            !forgotten.contains(&key)
         });
         let new = named.iter().filter_map(|partition| {
-            let place = partition.place();
-            let update = updates.remove(&place).filter(|_| !forgotten.contains(&place))?;
+            let key = partition.key();
+            let update = updates.remove(&key).filter(|_| !forgotten.contains(&key))?;
             Some((update.clone(), None))
         });
         self.partitions.extend(new);
@@ -296,7 +295,7 @@ mod tests {
         let state = PartitionState { error: ErrorCode::KafkaStorageError, ..outcome(5, false).state };
         assert!(begun.is_news(1, Outcome { state, has_records: false }), "an error");
 
-        let forgotten = HashSet::from([requested(1).place()]);
+        let forgotten = HashSet::from([requested(1).key()]);
         let moved = SessionPartition { offset: 3, ..requested(0) };
         let begun =
             sessions.begin(Metadata { session_id, epoch: 2 }, vec![moved, requested(2)], &forgotten).unwrap();

@@ -262,13 +262,15 @@ impl Group {
 
     /// True if all other members have one of the protocols (`ClassicGroup.supportsProtocols`).
     fn supports(&self, join: &Join) -> bool {
-        let own = self.members.get(&join.member_id);
-        let others = self.members.len() - usize::from(own.is_some());
+        let member = self.members.get(&join.member_id);
+        let others = self.members.len() - usize::from(member.is_some());
         if others == 0 {
             return true;
         }
-        let own: HashSet<_> = own.into_iter().flat_map(|own| &*own.protocols).map(|(name, _)| name).collect();
-        let count = |name| self.supported.get(name).copied().unwrap_or(0) - usize::from(own.contains(name));
+        let protocols: HashSet<_> =
+            member.into_iter().flat_map(|member| &*member.protocols).map(|(name, _)| name).collect();
+        let count =
+            |name| self.supported.get(name).copied().unwrap_or(0) - usize::from(protocols.contains(name));
         join.protocol_type == self.protocol_type
             && join.protocols.iter().any(|(name, _)| count(name) == others)
     }

@@ -145,35 +145,37 @@ impl ConsumedLog for Snapshot<'_> {
 
     fn aborted(&self, offset: i64, end: i64) -> Vec<AbortedTransaction> {
         let aborted = self.view.iter().flat_map(|view| &view.aborted);
-        let overlaps = |one: &&AbortedTransaction| one.last_offset >= offset && one.first_offset < end;
+        let overlaps = |transaction: &&AbortedTransaction| {
+            transaction.last_offset >= offset && transaction.first_offset < end
+        };
         aborted.filter(overlaps).copied().collect()
     }
 
     fn find(&mut self, lookup: Lookup) -> io::Result<Option<ListedOffset>> {
         let Some(view) = &self.view else {
             let problems = &self.shared.problems;
-            let found = match lookup {
+            let problem = match lookup {
                 Lookup::MaxTimestamp => problems.find_max_timestamp(),
                 Lookup::Timestamp(timestamp) => problems.find_by_time(timestamp),
             };
-            return Ok(found.map(|(offset, timestamp)| ListedOffset::new(timestamp, offset, -1)));
+            return Ok(problem.map(|(offset, timestamp)| ListedOffset::new(timestamp, offset, -1)));
         };
         // A batch of any size may have to be decompressed.
         let _memory = self.budget.lend(DEFAULT_MAX_DECOMPRESSED_BYTES)?;
-        let found = match lookup {
+        let record = match lookup {
             Lookup::MaxTimestamp => {
                 let max = view.plan.segments.iter().map(|segment| segment.max_timestamp).max();
-                let found = max.map_or(Ok(None), |max| record_for_timestamp(&view.plan, max));
+                let record = max.map_or(Ok(None), |max| record_for_timestamp(&view.plan, max));
                 // `RecordBatch.offsetOfMaxTimestamp`: -1 is a timestamp except in magic 0.
-                found.map(|found| found.filter(|found| found.magic > 0))
+                record.map(|record| record.filter(|record| record.magic > 0))
             }
             Lookup::Timestamp(timestamp) => record_for_timestamp(&view.plan, timestamp),
         };
-        let listed = |found: FoundRecord| {
-            let FoundRecord { offset, timestamp, leader_epoch, .. } = found;
+        let listed = |record: FoundRecord| {
+            let FoundRecord { offset, timestamp, leader_epoch, .. } = record;
             ListedOffset::new(timestamp, offset, leader_epoch)
         };
-        Ok(found.map_err(io_error)?.map(listed))
+        Ok(record.map_err(io_error)?.map(listed))
     }
 }
 
@@ -219,7 +221,7 @@ impl Directory {
         let mut known = std::mem::take(&mut state.surveys);
         let mut surveys = Vec::new();
         for segment in &state.listing.segments {
-            surveys.push(match known.iter().position(|one| one.segment == *segment) {
+            surveys.push(match known.iter().position(|survey| survey.segment == *segment) {
                 Some(index) => known.swap_remove(index),
                 None => survey(segment).map_err(io_error)?,
             });

@@ -60,15 +60,15 @@ impl ProblemLog {
         let problems = lock(&self.0);
         let mut left = max_bytes;
         let from = (offset.max(0) as usize).min(problems.batches.len());
-        let mut found = Vec::new();
+        let mut batches = Vec::new();
         for (_, batch) in &problems.batches[from..] {
-            if batch.len() > left && !found.is_empty() {
+            if batch.len() > left && !batches.is_empty() {
                 break;
             }
             left = left.saturating_sub(batch.len());
-            found.push(batch.clone());
+            batches.push(batch.clone());
         }
-        found
+        batches
     }
 
     /// Offset and timestamp (ms) of the first record with this timestamp or a later one.

@@ -27,13 +27,13 @@ pub(super) fn requested<T, P: IntoIterator<Item = (i32, T)>>(
     let mut places: HashMap<TopicRef, usize> = HashMap::new();
     let mut places_of_partitions: HashMap<(usize, i32), usize> = HashMap::new();
     for (topic, partitions) in topics {
-        let place = *places.entry(topic.clone()).or_insert_with(|| {
+        let index = *places.entry(topic.clone()).or_insert_with(|| {
             requested.push(RequestedTopic { topic, partitions: Vec::new() });
             requested.len() - 1
         });
-        let known = &mut requested[place].partitions;
+        let known = &mut requested[index].partitions;
         for (partition, value) in partitions {
-            let at = *places_of_partitions.entry((place, partition)).or_insert(known.len());
+            let at = *places_of_partitions.entry((index, partition)).or_insert(known.len());
             match known.get_mut(at) {
                 Some(known) => (known.value, known.is_repeated) = (value, true),
                 None => known.push(Requested { partition, value, is_repeated: false }),

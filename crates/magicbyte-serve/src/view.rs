@@ -182,25 +182,25 @@ fn end_as_of(surveys: &[Survey], time: i64) -> LogResult<Option<i64>> {
     struct FirstLater {
         time: i64,
         next: i64,
-        found: Option<i64>,
+        offset: Option<i64>,
     }
 
     impl HeaderVisitor for FirstLater {
         fn visit(&mut self, batch: &Batch<'_>, _size: usize, _content: Option<&Content>) {
-            if self.found.is_none() && batch.max_timestamp() > self.time {
+            if self.offset.is_none() && batch.max_timestamp() > self.time {
                 // A wrapper's header has its last offset.
                 let is_wrapper = batch.magic() < 2;
-                self.found = Some(if is_wrapper { self.next } else { batch.stored_offset() });
+                self.offset = Some(if is_wrapper { self.next } else { batch.stored_offset() });
             }
             self.next = batch.last_offset().saturating_add(1);
         }
     }
 
     for survey in surveys.iter().filter(|survey| survey.max_timestamp > time) {
-        let mut visitor = FirstLater { time, next: survey.base_offset, found: None };
+        let mut visitor = FirstLater { time, next: survey.base_offset, offset: None };
         survey_with(&survey.segment, Some(&mut visitor))?;
-        if visitor.found.is_some() {
-            return Ok(visitor.found);
+        if visitor.offset.is_some() {
+            return Ok(visitor.offset);
         }
     }
     Ok(None)

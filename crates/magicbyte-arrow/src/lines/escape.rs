@@ -116,8 +116,8 @@ impl Escapes {
             // copied is overwritten.
             let fate = self.fates[usize::from(byte)];
             seen |= fate[1];
-            if let Some(place) = escaped.get_mut(length..length + 2) {
-                place.copy_from_slice(&fate);
+            if let Some(pair) = escaped.get_mut(length..length + 2) {
+                pair.copy_from_slice(&fate);
             }
             length += 1 + usize::from(fate[1] != COPIED);
         }
@@ -130,19 +130,19 @@ impl Escapes {
     fn push_characters(&self, text: &str, out: &mut Vec<u8>) -> usize {
         let mut copied = 0;
         let mut end = text.len();
-        for (at, one) in text.char_indices() {
+        for (at, character) in text.char_indices() {
             if at >= BLOCK {
                 end = at;
                 break;
             }
-            let fate = if one.is_ascii() { self.fates[one as usize] } else { [0, LOOK] };
-            if fate[1] == COPIED || !one.is_ascii() && is_visible(one) {
+            let fate = if character.is_ascii() { self.fates[character as usize] } else { [0, LOOK] };
+            if fate[1] == COPIED || !character.is_ascii() && is_visible(character) {
                 continue;
             }
             out.extend_from_slice(&text.as_bytes()[copied..at]);
-            copied = at + one.len_utf8();
+            copied = at + character.len_utf8();
             if fate[1] == LOOK {
-                (self.escape)(one, out);
+                (self.escape)(character, out);
             } else {
                 out.extend_from_slice(&fate);
             }
@@ -162,12 +162,12 @@ fn is_plain(block: &[u8; BLOCK], quotes: bool) -> bool {
         u8::from(!(b' '..0x7f).contains(byte))
             | u8::from(quotes) & (u8::from(*byte == b'"') | u8::from(*byte == b'\\'))
     };
-    block.iter().map(escaped).fold(0, |any, one| any | one) == 0
+    block.iter().map(escaped).fold(0, |any, mark| any | mark) == 0
 }
 
 /// True if a character that is not ASCII is shown as itself, as by Python's `str.isprintable` and Rust's `Debug`.
-fn is_visible(one: char) -> bool {
-    match one {
+fn is_visible(character: char) -> bool {
+    match character {
         // The letters of most texts need no search.
         '\u{a1}'..='\u{ac}'
         | '\u{ae}'..='\u{377}'
@@ -178,35 +178,35 @@ fn is_visible(one: char) -> bool {
         _ => {
             // After another character, only what is not printable is escaped.
             let mut text = [b'x'; 5];
-            let end = 1 + one.encode_utf8(&mut text[1..]).len();
+            let end = 1 + character.encode_utf8(&mut text[1..]).len();
             std::str::from_utf8(&text[..end]).is_ok_and(|text| text.escape_debug().nth(1) != Some('\\'))
         }
     }
 }
 
-fn document_escape(one: char, out: &mut Vec<u8>) {
-    if one < ' ' {
+fn document_escape(character: char, out: &mut Vec<u8>) {
+    if character < ' ' {
         out.push(b' ');
     } else {
-        push_units(one, out);
+        push_units(character, out);
     }
 }
 
 /// JSON's escape of any character.
-fn push_units(one: char, out: &mut Vec<u8>) {
-    for unit in one.encode_utf16(&mut [0; 2]) {
+fn push_units(character: char, out: &mut Vec<u8>) {
+    for unit in character.encode_utf16(&mut [0; 2]) {
         push_formatted(format_args!("\\u{unit:04x}"), out);
     }
 }
 
-fn visible_escape(one: char, out: &mut Vec<u8>) {
-    match one {
+fn visible_escape(character: char, out: &mut Vec<u8>) {
+    match character {
         '\n' => out.extend_from_slice(b"\\n"),
         '\r' => out.extend_from_slice(b"\\r"),
         '\t' => out.extend_from_slice(b"\\t"),
-        '\0'..='\u{ff}' => push_formatted(format_args!("\\x{:02x}", u32::from(one)), out),
-        '\u{100}'..='\u{ffff}' => push_formatted(format_args!("\\u{:04x}", u32::from(one)), out),
-        _ => push_formatted(format_args!("\\U{:08x}", u32::from(one)), out),
+        '\0'..='\u{ff}' => push_formatted(format_args!("\\x{:02x}", u32::from(character)), out),
+        '\u{100}'..='\u{ffff}' => push_formatted(format_args!("\\u{:04x}", u32::from(character)), out),
+        _ => push_formatted(format_args!("\\U{:08x}", u32::from(character)), out),
     }
 }
 

@@ -101,14 +101,14 @@ impl<'a> Field<'a> {
     /// # Errors
     /// [`LogError::Usage`] for a column that the table does not have, or one of another type.
     pub(super) fn all_of(batch: &'a RecordBatch) -> LogResult<Vec<Self>> {
-        let mut found: [Option<&ArrayRef>; ORDER.len()] = [None; ORDER.len()];
+        let mut arrays: [Option<&ArrayRef>; ORDER.len()] = [None; ORDER.len()];
         for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             let column: RecordColumn = field.name().parse()?;
-            let place = ORDER.iter().position(|one| *one == column).unwrap_or(0);
-            found[place] = Some(array);
+            let index = ORDER.iter().position(|known| *known == column).unwrap_or(0);
+            arrays[index] = Some(array);
         }
-        let has_millis = found[3].is_some();
-        let present = ORDER.into_iter().zip(found).filter_map(|(column, array)| Some((column, array?)));
+        let has_millis = arrays[3].is_some();
+        let present = ORDER.into_iter().zip(arrays).filter_map(|(column, array)| Some((column, array?)));
         present
             .filter(|(column, _)| *column != C::Timestamp || !has_millis)
             .map(|(column, array)| Self::of(column, array))

@@ -51,8 +51,8 @@ impl FromStr for Template {
         let mut tokens = Vec::new();
         let mut bytes: Vec<u8> = Vec::new();
         let mut rest = text.chars();
-        while let Some(one) = rest.next() {
-            match one {
+        while let Some(character) = rest.next() {
+            match character {
                 '%' => match rest.next() {
                     Some('%') => bytes.push(b'%'),
                     next => {
@@ -89,8 +89,8 @@ impl FromStr for Template {
     }
 }
 
-fn push_char(one: char, bytes: &mut Vec<u8>) {
-    bytes.extend_from_slice(one.encode_utf8(&mut [0; 4]).as_bytes());
+fn push_char(character: char, bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
 #[cold]
@@ -99,8 +99,8 @@ fn unknown(text: &str, rest: &str, next: Option<char>) -> LogError {
     let known = names.join(" ");
     LogError::Usage(match next {
         Some(letter) => {
-            let place = text.len() - rest.len() - letter.len_utf8() - 1;
-            format!("the format {text:?} has %{letter} at byte {place}: expected one of {known} %%")
+            let position = text.len() - rest.len() - letter.len_utf8() - 1;
+            format!("the format {text:?} has %{letter} at byte {position}: expected one of {known} %%")
         }
         None => format!("the format {text:?} ends with %: expected one of {known}, or %% for a percent sign"),
     })
@@ -132,11 +132,12 @@ impl TemplateStyle<'_> {
                 Token::KeyLength => RecordColumn::Key,
                 Token::ValueLength | Token::BinaryValueLength => RecordColumn::Value,
             };
-            let is_same = |one: &RecordColumn| {
-                *one == column || (*one, column) == (RecordColumn::Timestamp, RecordColumn::TimestampMillis)
+            let is_same = |other: &RecordColumn| {
+                *other == column
+                    || (*other, column) == (RecordColumn::Timestamp, RecordColumn::TimestampMillis)
             };
-            let found = fields.iter().find(|field| is_same(&field.column));
-            found.map(Some).ok_or_else(|| {
+            let same = fields.iter().find(|field| is_same(&field.column));
+            same.map(Some).ok_or_else(|| {
                 LogError::Usage(format!("there is no column {:?}, which the format needs", column.name()))
             })
         };

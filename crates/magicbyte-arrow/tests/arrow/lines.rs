@@ -104,7 +104,7 @@ proptest! {
     fn any_bytes_are_a_json_string(value: Vec<u8>, text: String, cut in any::<usize>()) {
         for bytes in [value.as_slice(), text.as_bytes(), &text.as_bytes()[cut % (text.len() + 1)..]] {
             let line = String::from_utf8(written(&values(vec![Some(bytes)]), LineOptions::default())).unwrap();
-            prop_assert_eq!(line.chars().filter(|one| one.is_control()).collect::<String>(), "\n");
+            prop_assert_eq!(line.chars().filter(|character| character.is_control()).collect::<String>(), "\n");
             let parsed: Value = serde_json::from_str(&line).unwrap();
             prop_assert_eq!(parsed, json!({"value": String::from_utf8_lossy(bytes)}));
         }

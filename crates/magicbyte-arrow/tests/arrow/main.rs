@@ -7,3 +7,4 @@ mod examples;
 mod lines;
 mod rows;
 mod support;
+mod tables;

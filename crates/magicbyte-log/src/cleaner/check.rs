@@ -66,36 +66,40 @@ pub fn check_segment(
         keys,
         tombstones,
         decompressor: Decompressor::with_limit(max_decompressed_bytes),
-        found: CheckedSegment { bytes: size, ..CheckedSegment::default() },
+        checked: CheckedSegment { bytes: size, ..CheckedSegment::default() },
     };
     for piece in pieces.max_batch_size(max_decompressed_bytes) {
         match piece.map_err(io)? {
             Piece::Batch(data) => {
                 let checked = check.batch(&data.batch());
                 if let Err(error) = checked {
-                    check.found.leak(data.position(), None, format!("a batch that does not decode: {error}"));
+                    check.checked.leak(
+                        data.position(),
+                        None,
+                        format!("a batch that does not decode: {error}"),
+                    );
                 }
             }
             Piece::Quarantined { range, .. } | Piece::Tail { range, .. } => {
-                check.found.leak(range.start, None, "bytes outside of batches".into());
+                check.checked.leak(range.start, None, "bytes outside of batches".into());
             }
         }
     }
-    Ok(check.found)
+    Ok(check.checked)
 }
 
 struct Check<'k> {
     keys: &'k KeySet,
     tombstones: bool,
     decompressor: Decompressor,
-    found: CheckedSegment,
+    checked: CheckedSegment,
 }
 
 impl Check<'_> {
     fn batch(&mut self, batch: &Batch<'_>) -> Result<()> {
-        let Self { keys, tombstones, decompressor, found } = self;
+        let Self { keys, tombstones, decompressor, checked } = self;
         let position = batch.position();
-        let mut leak = |offset: i64, what: &str| found.leak(position, Some(offset), what.into());
+        let mut leak = |offset: i64, what: &str| checked.leak(position, Some(offset), what.into());
         let is_producers = batch.has_producer_id();
         let mut records = 0;
         let decoded = Decoded::visiting(batch, decompressor, |record| {
@@ -113,11 +117,11 @@ impl Check<'_> {
         if decoded.has_unread_bytes()? {
             leak(batch.stored_offset(), "bytes that no reader returns");
         }
-        found.records += records;
+        checked.records += records;
         if keys.find(header_of(batch)).is_some() {
-            found.leak(position, Some(batch.stored_offset()), "one of the keys in a batch's header".into());
+            checked.leak(position, Some(batch.stored_offset()), "one of the keys in a batch's header".into());
         }
-        found.add_occurrences(keys, &decoded)
+        checked.add_occurrences(keys, &decoded)
     }
 }
 

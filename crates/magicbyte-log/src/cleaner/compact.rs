@@ -71,7 +71,7 @@ pub fn compact_partition(
     let plan = plan_partition(&listing, &surveys, PlanOptions { chunk_bytes, ..PlanOptions::default() })?;
     let compaction = plan_compaction(&plan, &listing, options)?;
     let directory = begin_partition(target)?;
-    let size = plan.segments.iter().map(|one| one.segment.size).sum();
+    let size = plan.segments.iter().map(|planned| planned.segment.size).sum();
     let compacted = write(&compaction, size, &directory, options, run).and_then(|(counts, segments)| {
         finish_partition(target, &segments, None, Some(&listing.location))?;
         Ok(counts)
@@ -117,9 +117,9 @@ fn write(
     };
     let (mut counts, mut segments, mut rest) = (CleanCounts::default(), Vec::new(), &*indexed.chunks);
     for group in &compaction.groups {
-        let (own, later) = rest.split_at(group.chunks.len());
+        let (chunks, later) = rest.split_at(group.chunks.len());
         rest = later;
-        let cleaned = clean_group(group, own, &summary, directory, &clean)?;
+        let cleaned = clean_group(group, chunks, &summary, directory, &clean)?;
         counts.add(&cleaned.counts);
         segments.extend(cleaned.segments);
     }

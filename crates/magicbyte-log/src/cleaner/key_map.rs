@@ -292,9 +292,9 @@ mod tests {
             let lists = reduce_keys(file.as_slice(), scratch.join(format!("to-{part}")), OPTIONS);
             for list in lists.expect("the files are there") {
                 let data = fs::read(list).expect("just written");
-                let own: Vec<_> = data.chunks(8).map(read_u64).collect();
-                assert!(own.is_sorted());
-                positions.extend(own);
+                let list_positions: Vec<_> = data.chunks(8).map(read_u64).collect();
+                assert!(list_positions.is_sorted());
+                positions.extend(list_positions);
             }
         }
         positions.sort_unstable();

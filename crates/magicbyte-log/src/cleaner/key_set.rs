@@ -82,8 +82,9 @@ impl KeySet {
     /// The length of the shortest key at the start of `data`, which begins with `window`.
     fn length_at(&self, window: u64, data: &[u8]) -> Option<usize> {
         let first = self.lengths.partition_point(|&(other, _)| other < window);
-        let own = self.lengths[first..].iter().take_while(|(other, _)| *other == window);
-        own.map(|&(_, length)| length)
+        let candidates = self.lengths[first..].iter().take_while(|(other, _)| *other == window);
+        candidates
+            .map(|&(_, length)| length)
             .find(|&length| data.get(..length).is_some_and(|start| self.numbers.contains_key(start)))
     }
 }

@@ -98,20 +98,14 @@ pub fn plan_compaction(plan: &Plan, listing: &Listing, options: &CompactOptions)
     let dirty = options.first_dirty_offset.filter(|offset| (log_start..=end).contains(offset));
     let dirty = dirty.unwrap_or(log_start);
     let clean_until = clean_until(plan, options, dirty, end);
-    let cleaned = plan.segments.iter().take_while(|one| one.segment.base_offset < clean_until).count();
+    let cleaned =
+        plan.segments.iter().take_while(|planned| planned.segment.base_offset < clean_until).count();
     let (clean, rest) = plan.segments.split_at(cleaned);
     // The last segment that begins before the first dirty offset, as in Kafka.
-    let last_clean = clean.iter().rev().find(|one| one.segment.base_offset < dirty);
-    let legacy_horizon =
-        last_clean.map_or(0, |one| one.segment.modified_ms.saturating_sub(options.delete_retention_ms));
-    let mut builder = GroupBuilder {
-        aborted: AbortedByProducer::new(&plan.aborted),
-        by_path: chunks_by_path(plan),
-        number: 0,
-        next_offset: 0,
-        legacy_horizon,
-        groups: Vec::new(),
-    };
+    let last_clean = clean.iter().rev().find(|planned| planned.segment.base_offset < dirty);
+    let legacy_horizon = last_clean
+        .map_or(0, |planned| planned.segment.modified_ms.saturating_sub(options.delete_retention_ms));
+    let mut builder = GroupBuilder::new(plan, legacy_horizon);
     let sizes = index_sizes(listing);
     for group in group_by_size(clean, &sizes, options, clean_until) {
         builder.add(group, true)?;
@@ -127,14 +121,7 @@ pub fn plan_compaction(plan: &Plan, listing: &Listing, options: &CompactOptions)
 /// # Errors
 /// The errors of [`plan_compaction`].
 pub fn plan_redaction(plan: &Plan) -> LogResult<Compaction> {
-    let mut builder = GroupBuilder {
-        aborted: AbortedByProducer::new(&plan.aborted),
-        by_path: chunks_by_path(plan),
-        number: 0,
-        next_offset: 0,
-        legacy_horizon: 0,
-        groups: Vec::new(),
-    };
+    let mut builder = GroupBuilder::new(plan, 0);
     for segment in &plan.segments {
         builder.add(std::slice::from_ref(segment), true)?;
     }
@@ -152,17 +139,18 @@ fn clean_until(plan: &Plan, options: &CompactOptions, dirty: i64, end: i64) -> i
     limit = limit.min(options.until_offset.unwrap_or(i64::MAX));
     if options.min_compaction_lag_ms > 0 {
         let horizon = options.now.saturating_sub(options.min_compaction_lag_ms);
-        let is_late = |one: &&PlanSegment| largest_timestamp(one) > horizon;
-        let from = plan.segments.partition_point(|one| one.segment.base_offset <= dirty).saturating_sub(1);
+        let is_late = |planned: &&PlanSegment| largest_timestamp(planned) > horizon;
+        let from =
+            plan.segments.partition_point(|planned| planned.segment.base_offset <= dirty).saturating_sub(1);
         let late = plan.segments[from.min(plan.segments.len())..].iter().find(is_late);
-        limit = limit.min(late.map_or(i64::MAX, |one| one.segment.base_offset));
+        limit = limit.min(late.map_or(i64::MAX, |planned| planned.segment.base_offset));
     }
     limit = limit.max(dirty);
     if limit >= end && options.all {
         return end;
     }
-    let containing = plan.segments.iter().rev().find(|one| one.segment.base_offset <= limit);
-    containing.map_or(active, |one| one.segment.base_offset)
+    let containing = plan.segments.iter().rev().find(|planned| planned.segment.base_offset <= limit);
+    containing.map_or(active, |planned| planned.segment.base_offset)
 }
 
 /// Like `LogSegment.largestTimestamp`.
@@ -188,9 +176,9 @@ fn group_by_size<'p>(
     options: &CompactOptions,
     clean_until: i64,
 ) -> Vec<&'p [PlanSegment]> {
-    let size_of = |one: &PlanSegment| {
-        let (offset_index, time_index) = sizes.get(&one.segment.file).copied().unwrap_or_default();
-        (one.segment.size, offset_index, time_index)
+    let size_of = |planned: &PlanSegment| {
+        let (offset_index, time_index) = sizes.get(&planned.segment.file).copied().unwrap_or_default();
+        (planned.segment.size, offset_index, time_index)
     };
     let mut groups = Vec::new();
     while let Some(first) = segments.first() {
@@ -199,7 +187,8 @@ fn group_by_size<'p>(
         while let Some(next) = segments.get(count) {
             let (more, more_offset_index, more_time_index) = size_of(next);
             // The next segment's base offset bounds its last one without reading it.
-            let next_offset = segments.get(count + 1).map_or(clean_until, |one| one.segment.base_offset);
+            let next_offset =
+                segments.get(count + 1).map_or(clean_until, |planned| planned.segment.base_offset);
             let span = next_offset.saturating_sub(1).saturating_sub(first.segment.base_offset);
             if size + more > options.segment_bytes
                 || offset_index + more_offset_index > options.segment_index_bytes
@@ -220,14 +209,6 @@ fn group_by_size<'p>(
     groups
 }
 
-fn chunks_by_path(plan: &Plan) -> HashMap<&Path, Vec<&Chunk>> {
-    let mut by_path: HashMap<&Path, Vec<&Chunk>> = HashMap::new();
-    for chunk in &plan.chunks {
-        by_path.entry(chunk.location.path()).or_default().push(chunk);
-    }
-    by_path
-}
-
 struct GroupBuilder<'p> {
     aborted: AbortedByProducer,
     by_path: HashMap<&'p Path, Vec<&'p Chunk>>,
@@ -239,31 +220,40 @@ struct GroupBuilder<'p> {
     groups: Vec<SegmentGroup>,
 }
 
-impl GroupBuilder<'_> {
+impl<'p> GroupBuilder<'p> {
+    fn new(plan: &'p Plan, legacy_horizon: i64) -> Self {
+        let mut by_path: HashMap<&Path, Vec<&Chunk>> = HashMap::new();
+        for chunk in &plan.chunks {
+            by_path.entry(chunk.location.path()).or_default().push(chunk);
+        }
+        let aborted = AbortedByProducer::new(&plan.aborted);
+        Self { aborted, by_path, number: 0, next_offset: 0, legacy_horizon, groups: Vec::new() }
+    }
+
     fn add(&mut self, segments: &[PlanSegment], cleaned: bool) -> LogResult<()> {
         let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return Ok(()) };
         let mut chunks = Vec::new();
-        for one in segments {
-            for &chunk in self.by_path.get(one.segment.location.path()).into_iter().flatten() {
+        for planned in segments {
+            for &chunk in self.by_path.get(planned.segment.location.path()).into_iter().flatten() {
                 if self.number >> 24 != 0 {
                     return Err(LogError::Usage("the log has more than 2^24 chunks".into()));
                 }
                 let next_offset = chunk.next_offset.unwrap_or(i64::MAX);
                 let (bytes, offsets) = (chunk.start..chunk.end, chunk.expected_offset..next_offset);
-                let aborted = self.aborted.within(&one.transactional, bytes, offsets);
+                let aborted = self.aborted.within(&planned.transactional, bytes, offsets);
                 chunks.push(CleanerChunk {
                     number: self.number,
                     cleaned,
-                    retain_legacy_tombstones: one.segment.modified_ms > self.legacy_horizon,
+                    retain_legacy_tombstones: planned.segment.modified_ms > self.legacy_horizon,
                     chunk: Chunk { aborted, ..chunk.clone() },
                 });
                 self.number += 1;
             }
         }
         // A segment that overlaps the previous one is read from where that ends.
-        let own = chunks.first().filter(|one| one.chunk.location == first.segment.location);
-        let base_offset = own.map_or(first.segment.base_offset, |one| {
-            one.chunk.expected_offset.max(one.chunk.start_offset.unwrap_or(i64::MIN))
+        let overlapping = chunks.first().filter(|part| part.chunk.location == first.segment.location);
+        let base_offset = overlapping.map_or(first.segment.base_offset, |part| {
+            part.chunk.expected_offset.max(part.chunk.start_offset.unwrap_or(i64::MIN))
         });
         // A base offset inside the previous group is contradicted by that group's batches.
         let base_offset = base_offset.max(self.next_offset);
@@ -277,7 +267,7 @@ impl GroupBuilder<'_> {
                 chunks,
             }),
         }
-        let ends = segments.iter().filter_map(|one| one.last_offset);
+        let ends = segments.iter().filter_map(|planned| planned.last_offset);
         self.next_offset = ends.map(|last| last.saturating_add(1)).fold(self.next_offset, i64::max);
         Ok(())
     }

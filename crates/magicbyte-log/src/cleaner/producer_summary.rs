@@ -62,8 +62,8 @@ impl ProducerSummary {
     /// The part for offsets from `first` to `last` (inclusive), for a task.
     #[must_use]
     pub fn between(&self, first: i64, last: i64) -> Self {
-        let data = within(&self.last_data, |one| one.0, first, last);
-        let markers = within(&self.lone_markers, |one| one.0, first, last);
+        let data = within(&self.last_data, |entry| entry.0, first, last);
+        let markers = within(&self.lone_markers, |entry| entry.0, first, last);
         let ends = within(&self.markers_with_data, |&offset| offset, first, last);
         Self {
             last_data: self.last_data[data].to_vec(),
@@ -89,8 +89,8 @@ impl ProducerSummary {
 
 /// The range of sorted elements whose offsets are from `first` to `last`.
 fn within<T>(sorted: &[T], offset: impl Fn(&T) -> i64, first: i64, last: i64) -> Range<usize> {
-    let start = sorted.partition_point(|one| offset(one) < first);
-    let end = sorted.partition_point(|one| offset(one) <= last);
+    let start = sorted.partition_point(|entry| offset(entry) < first);
+    let end = sorted.partition_point(|entry| offset(entry) <= last);
     start..end.max(start)
 }
 

@@ -66,7 +66,9 @@ impl HistoryEvent {
     #[must_use]
     pub fn last_offset(&self) -> i64 {
         match self {
-            Self::Data { first, last, .. } => last.last().or(first.last()).map_or(-1, |one| one.last_offset),
+            Self::Data { first, last, .. } => {
+                last.last().or(first.last()).map_or(-1, |batch| batch.last_offset)
+            }
             Self::Marker { offset, .. } => *offset,
         }
     }
@@ -84,8 +86,8 @@ enum EncodedEvent {
 impl From<HistoryEvent> for EncodedEvent {
     fn from(event: HistoryEvent) -> Self {
         let batches = |batches: Vec<BatchMetadata>| {
-            let numbers = |one: &BatchMetadata| {
-                [one.last_sequence.into(), one.last_offset, one.offset_delta.into(), one.timestamp]
+            let numbers = |batch: &BatchMetadata| {
+                [batch.last_sequence.into(), batch.last_offset, batch.offset_delta.into(), batch.timestamp]
             };
             batches.iter().map(numbers).collect()
         };

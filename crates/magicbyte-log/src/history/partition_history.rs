@@ -34,8 +34,11 @@ pub fn partition_history(
     let plan = plan_partition(listing, &surveys, PlanOptions::default())?;
     let by_path: HashMap<_, _> =
         segments.iter().map(|segment| (segment.survey.segment.location.path(), segment)).collect();
-    let kept: Vec<_> =
-        plan.segments.iter().filter_map(|one| by_path.get(one.segment.location.path()).copied()).collect();
+    let kept: Vec<_> = plan
+        .segments
+        .iter()
+        .filter_map(|planned| by_path.get(planned.segment.location.path()).copied())
+        .collect();
     let mut history = PartitionHistory::of(plan, options);
     let mut fold = Fold::new(&history, options);
     let mut bins = Vec::new();
@@ -66,8 +69,8 @@ impl PartitionHistory {
             partition: plan.partition,
             now: options.now,
             segments: plan.segments.len() as u64,
-            bytes: plan.segments.iter().map(|one| one.segment.size).sum(),
-            batches: plan.segments.iter().map(|one| one.batches).sum(),
+            bytes: plan.segments.iter().map(|planned| planned.segment.size).sum(),
+            batches: plan.segments.iter().map(|planned| planned.batches).sum(),
             records: 0,
             deleted: 0,
             log_start_offset: plan.log_start_offset,
@@ -131,8 +134,8 @@ impl PartitionHistory {
         }
         self.without_producer += segment.without_producer;
         for (kind, batches) in &segment.controls {
-            match self.controls.iter_mut().find(|one| one.kind == *kind) {
-                Some(one) => one.batches += batches,
+            match self.controls.iter_mut().find(|count| count.kind == *kind) {
+                Some(count) => count.batches += batches,
                 None => self.controls.push(ControlCount { kind: kind.clone(), batches: *batches }),
             }
         }
@@ -194,7 +197,7 @@ impl Largest {
 
     /// Keeps the largest transactions; of equally large transactions, the first stay.
     fn prune(&mut self) {
-        self.kept.sort_by_key(|one| Reverse(one.bytes));
+        self.kept.sort_by_key(|transaction| Reverse(transaction.bytes));
         self.kept.truncate(self.most);
     }
 
@@ -229,6 +232,7 @@ impl Tally {
         self.hanging += u64::from(transaction.hanging);
         if let Some(offset) = transaction.first_offset {
             self.steps.resize(STEPS, [0; 4]);
+            // In 128 bits: an `i64` has no room for the offsets of a log with forged headers, times the steps.
             let (first, end) = self.offsets;
             let span = i128::from(end) - i128::from(first);
             let step = (i128::from(offset) - i128::from(first)) * STEPS as i128 / span.max(1);
@@ -347,9 +351,12 @@ impl Fold {
             offset_delta: batch.offset_delta,
             timestamp: batch.timestamp,
         };
+        // If offsets vanished since the producer's last batch, compaction may have taken the sequences that are missing
+        // now: then the gap is not the producer's fault.
         let known = self.missing_until.insert(producer_id, self.missing.saturating_add(missing_until));
         let compacted = known.is_some_and(|known| known < self.missing.saturating_add(missing_before));
         let first_offset = start.first_offset();
+        // An anomaly of the first batch would create the history without its timestamp.
         self.history_of(producer_id, producer_epoch, first_offset, first_timestamp);
         for (at, batch) in first.iter().enumerate() {
             let verdict = self.producers.check(&data(batch), AppendTerms::of(origin));
@@ -409,6 +416,7 @@ impl Fold {
         };
         let verdict = self.producers.check(&marker, AppendTerms::of(AppendOrigin::Coordinator));
         let completed = self.producers.apply(&marker);
+        // No follower is waited for here, so a transaction that has ended need not be remembered.
         self.producers.set_high_watermark(i64::MAX);
         let open = self.open.remove(&producer_id);
         // The transaction counts in the epoch of its data.
@@ -520,17 +528,19 @@ impl Fold {
             self.tally.add(&open);
             transactions.push(open);
         }
-        transactions.sort_by_key(|one| (!one.hanging, Reverse(one.bytes), one.first_offset));
+        transactions.sort_by_key(|transaction| {
+            (!transaction.hanging, Reverse(transaction.bytes), transaction.first_offset)
+        });
         transactions.extend(self.aborted.finish());
         transactions.extend(self.committed.finish());
         transactions.truncate(options.listed);
-        transactions.sort_by_key(|one| one.first_offset.or(one.marker_offset));
+        transactions.sort_by_key(|transaction| transaction.first_offset.or(transaction.marker_offset));
         history.producer_count = self.histories.len() as u64;
         history.producer_ids =
-            self.histories.iter().map(|one| one.producer_id).collect::<HashSet<_>>().len() as u64;
-        self.histories.sort_by_key(|one| (Reverse(one.bytes), one.first_offset));
+            self.histories.iter().map(|history| history.producer_id).collect::<HashSet<_>>().len() as u64;
+        self.histories.sort_by_key(|history| (Reverse(history.bytes), history.first_offset));
         self.histories.truncate(options.listed);
-        self.histories.sort_by_key(|one| one.first_offset);
+        self.histories.sort_by_key(|history| history.first_offset);
         self.tally.report(history);
         history.anomaly_counts = self.anomaly_counts;
         history.compacted_anomalies = self.compacted_anomalies;

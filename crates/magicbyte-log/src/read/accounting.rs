@@ -176,7 +176,7 @@ impl ChunkResult {
         // The last range is replaced if it is listed only for being the last.
         if self.quarantined.len() > listed
             && let Some((last, before)) = self.quarantined.split_last_mut()
-            && before.iter().any(|one| one.reason == last.reason)
+            && before.iter().any(|range| range.reason == last.reason)
         {
             *last = range;
         } else {
@@ -290,6 +290,7 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
         };
         known.push(result);
     }
+    // Tasks end in any order, and only neighbors join.
     for parts in parts.values_mut() {
         parts.sort_by_key(|result| result.start);
     }
@@ -303,7 +304,7 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
         .iter()
         .map(|planned| {
             let segment = &planned.segment;
-            let mut whole = ChunkResult {
+            let mut joined = ChunkResult {
                 path: segment.location.to_string(),
                 segment: segment.file.clone(),
                 topic: segment.topic.clone(),
@@ -318,14 +319,15 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
             for part in parts {
                 match read.last_mut() {
                     Some((_, end)) if part.start == *end => *end = part.end,
+                    // Parts that overlap would count bytes twice.
                     before => {
                         complete &= before.is_none_or(|(_, end)| part.start > *end);
                         read.push((part.start, part.end));
                     }
                 }
-                whole.join(part, listed);
+                joined.join(part, listed);
             }
-            listed = listed.saturating_sub(whole.quarantined.len());
+            listed = listed.saturating_sub(joined.quarantined.len());
             complete &= chunks
                 .iter()
                 .all(|chunk| read.iter().any(|&(start, end)| start <= chunk.start && chunk.end <= end));
@@ -334,14 +336,15 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
             SegmentReconciliation {
                 file: segment.file.clone(),
                 size: segment.size,
-                tail_bytes: whole.tail_bytes(),
+                tail_bytes: joined.tail_bytes(),
                 outside_bytes,
-                missing_offsets: missing(whole.first_offset, whole.last_offset, whole.announced),
+                missing_offsets: missing(joined.first_offset, joined.last_offset, joined.announced),
+                // The bytes outside are what no part has read, so the first sum fails if more was read than there is.
                 // Without a request, nothing may be left out.
                 balanced: complete
                     && read + outside_bytes == segment.size
                     && (outside_bytes == 0 || chunks.iter().any(|chunk| chunk.is_limited())),
-                result: whole,
+                result: joined,
             }
         })
         .collect();

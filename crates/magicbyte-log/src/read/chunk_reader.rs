@@ -86,16 +86,7 @@ impl ChunkReader {
     /// If no file can be opened or memory is exhausted. The bytes of a file that is missing or unreadable are
     /// accounted as damage instead.
     pub fn open(chunk: Chunk, check_crcs: bool, max_batch_size: usize) -> io::Result<Self> {
-        let pieces = SegmentReader::open_version(
-            &chunk.location,
-            chunk.size,
-            chunk.version.as_deref(),
-            chunk.start..chunk.end,
-            chunk.expected_offset,
-            chunk.max_offset,
-        )?
-        .check_crcs(check_crcs)
-        .max_batch_size(max_batch_size);
+        let pieces = SegmentReader::of_chunk(&chunk)?.check_crcs(check_crcs).max_batch_size(max_batch_size);
         let result = ChunkResult::of(&chunk);
         let next_offset = chunk.expected_offset;
         let aborted = AbortedByProducer::new(&chunk.aborted);

@@ -92,8 +92,8 @@ impl PartitionLog {
     pub fn batches(&self, options: ReadOptions) -> LogResult<LogBatches> {
         let mut start_offset = options.start_offset.max(self.listing.log_start_offset());
         if let Some(timestamp) = options.start_timestamp {
-            let found = self.offset_for_timestamp(timestamp)?.unwrap_or(i64::MAX);
-            start_offset = Some(start_offset.unwrap_or(0).max(found));
+            let first_late = self.offset_for_timestamp(timestamp)?.unwrap_or(i64::MAX);
+            start_offset = Some(start_offset.unwrap_or(0).max(first_late));
         }
         let mut end_offset = options.end_offset.unwrap_or(i64::MAX);
         let start = start_offset.unwrap_or(i64::MIN);
@@ -110,7 +110,7 @@ impl PartitionLog {
             if is_committed {
                 end_offset = end_offset.min(plan.last_stable_offset.unwrap_or(i64::MAX));
             }
-            losses.retain(|(_, one)| one.kind != MISSING_SEGMENT || plan.problems.contains(one));
+            losses.retain(|(_, problem)| problem.kind != MISSING_SEGMENT || plan.problems.contains(problem));
             losses.extend(missing_segments(&plan, start, end_offset));
             plan.chunks.into_iter().map(|c| (c.expected_offset, Step::Chunk(c))).collect()
         } else {

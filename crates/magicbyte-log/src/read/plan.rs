@@ -152,12 +152,16 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
     }
     // Only a log that was never compacted has all its offsets; files that the listing misses are missing anyway.
     if kept.iter().any(|segment| segment.survey.gaps > 0) {
-        let found: HashSet<_> = kept.iter().map(|segment| Some(&segment.survey.segment.file)).collect();
-        plan.problems.retain(|one| one.kind != MISSING_SEGMENT || !found.contains(&one.segment.as_ref()));
+        let kept_files: HashSet<_> = kept.iter().map(|segment| Some(&segment.survey.segment.file)).collect();
+        plan.problems.retain(|problem| {
+            problem.kind != MISSING_SEGMENT || !kept_files.contains(&problem.segment.as_ref())
+        });
     }
     // The listing knows names only.
     let is_there = |offset: i64| kept.iter().any(|segment| segment.is_misnamed && segment.holds(offset));
-    plan.problems.retain(|one| one.kind != MISSING_SEGMENT || !one.first_lost_offset.is_some_and(is_there));
+    plan.problems.retain(|problem| {
+        problem.kind != MISSING_SEGMENT || !problem.first_lost_offset.is_some_and(is_there)
+    });
     plan.note_checkpoints(listing);
     plan.note_leader_epochs(listing);
     let aborted = match options.isolation_level {
@@ -216,7 +220,7 @@ fn in_offset_order(mut surveys: Vec<&Survey>) -> Vec<(&Survey, i64)> {
 impl Plan {
     /// The offsets that the plan's problems say may be lost.
     pub(crate) fn lost_ranges(&self) -> OffsetRanges {
-        let bounds = |one: &Problem| Some((one.first_lost_offset?, one.last_lost_offset?));
+        let bounds = |problem: &Problem| Some((problem.first_lost_offset?, problem.last_lost_offset?));
         self.problems.iter().filter_map(bounds).collect()
     }
 
@@ -298,15 +302,17 @@ impl Plan {
     /// checkpoint contradict nothing: it may be older than the batches.
     fn note_leader_epochs(&mut self, listing: &Listing) {
         let Some(latest) = listing.leader_epochs.latest() else { return };
-        let differs = |found: &EpochEntry| {
-            let told = listing.leader_epochs.epoch_for_offset(found.start_offset);
-            told.filter(|&told| found.epoch <= latest.epoch && told != found.epoch).map(|told| (*found, told))
+        let differs = |entry: &EpochEntry| {
+            let checkpointed = listing.leader_epochs.epoch_for_offset(entry.start_offset);
+            checkpointed
+                .filter(|&epoch| entry.epoch <= latest.epoch && epoch != entry.epoch)
+                .map(|epoch| (*entry, epoch))
         };
-        if let Some((found, told)) = self.leader_epochs.entries().iter().find_map(differs) {
+        if let Some((entry, checkpointed)) = self.leader_epochs.entries().iter().find_map(differs) {
             let message = format!(
-                "offset {} has leader epoch {told} by the leader-epoch-checkpoint, and its batch has {}: followers \
+                "offset {} has leader epoch {checkpointed} by the leader-epoch-checkpoint, and its batch has {}: followers \
                  that ask where an epoch ends get a wrong offset",
-                found.start_offset, found.epoch
+                entry.start_offset, entry.epoch
             );
             self.add_problem(LEADER_EPOCH_MISMATCH, message);
         }

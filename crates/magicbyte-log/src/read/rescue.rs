@@ -99,15 +99,8 @@ impl Rescuer {
     /// If no file can be opened or memory is exhausted.
     pub fn open(survey: &Survey, max_decompressed_bytes: usize) -> io::Result<Self> {
         let segment: &Segment = &survey.segment;
-        let whole = Chunk::of(segment, survey.base_offset, 0..segment.size);
-        let pieces = SegmentReader::open_version(
-            &segment.location,
-            segment.size,
-            segment.version.as_deref(),
-            0..segment.size,
-            whole.expected_offset,
-            whole.max_offset,
-        )?;
+        let chunk = Chunk::of(segment, survey.base_offset, 0..segment.size);
+        let pieces = SegmentReader::of_chunk(&chunk)?;
         let decompressor = Decompressor::with_limit(max_decompressed_bytes);
         Ok(Self { pieces: pieces.max_batch_size(max_decompressed_bytes), decompressor })
     }

@@ -21,7 +21,7 @@ const BLOCK: usize = 64 << 10;
 /// # Errors
 /// [`LogError::Io`] if no file can be opened or memory is exhausted.
 pub fn offset_for_timestamp(plan: &Plan, timestamp: i64) -> LogResult<Option<i64>> {
-    Ok(record_for_timestamp(plan, timestamp)?.map(|found| found.offset))
+    Ok(record_for_timestamp(plan, timestamp)?.map(|record| record.offset))
 }
 
 /// A record found by its timestamp.
@@ -42,8 +42,8 @@ pub struct FoundRecord {
 pub fn record_for_timestamp(plan: &Plan, timestamp: i64) -> LogResult<Option<FoundRecord>> {
     let start = plan.log_start_offset.unwrap_or(i64::MIN);
     for planned in plan.segments.iter().filter(|planned| planned.max_timestamp >= timestamp) {
-        if let Some(found) = record_for_timestamp_in(&planned.segment, timestamp, start)? {
-            return Ok(Some(found));
+        if let Some(record) = record_for_timestamp_in(&planned.segment, timestamp, start)? {
+            return Ok(Some(record));
         }
     }
     Ok(None)
@@ -55,7 +55,7 @@ pub(crate) fn offset_for_timestamp_in(
     timestamp: i64,
     start: i64,
 ) -> LogResult<Option<i64>> {
-    Ok(record_for_timestamp_in(segment, timestamp, start)?.map(|found| found.offset))
+    Ok(record_for_timestamp_in(segment, timestamp, start)?.map(|record| record.offset))
 }
 
 fn record_for_timestamp_in(segment: &Segment, timestamp: i64, start: i64) -> LogResult<Option<FoundRecord>> {
@@ -67,10 +67,10 @@ fn record_for_timestamp_in(segment: &Segment, timestamp: i64, start: i64) -> Log
             continue;
         }
         let data = headers.blocks.at(header.position, header.size).map_err(|e| headers.io(e))?;
-        let found = first_at_or_after(&data, header.position, (timestamp, start), &mut decompressor);
+        let record = first_at_or_after(&data, header.position, (timestamp, start), &mut decompressor);
         // A damaged batch has no record to find; reading the log reports it.
-        if let Ok(Some(found)) = found {
-            return Ok(Some(found));
+        if let Ok(Some(record)) = record {
+            return Ok(Some(record));
         }
     }
     Ok(None)

@@ -45,14 +45,7 @@ struct Cut {
 
 impl Cut {
     fn walk(&mut self, chunk: &mut Chunk) -> io::Result<()> {
-        let pieces = SegmentReader::open_version(
-            &chunk.location,
-            chunk.size,
-            chunk.version.as_deref(),
-            chunk.start..chunk.end,
-            chunk.expected_offset,
-            chunk.max_offset,
-        )?;
+        let pieces = SegmentReader::of_chunk(chunk)?;
         for piece in pieces {
             let Piece::Batch(read) = piece? else { continue };
             let batch = read.batch();

@@ -9,6 +9,7 @@ use ::bytes::Bytes;
 use magicbyte::internals::{Frame, HEADER_SIZE_UP_TO_MAGIC, be};
 use magicbyte::{Batch, DEFAULT_MAX_DECOMPRESSED_BYTES, Error, ErrorKind};
 
+use crate::chunk::Chunk;
 use crate::segment::blocks::Blocks;
 use crate::segment::limits::Limits;
 use crate::segment::salvage::Salvage;
@@ -145,6 +146,21 @@ impl SegmentReader {
         })
     }
 
+    /// Opens the bytes of a chunk.
+    ///
+    /// # Errors
+    /// The errors of [`open_version`](Self::open_version).
+    pub(crate) fn of_chunk(chunk: &Chunk) -> io::Result<Self> {
+        Self::open_version(
+            &chunk.location,
+            chunk.size,
+            chunk.version.as_deref(),
+            chunk.start..chunk.end,
+            chunk.expected_offset,
+            chunk.max_offset,
+        )
+    }
+
     /// Sets whether CRCs are checked; they are by default.
     #[must_use]
     pub fn check_crcs(mut self, check: bool) -> Self {
@@ -261,8 +277,8 @@ impl SegmentReader {
     /// batch's.
     fn read_tail(&mut self, header: &[u8], size: u64) -> io::Result<Piece> {
         if header.len() >= 8 {
-            let found = be!(header, 0, i64);
-            if found < self.limits.expected || found > self.limits.near() {
+            let base_offset = be!(header, 0, i64);
+            if base_offset < self.limits.expected || base_offset > self.limits.near() {
                 return self.quarantine(None, Error::new(ErrorKind::Garbage).in_field("baseOffset"));
             }
         }

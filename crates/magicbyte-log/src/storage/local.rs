@@ -95,26 +95,26 @@ pub fn open_pinned(path: &Path, pin: Option<&str>) -> io::Result<File> {
     Ok(file)
 }
 
-fn check_regular(found: FileType) -> io::Result<()> {
-    if found.is_file() {
+fn check_regular(file_type: FileType) -> io::Result<()> {
+    if file_type.is_file() {
         return Ok(());
     }
-    let why = format!("it is {}, not a regular file", describe(found));
+    let why = format!("it is {}, not a regular file", describe(file_type));
     Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 
 /// The file type, for messages.
-fn describe(found: FileType) -> &'static str {
-    if found.is_dir() {
+fn describe(file_type: FileType) -> &'static str {
+    if file_type.is_dir() {
         return "a directory";
     }
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt;
-        if found.is_fifo() {
+        if file_type.is_fifo() {
             return "a FIFO";
         }
-        if found.is_socket() {
+        if file_type.is_socket() {
             return "a socket";
         }
     }
@@ -127,9 +127,9 @@ fn describe(found: FileType) -> &'static str {
 /// [`io::ErrorKind::NotFound`] if the entry does not exist (any more).
 pub(super) fn examine(path: &Path) -> io::Result<Found> {
     match fs::metadata(path) {
-        Ok(found) => Ok(match check_regular(found.file_type()) {
-            Ok(()) => Found::File(info_of(&found)),
-            Err(_) if found.is_dir() => {
+        Ok(metadata) => Ok(match check_regular(metadata.file_type()) {
+            Ok(()) => Found::File(info_of(&metadata)),
+            Err(_) if metadata.is_dir() => {
                 Found::Other(Other::Directory, "it is a directory, not a regular file".into())
             }
             Err(error) => Found::Other(Other::Special, error.to_string()),
@@ -142,19 +142,19 @@ pub(super) fn examine(path: &Path) -> io::Result<Found> {
     }
 }
 
-fn info_of(found: &Metadata) -> FileInfo {
-    let modified = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+fn info_of(metadata: &Metadata) -> FileInfo {
+    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     FileInfo {
-        size: found.len(),
+        size: metadata.len(),
         modified_ms: modified.map_or(0, |since| since.as_millis() as i64),
         version: None,
-        inode: Some(inode_of(found)),
+        inode: Some(inode_of(metadata)),
     }
 }
 
-fn inode_of(found: &Metadata) -> u64 {
+fn inode_of(metadata: &Metadata) -> u64 {
     #[cfg(unix)]
-    return std::os::unix::fs::MetadataExt::ino(found);
+    return std::os::unix::fs::MetadataExt::ino(metadata);
     #[cfg(windows)]
-    return std::os::windows::fs::MetadataExt::creation_time(found);
+    return std::os::windows::fs::MetadataExt::creation_time(metadata);
 }

@@ -58,6 +58,23 @@ impl OpenFile {
         }
     }
 
+    /// Fills the buffer from a position on; returns the number of bytes read, fewer where the file ends.
+    ///
+    /// # Errors
+    /// The errors of [`read_at`](Self::read_at).
+    pub(crate) fn fill(&self, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.read_at(&mut buffer[filled..], position + filled as u64) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+
     /// Announces that all bytes of the range will be read, and few others. Useful only for a remote file.
     pub(crate) fn read_through(&self, range: &Range<u64>) {
         match self {
@@ -106,14 +123,9 @@ impl OpenFile {
 #[cfg(feature = "tiered")]
 pub(super) fn read_range(file: &OpenFile, range: &Range<u64>) -> io::Result<Result<Vec<u8>, String>> {
     let mut bytes = vec![0; (range.end - range.start) as usize];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match file.read_at(&mut bytes[filled..], range.start + filled as u64) {
-            Ok(0) => return Ok(Err(format!("the object ends at byte {}", range.start + filled as u64))),
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+    let filled = file.fill(&mut bytes, range.start)?;
+    if filled < bytes.len() {
+        return Ok(Err(format!("the object ends at byte {}", range.start + filled as u64)));
     }
     Ok(Ok(bytes))
 }

@@ -24,11 +24,12 @@ pub fn is_pin(version: &str) -> bool {
 
 /// True if two versions belong to the same file, which may have grown in between.
 #[doc(hidden)]
-pub fn is_same_file(one: Option<&str>, other: Option<&str>) -> bool {
+pub fn is_same_file(version: Option<&str>, other: Option<&str>) -> bool {
     fn inode(version: &str) -> Option<&str> {
         is_pin(version).then(|| version.split(' ').nth(1)).flatten()
     }
-    one == other || one.and_then(inode).zip(other.and_then(inode)).is_some_and(|(one, other)| one == other)
+    version == other
+        || version.and_then(inode).zip(other.and_then(inode)).is_some_and(|(version, other)| version == other)
 }
 
 /// True if a file is the pinned file. Some mounted file systems make up inodes, differently on every machine

@@ -95,15 +95,15 @@ impl RangeCache {
     }
 
     fn read(&self, key: &Key, position: u64, buffer: &mut [u8]) -> Option<usize> {
-        let place = self.find(key, position)?;
-        let length = buffer.len().min((place.end - place.start) as usize);
-        read_at(&self.file, &mut buffer[..length], place.start).ok().filter(|&read| read > 0)
+        let stored = self.find(key, position)?;
+        let length = buffer.len().min((stored.end - stored.start) as usize);
+        read_at(&self.file, &mut buffer[..length], stored.start).ok().filter(|&read| read > 0)
     }
 
     /// The place of the rest of a kept range, from `position` on.
     fn find(&self, key: &Key, position: u64) -> Option<Range<u64>> {
-        let (start, place) = self.index.get(key)?.range(..=position).next_back()?;
-        let rest = place.start + (position - start)..place.end;
+        let (start, stored) = self.index.get(key)?.range(..=position).next_back()?;
+        let rest = stored.start + (position - start)..stored.end;
         (!rest.is_empty()).then_some(rest)
     }
 
@@ -120,15 +120,15 @@ impl RangeCache {
             self.head = at + length;
             at
         });
-        let place = at..at + length;
-        self.clear(&place);
+        let stored = at..at + length;
+        self.clear(&stored);
         let mut written = 0;
         while written < bytes.len() {
             written += write_at(&self.file, &bytes[written..], at + written as u64)?;
         }
         let kept = Kept { key: Arc::clone(key), start, unread: once.then_some(length) };
-        self.places.insert(at, Place { end: place.end, kept: Some(kept) });
-        self.index.entry(Arc::clone(key)).or_default().insert(start, place);
+        self.places.insert(at, Place { end: stored.end, kept: Some(kept) });
+        self.index.entry(Arc::clone(key)).or_default().insert(start, stored);
         Ok(())
     }
 
@@ -166,17 +166,19 @@ impl RangeCache {
     fn finish(&mut self, key: &Key, bytes: &Range<u64>) {
         let Some(ranges) = self.index.get(key) else { return };
         let first = ranges.range(..=bytes.start).next_back().map_or(bytes.start, |(start, _)| *start);
-        let touched: Vec<_> =
-            ranges.range(first..bytes.end.max(first)).map(|(start, place)| (*start, place.clone())).collect();
-        for (start, place) in touched {
-            let end = start + (place.end - place.start);
+        let touched: Vec<_> = ranges
+            .range(first..bytes.end.max(first))
+            .map(|(start, stored)| (*start, stored.clone()))
+            .collect();
+        for (start, stored) in touched {
+            let end = start + (stored.end - stored.start);
             let read = end.min(bytes.end).saturating_sub(start.max(bytes.start));
-            let Some(found) = self.places.get_mut(&place.start) else { continue };
-            let Some(Kept { unread: Some(unread), .. }) = &mut found.kept else { continue };
+            let Some(place) = self.places.get_mut(&stored.start) else { continue };
+            let Some(Kept { unread: Some(unread), .. }) = &mut place.kept else { continue };
             *unread = unread.saturating_sub(read);
             if *unread == 0 {
-                found.kept = None;
-                self.finished.entry(place.end - place.start).or_default().push(place.start);
+                place.kept = None;
+                self.finished.entry(stored.end - stored.start).or_default().push(stored.start);
                 self.remove(key, start);
             }
         }
@@ -215,9 +217,9 @@ mod tests {
             assert_eq!(rest(&cache, &b, u64::from(n) * 100).as_deref(), Some(&vec![n; size][..]));
             // Ranges that are still there have the right content.
             for old in 0..n {
-                let found = rest(&cache, &b, u64::from(old) * 100);
-                assert!(found.is_none_or(|bytes| bytes.len() == usize::from(old) * 7 % 60 + 1
-                    && bytes.iter().all(|&one| one == old)));
+                let read = rest(&cache, &b, u64::from(old) * 100);
+                assert!(read.is_none_or(|bytes| bytes.len() == usize::from(old) * 7 % 60 + 1
+                    && bytes.iter().all(|&byte| byte == old)));
             }
         }
         assert_eq!(cache.index.values().map(BTreeMap::len).sum::<usize>(), cache.places.len());

@@ -144,8 +144,8 @@ mod tests {
         // The result still shows a size that is not a whole number of entries.
         for rest in 0..24 {
             data.truncate((5 << 20) / 24 * 24 + rest);
-            let found = read(&data, 3 * block as u64).len();
-            assert_eq!((found % 8, found % 12), (data.len() % 8, data.len() % 12), "{rest}");
+            let length = read(&data, 3 * block as u64).len();
+            assert_eq!((length % 8, length % 12), (data.len() % 8, data.len() % 12), "{rest}");
             data.resize(6 << 20, 0);
         }
         assert_eq!(read(b"short", 0), b"short");

@@ -180,8 +180,8 @@ fn decompress<R: Read>(
 /// The slot of a file, now the last used.
 fn slot(key: Key) -> Slot {
     let mut all = UNPACKED.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = all.iter().position(|(other, _)| *other == key).and_then(|index| all.remove(index));
-    let (key, slot) = found.unwrap_or_else(|| (key, Slot::default()));
+    let cached = all.iter().position(|(other, _)| *other == key).and_then(|index| all.remove(index));
+    let (key, slot) = cached.unwrap_or_else(|| (key, Slot::default()));
     all.push_back((key, Arc::clone(&slot)));
     slot
 }

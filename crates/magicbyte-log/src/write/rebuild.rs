@@ -6,7 +6,7 @@ use std::path::Path;
 
 use magicbyte::{Error, ErrorKind};
 
-use crate::chunk::MAX_OFFSET;
+use crate::chunk::Chunk;
 use crate::error::{LogError, LogResult};
 use crate::listing::{Listing, Segment, list_partition};
 use crate::segment::reader::{Piece, SegmentReader};
@@ -138,15 +138,8 @@ fn fold_segment(
     let format = |error| LogError::Format { path: path.to_owned(), error };
     let base_offset = segment.base_offset;
     let mut fold = SegmentFold::new(directory.to_string(), base_offset, options.index_interval_bytes);
-    let pieces = SegmentReader::open_version(
-        &segment.location,
-        segment.size,
-        segment.version.as_deref(),
-        0..segment.size,
-        base_offset,
-        MAX_OFFSET,
-    )
-    .map_err(|e| LogError::io(path, e))?;
+    let chunk = Chunk::of(segment, base_offset, 0..segment.size);
+    let pieces = SegmentReader::of_chunk(&chunk).map_err(|e| LogError::io(path, e))?;
     for piece in pieces {
         match piece.map_err(|e| LogError::io(path, e))? {
             Piece::Batch(batch) => {

@@ -77,24 +77,24 @@ fn write_log(directory: &Path, segments: &[Vec<u8>]) -> PathBuf {
 /// Checks the offset and key of each data record.
 fn expect(directory: &Path, expected: &[(i64, &str)]) {
     let mut decompressor = Decompressor::new();
-    let mut found = Vec::new();
+    let mut keys = Vec::new();
     for read in PartitionLog::open(directory).unwrap().batches(ReadOptions::default()).unwrap() {
         let read = read.unwrap();
         if read.disposition == Disposition::Rows {
             for record in read.data.batch().records(&mut decompressor).unwrap() {
                 let record = record.unwrap();
                 let key = String::from_utf8(record.key().unwrap().to_vec()).unwrap();
-                found.push((record.offset(), key));
+                keys.push((record.offset(), key));
             }
         }
     }
-    let found: Vec<_> = found.iter().map(|(offset, key)| (*offset, key.as_str())).collect();
-    assert_eq!(found, expected);
+    let keys: Vec<_> = keys.iter().map(|(offset, key)| (*offset, key.as_str())).collect();
+    assert_eq!(keys, expected);
 }
 
 fn plan(directory: &Path, options: &CompactOptions) -> Compaction {
     let listing = list_partition(directory, false).unwrap();
-    let surveys: Vec<_> = listing.segments.iter().map(|one| survey_segment(one).unwrap()).collect();
+    let surveys: Vec<_> = listing.segments.iter().map(|segment| survey_segment(segment).unwrap()).collect();
     let whole = PlanOptions { chunk_bytes: u64::MAX, ..PlanOptions::default() };
     plan_compaction(&plan_partition(&listing, &surveys, whole).unwrap(), &listing, options).unwrap()
 }
@@ -213,13 +213,13 @@ fn producers_and_the_end_of_the_log_survive() {
         compute_sidecars(&listing, RebuildOptions::default(), |(file, data)| {
             if file == *last {
                 let entries = magicbyte::sidecar::parse_producer_snapshot(&data).unwrap();
-                identities.extend(entries.iter().map(|one| (one.producer_id, one.producer_epoch)));
+                identities.extend(entries.iter().map(|entry| (entry.producer_id, entry.producer_epoch)));
             }
             Ok(())
         })
         .unwrap();
         let known = magicbyte::sidecar::parse_producer_snapshot(expected).unwrap();
-        let mut known: Vec<_> = known.iter().map(|one| (one.producer_id, one.producer_epoch)).collect();
+        let mut known: Vec<_> = known.iter().map(|entry| (entry.producer_id, entry.producer_epoch)).collect();
         known.sort_unstable();
         identities.sort_unstable();
         assert_eq!(identities, known, "{name}");

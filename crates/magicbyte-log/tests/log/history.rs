@@ -1,4 +1,4 @@
-//! What `explain` reports, compared with Kafka's own reading of each batch (`batches.jsonl`) and of control
+//! The reports of `explain`, compared with Kafka's own reading of each batch (`batches.jsonl`) and of control
 //! records, and on logs built for one finding each.
 
 use std::collections::{BTreeMap, HashMap};
@@ -25,7 +25,7 @@ const OPTIONS: HistoryOptions = HistoryOptions {
 
 fn segments(directory: &Path) -> Vec<SegmentHistory> {
     let listing = list_partition(directory, false).unwrap();
-    listing.segments.iter().map(|one| segment_history(one, None).unwrap()).collect()
+    listing.segments.iter().map(|segment| segment_history(segment, None).unwrap()).collect()
 }
 
 fn history(directory: &Path, options: HistoryOptions) -> PartitionHistory {
@@ -33,8 +33,8 @@ fn history(directory: &Path, options: HistoryOptions) -> PartitionHistory {
 }
 
 /// First and last offset, the number of missing offsets, and whether they are inside one batch.
-fn gaps(found: &PartitionHistory) -> Vec<(i64, i64, u64, bool)> {
-    found.gaps.iter().map(|one| (one.first_offset, one.last_offset, one.missing, one.inside)).collect()
+fn gaps(report: &PartitionHistory) -> Vec<(i64, i64, u64, bool)> {
+    report.gaps.iter().map(|gap| (gap.first_offset, gap.last_offset, gap.missing, gap.inside)).collect()
 }
 
 fn int(line: &Value, name: &str) -> i64 {
@@ -79,36 +79,50 @@ fn write_log(directory: &Path, segments: &[(i64, Vec<u8>)]) {
 fn batches_and_producers_match_kafkas_reading() {
     for directory in partitions() {
         let name = directory.file_name().unwrap().to_str().unwrap();
-        let found = history(&directory, OPTIONS);
+        let report = history(&directory, OPTIONS);
         let lines = json_lines(&directory.join("batches.jsonl"));
-        assert_eq!(found.batches, lines.len() as u64, "{name}");
+        assert_eq!(report.batches, lines.len() as u64, "{name}");
         let mut magics = BTreeMap::<i8, u64>::new();
         let mut codecs = BTreeMap::<String, u64>::new();
         for line in &lines {
             *magics.entry(int(line, "magic") as i8).or_default() += 1;
             *codecs.entry(line["codec"].as_str().unwrap().to_owned()).or_default() += 1;
         }
-        assert_eq!((found.magics, found.codecs), (magics, codecs), "{name}");
+        assert_eq!((report.magics, report.codecs), (magics, codecs), "{name}");
         let v2: Vec<&Value> = lines.iter().filter(|line| line["magic"] == 2).collect();
-        let controls: u64 = found.controls.iter().map(|one| one.batches).sum();
+        let controls: u64 = report.controls.iter().map(|count| count.batches).sum();
         assert_eq!(controls as usize, v2.iter().filter(|line| line["control"] == true).count(), "{name}");
         let with_producer = v2.iter().filter(|line| int(line, "pid") >= 0).count();
-        assert_eq!(found.without_producer as usize, lines.len() - with_producer, "{name}");
+        assert_eq!(report.without_producer as usize, lines.len() - with_producer, "{name}");
 
         // Batches, records, first and last sequence of each producer and epoch.
         let mut producers = BTreeMap::<(i64, i64), (u64, u64, i64, i64)>::new();
         for line in v2.iter().filter(|line| int(line, "pid") >= 0 && line["control"] == false) {
             let first = int(line, "baseSequence");
-            let one = producers.entry((int(line, "pid"), int(line, "epoch"))).or_insert((0, 0, first, 0));
-            *one = (one.0 + 1, one.1 + int(line, "count") as u64, one.2, int(line, "lastSequence"));
+            let producer =
+                producers.entry((int(line, "pid"), int(line, "epoch"))).or_insert((0, 0, first, 0));
+            *producer = (
+                producer.0 + 1,
+                producer.1 + int(line, "count") as u64,
+                producer.2,
+                int(line, "lastSequence"),
+            );
         }
-        let reported: BTreeMap<_, _> = found
+        let reported: BTreeMap<_, _> = report
             .producers
             .iter()
-            .filter(|one| one.batches > 0)
-            .map(|one| {
-                let identity = (one.producer_id, i64::from(one.producer_epoch));
-                (identity, (one.batches, one.records, one.first_sequence.into(), one.last_sequence.into()))
+            .filter(|producer| producer.batches > 0)
+            .map(|producer| {
+                let identity = (producer.producer_id, i64::from(producer.producer_epoch));
+                (
+                    identity,
+                    (
+                        producer.batches,
+                        producer.records,
+                        producer.first_sequence.into(),
+                        producer.last_sequence.into(),
+                    ),
+                )
             })
             .collect();
         assert_eq!(reported, producers, "{name}");
@@ -116,13 +130,13 @@ fn batches_and_producers_match_kafkas_reading() {
         if v2.len() == lines.len() && !lines.is_empty() {
             let records: i64 = v2.iter().map(|line| int(line, "count")).sum();
             let span = int(&lines[lines.len() - 1], "lastOffset") + 1 - int(&lines[0], "baseOffset");
-            assert_eq!(found.missing_offsets as i64, span - records, "{name}");
-            assert_eq!(found.records as i64, records, "{name}");
+            assert_eq!(report.missing_offsets as i64, span - records, "{name}");
+            assert_eq!(report.records as i64, records, "{name}");
         }
-        assert_eq!(found.bins.iter().map(|one| one.batches).sum::<u64>(), found.batches, "{name}");
-        assert!(found.bins.len() <= OPTIONS.bins, "{name}");
+        assert_eq!(report.bins.iter().map(|bin| bin.batches).sum::<u64>(), report.batches, "{name}");
+        assert!(report.bins.len() <= OPTIONS.bins, "{name}");
         // Brokers append nothing out of order; compaction leaves gaps between sequences.
-        assert_eq!(found.anomaly_counts.values().sum::<u64>(), found.compacted_anomalies, "{name}");
+        assert_eq!(report.anomaly_counts.values().sum::<u64>(), report.compacted_anomalies, "{name}");
     }
 }
 
@@ -149,43 +163,64 @@ fn transactions_match_the_control_records() {
             let ended = open.remove(&producer).map(|(first, last, ..)| (first, last));
             expected.push((producer, ended, Some(first), outcome_at[&first]));
         } else if line["txn"] == true {
-            let one = open.entry(producer).or_insert((first, last, 0, 0));
-            *one = (one.0, last, one.2 + 1, one.3 + int(line, "count") as u64);
+            let transaction = open.entry(producer).or_insert((first, last, 0, 0));
+            *transaction =
+                (transaction.0, last, transaction.2 + 1, transaction.3 + int(line, "count") as u64);
         }
     }
     for (&producer, &(first, last, ..)) in &open {
         expected.push((producer, Some((first, last)), None, TransactionOutcome::Open));
     }
-    let found = history(&directory, OPTIONS);
-    let mut reported: Vec<_> = found
+    let report = history(&directory, OPTIONS);
+    let mut reported: Vec<_> = report
         .transactions
         .iter()
-        .map(|one| (one.producer_id, one.first_offset.zip(one.last_offset), one.marker_offset, one.outcome))
+        .map(|transaction| {
+            (
+                transaction.producer_id,
+                transaction.first_offset.zip(transaction.last_offset),
+                transaction.marker_offset,
+                transaction.outcome,
+            )
+        })
         .collect();
-    let begin = |one: &(i64, Option<(i64, i64)>, Option<i64>, TransactionOutcome)| {
-        one.1.map(|offsets| offsets.0).or(one.2)
+    let begin = |transaction: &(i64, Option<(i64, i64)>, Option<i64>, TransactionOutcome)| {
+        transaction.1.map(|offsets| offsets.0).or(transaction.2)
     };
     assert!(reported.is_sorted_by_key(begin));
-    reported.sort_by_key(|one| (begin(one), one.0));
-    expected.sort_by_key(|one| (begin(one), one.0));
+    reported.sort_by_key(|transaction| (begin(transaction), transaction.0));
+    expected.sort_by_key(|transaction| (begin(transaction), transaction.0));
     assert_eq!(reported, expected);
-    let count = |outcome| expected.iter().filter(|one| one.3 == outcome).count() as u64;
-    assert_eq!(found.transaction_counts["committed"], count(TransactionOutcome::Committed));
-    assert_eq!(found.transaction_counts["aborted"], count(TransactionOutcome::Aborted));
-    assert_eq!(found.transaction_counts["open"], open.len() as u64);
-    assert_eq!(found.last_stable_offset, open.values().map(|one| one.0).min());
+    let count = |outcome| expected.iter().filter(|transaction| transaction.3 == outcome).count() as u64;
+    assert_eq!(report.transaction_counts["committed"], count(TransactionOutcome::Committed));
+    assert_eq!(report.transaction_counts["aborted"], count(TransactionOutcome::Aborted));
+    assert_eq!(report.transaction_counts["open"], open.len() as u64);
+    assert_eq!(report.last_stable_offset, open.values().map(|transaction| transaction.0).min());
 
     // The broker's transaction indexes list the same aborted transactions, with the same last stable offsets.
     let mut indexed: Vec<_> = files(&directory, ".txnindex")
         .iter()
         .flat_map(|path| parse_transaction_index(&fs::read(path).unwrap()).unwrap())
-        .map(|one| {
-            (one.producer_id, Some(one.first_offset), Some(one.last_offset), Some(one.last_stable_offset))
+        .map(|transaction| {
+            (
+                transaction.producer_id,
+                Some(transaction.first_offset),
+                Some(transaction.last_offset),
+                Some(transaction.last_stable_offset),
+            )
         })
         .collect();
-    let aborted = found.transactions.iter().filter(|one| one.outcome == TransactionOutcome::Aborted);
+    let aborted =
+        report.transactions.iter().filter(|transaction| transaction.outcome == TransactionOutcome::Aborted);
     let mut aborted: Vec<_> = aborted
-        .map(|one| (one.producer_id, one.first_offset, one.marker_offset, one.last_stable_offset))
+        .map(|transaction| {
+            (
+                transaction.producer_id,
+                transaction.first_offset,
+                transaction.marker_offset,
+                transaction.last_stable_offset,
+            )
+        })
         .collect();
     indexed.sort_unstable();
     aborted.sort_unstable();
@@ -198,10 +233,16 @@ fn transactions_match_the_control_records() {
 fn a_transaction_hangs_after_the_longest_timeout() {
     let directory = data().join("v2_txn");
     let open = |now: i64| {
-        let found = history(&directory, HistoryOptions { now, ..OPTIONS });
-        let open: Vec<_> =
-            found.transactions.into_iter().filter(|one| one.outcome == TransactionOutcome::Open).collect();
-        assert_eq!(found.transaction_counts["hanging"], open.iter().filter(|one| one.hanging).count() as u64);
+        let report = history(&directory, HistoryOptions { now, ..OPTIONS });
+        let open: Vec<_> = report
+            .transactions
+            .into_iter()
+            .filter(|transaction| transaction.outcome == TransactionOutcome::Open)
+            .collect();
+        assert_eq!(
+            report.transaction_counts["hanging"],
+            open.iter().filter(|transaction| transaction.hanging).count() as u64
+        );
         let [one] = &open[..] else { panic!("{open:?}") };
         (one.producer_id, one.first_offset, one.age_ms, one.hanging)
     };
@@ -234,9 +275,12 @@ fn odd_log(directory: &Path) -> u64 {
 fn what_a_broker_would_refuse_is_an_anomaly() {
     let directory = scratch("history-odd").join("odd-0");
     let position = odd_log(&directory);
-    let found = history(&directory, OPTIONS);
-    let anomalies: Vec<_> =
-        found.anomalies.iter().map(|one| (one.offset, one.kind.as_str(), one.sequence)).collect();
+    let report = history(&directory, OPTIONS);
+    let anomalies: Vec<_> = report
+        .anomalies
+        .iter()
+        .map(|anomaly| (anomaly.offset, anomaly.kind.as_str(), anomaly.sequence))
+        .collect();
     assert_eq!(
         anomalies,
         [
@@ -249,21 +293,28 @@ fn what_a_broker_would_refuse_is_an_anomaly() {
             (19, "TRANSACTION_COORDINATOR_FENCED", -1),
         ]
     );
-    assert_eq!(found.anomalies[0].message, "sequences 0..=1 were appended before, at offsets 0..=1");
+    assert_eq!(report.anomalies[0].message, "sequences 0..=1 were appended before, at offsets 0..=1");
     let of = |epoch: i16| {
-        found.producers.iter().find(|one| (one.producer_id, one.producer_epoch) == (1, epoch)).unwrap()
+        report
+            .producers
+            .iter()
+            .find(|producer| (producer.producer_id, producer.producer_epoch) == (1, epoch))
+            .unwrap()
     };
     assert_eq!((of(0).batches, of(0).duplicates, of(0).refused), (5, 2, 1));
     assert_eq!((of(2).refused, of(3).refused, of(2).is_current, of(3).is_current), (1, 1, true, false));
     // Markers have the coordinator's time: 2 s here, which is no step for the batches after them.
-    let late = &found.steps_back[0];
-    assert_eq!((late.offset, late.before, late.timestamp, found.step_back_count), (4, 1_000, 500, 1));
-    let [skipped] = &found.skipped[..] else { panic!("{:?}", found.skipped) };
+    let late = &report.steps_back[0];
+    assert_eq!((late.offset, late.before, late.timestamp, report.step_back_count), (4, 1_000, 500, 1));
+    let [skipped] = &report.skipped[..] else { panic!("{:?}", report.skipped) };
     let range = (skipped.start, skipped.end, skipped.is_tail);
     assert_eq!((skipped.segment.as_str(), range), (SEGMENT, (position, position + 300, false)));
-    assert_eq!(gaps(&found), [(20, 29, 10, false)]);
-    let outcomes: Vec<_> =
-        found.transactions.iter().map(|one| (one.outcome, one.first_offset, one.marker_offset)).collect();
+    assert_eq!(gaps(&report), [(20, 29, 10, false)]);
+    let outcomes: Vec<_> = report
+        .transactions
+        .iter()
+        .map(|transaction| (transaction.outcome, transaction.first_offset, transaction.marker_offset))
+        .collect();
     assert_eq!(
         outcomes,
         [
@@ -299,42 +350,44 @@ fn segments_are_joined() {
     let first = [batch(0, 1, 0, 0, 1_000, true), batch(2, 1, 0, 2, 3_000, true)].concat();
     let second = [batch(9, 1, 0, 4, 2_500, true), batch(11, 1, 0, 7, 2_600, true), marker(13, 1, 0)].concat();
     write_log(&directory, &[(0, first), (9, second)]);
-    let found = history(&directory, OPTIONS);
-    assert_eq!(gaps(&found), [(4, 8, 5, false)]);
+    let report = history(&directory, OPTIONS);
+    assert_eq!(gaps(&report), [(4, 8, 5, false)]);
     // In the second segment only the first batch is compared. The marker at 2 s follows a batch at 2.6 s.
-    let back: Vec<_> = found.steps_back.iter().map(|one| (one.offset, one.before - one.timestamp)).collect();
-    assert_eq!((back, found.largest_step_back_ms), (vec![(9, 500)], 500));
-    let [transaction] = &found.transactions[..] else { panic!("{:?}", found.transactions) };
+    let back: Vec<_> =
+        report.steps_back.iter().map(|step| (step.offset, step.before - step.timestamp)).collect();
+    assert_eq!((back, report.largest_step_back_ms), (vec![(9, 500)], 500));
+    let [transaction] = &report.transactions[..] else { panic!("{:?}", report.transactions) };
     assert_eq!((transaction.first_offset, transaction.last_offset), (Some(0), Some(12)));
     assert_eq!((transaction.batches, transaction.records), (4, 8));
     assert_eq!((transaction.first_timestamp, transaction.last_timestamp), (Some(1_000), Some(3_000)));
     // Sequence 6 is missing where no offset is, so compaction is not the reason.
-    let anomalies: Vec<_> = found.anomalies.iter().map(|one| (one.offset, one.compacted)).collect();
+    let anomalies: Vec<_> =
+        report.anomalies.iter().map(|anomaly| (anomaly.offset, anomaly.compacted)).collect();
     assert_eq!(anomalies, [(11, false)]);
 }
 
 #[test]
 fn many_batches_become_few_bins() {
     let directory = scratch("history-bins").join("t-0");
-    let one = batch(0, 1, 0, 0, 1_000, false);
+    let batch_bytes = batch(0, 1, 0, 0, 1_000, false);
     let mut log = Vec::new();
     for offset in (0..6_000i64).step_by(2) {
         let at = log.len();
-        log.extend_from_slice(&one);
+        log.extend_from_slice(&batch_bytes);
         log[at..at + 8].copy_from_slice(&offset.to_be_bytes());
     }
     let size = log.len() as u64;
     write_log(&directory, &[(0, log)]);
     let [segment] = &segments(&directory)[..] else { panic!("one segment") };
     assert!((128..=256).contains(&segment.bins.len()), "{}", segment.bins.len());
-    let found = history(&directory, HistoryOptions { bins: 10, listed: 1, ..OPTIONS });
-    assert!((5..=10).contains(&found.bins.len()), "{}", found.bins.len());
-    assert_eq!(found.bins.iter().map(|bin| bin.bytes).sum::<u64>(), size);
-    assert!(found.bins.windows(2).all(|pair| pair[0].last_offset + 1 == pair[1].first_offset));
-    assert_eq!((found.bins[0].first_offset, found.bins[found.bins.len() - 1].last_offset), (0, 5_999));
-    assert_eq!(found.bins[0].codecs[0], found.bins[0].bytes);
+    let report = history(&directory, HistoryOptions { bins: 10, listed: 1, ..OPTIONS });
+    assert!((5..=10).contains(&report.bins.len()), "{}", report.bins.len());
+    assert_eq!(report.bins.iter().map(|bin| bin.bytes).sum::<u64>(), size);
+    assert!(report.bins.windows(2).all(|pair| pair[0].last_offset + 1 == pair[1].first_offset));
+    assert_eq!((report.bins[0].first_offset, report.bins[report.bins.len() - 1].last_offset), (0, 5_999));
+    assert_eq!(report.bins[0].codecs[0], report.bins[0].bytes);
     // Every batch has the same sequence.
-    assert_eq!(found.anomaly_counts, BTreeMap::from([("DUPLICATE_SEQUENCE_NUMBER".to_owned(), 2_999)]));
+    assert_eq!(report.anomaly_counts, BTreeMap::from([("DUPLICATE_SEQUENCE_NUMBER".to_owned(), 2_999)]));
 }
 
 /// Histories are passed between tasks as JSON.

@@ -46,7 +46,8 @@ fn listings_surveys_and_plans_read_back_the_same() {
     for directory in partitions() {
         let listing = list_partition(&directory, true).unwrap();
         assert_eq!(from_str::<Listing>(&to_string(&listing).unwrap()).unwrap(), listing);
-        let surveys: Vec<Survey> = listing.segments.iter().map(|one| survey_segment(one).unwrap()).collect();
+        let surveys: Vec<Survey> =
+            listing.segments.iter().map(|segment| survey_segment(segment).unwrap()).collect();
         assert_eq!(from_str::<Vec<Survey>>(&to_string(&surveys).unwrap()).unwrap(), surveys);
         let plan = plan_partition(&listing, &surveys, PlanOptions::default()).unwrap();
         assert_eq!(from_str::<Plan>(&to_string(&plan).unwrap()).unwrap(), plan);

@@ -13,6 +13,7 @@ mod redact;
 mod rescue;
 mod rewrite;
 mod salvage;
+mod salvage_embedded;
 mod stores;
 mod support;
 mod trim;

@@ -227,11 +227,11 @@ fn seeks_by_offset_and_timestamp_with_good_missing_and_wrong_indexes() {
                 assert_eq!(offsets_from(&log, options), wanted, "{name} {indexes} {start}");
             }
             for time in [times[0], times[times.len() / 2], times[times.len() / 2] + 1, i64::MAX] {
-                let found = times.iter().position(|&t| t >= time).map(|at| offsets[at]);
-                assert_eq!(log.offset_for_timestamp(time).unwrap(), found, "{name} {indexes} {time}");
+                let expected = times.iter().position(|&t| t >= time).map(|at| offsets[at]);
+                assert_eq!(log.offset_for_timestamp(time).unwrap(), expected, "{name} {indexes} {time}");
                 let plan = log.plan(PlanOptions::default()).unwrap();
                 let planned = magicbyte_log::steps::offset_for_timestamp(&plan, time).unwrap();
-                assert_eq!(planned, found, "{name} {indexes} {time}");
+                assert_eq!(planned, expected, "{name} {indexes} {time}");
             }
             fs::remove_dir_all(&dir).unwrap();
         }
@@ -413,8 +413,8 @@ fn sidecars_that_are_too_large_or_not_files_are_not_read() {
         // A sparse file takes no disk space.
         fs::File::create(&path).unwrap().set_len((64 << 20) + 1).unwrap();
         let problems = log.plan(PlanOptions::default()).unwrap().problems;
-        let found: Vec<_> = problems.iter().map(|p| (p.segment.clone().unwrap(), p.kind.as_str())).collect();
-        assert_eq!(found, [(path.file_name().unwrap().to_str().unwrap().to_owned(), "limit_exceeded")]);
+        let kinds: Vec<_> = problems.iter().map(|p| (p.segment.clone().unwrap(), p.kind.as_str())).collect();
+        assert_eq!(kinds, [(path.file_name().unwrap().to_str().unwrap().to_owned(), "limit_exceeded")]);
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         assert_eq!(log.verify(PlanOptions::default()).unwrap().rows, rows);

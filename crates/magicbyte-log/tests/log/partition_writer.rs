@@ -42,8 +42,8 @@ fn rewrite(source: &Path, target: &Path, options: WriteOptions, tasks: bool) -> 
     let mut summaries = Vec::new();
     if tasks {
         for (task, log) in logs.iter().enumerate().rev() {
-            let own = directory.join(format!("task-{task}"));
-            let mut writer = PartitionWriter::create(&own, base_offset(log), options).unwrap();
+            let task_directory = directory.join(format!("task-{task}"));
+            let mut writer = PartitionWriter::create(&task_directory, base_offset(log), options).unwrap();
             writer.append_all(&batches_of(log)).unwrap();
             summaries.extend(writer.finish().unwrap());
         }

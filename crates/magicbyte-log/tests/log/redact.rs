@@ -41,7 +41,7 @@ impl Request {
 
 fn plan(source: &Path) -> Plan {
     let listing = list_partition(source, false).unwrap();
-    let surveys: Vec<_> = listing.segments.iter().map(|one| survey_segment(one).unwrap()).collect();
+    let surveys: Vec<_> = listing.segments.iter().map(|segment| survey_segment(segment).unwrap()).collect();
     let whole = PlanOptions { chunk_bytes: u64::MAX, ..PlanOptions::default() };
     plan_partition(&listing, &surveys, whole).unwrap()
 }
@@ -65,11 +65,11 @@ fn redact(source: &Path, target: &Path, request: &Request) -> Vec<Cleaned> {
     let mut rest = &indexed.chunks[..];
     let mut cleaned = Vec::new();
     for group in &redaction.groups {
-        let (own, later) = rest.split_at(group.chunks.len());
+        let (chunks, later) = rest.split_at(group.chunks.len());
         rest = later;
-        cleaned.push(clean_group(group, own, &summary, &directory, &options).unwrap());
+        cleaned.push(clean_group(group, chunks, &summary, &directory, &options).unwrap());
     }
-    let segments: Vec<_> = cleaned.iter().flat_map(|one| one.segments.clone()).collect();
+    let segments: Vec<_> = cleaned.iter().flat_map(|group| group.segments.clone()).collect();
     finish_partition(target, &segments, None, Some(&source.into())).unwrap();
     cleaned
 }
@@ -83,7 +83,7 @@ fn check(directory: &Path, request: &Request) -> Vec<CheckedSegment> {
 fn holds(directory: &Path, bytes: &[u8]) -> bool {
     files(directory, "")
         .iter()
-        .any(|path| fs::read(path).unwrap().windows(bytes.len()).any(|one| one == bytes))
+        .any(|path| fs::read(path).unwrap().windows(bytes.len()).any(|window| window == bytes))
 }
 
 fn write_log(directory: &Path, batches: &[Vec<u8>]) {
@@ -107,24 +107,24 @@ fn one_key_of_a_real_partition_is_redacted_and_the_rest_is_kept() {
         let Some(key) = first_key(&source) else { continue };
         let target = root.join(format!("{name}-0"));
         let request = Request::of(&[&key]);
-        let leaks_before: u64 = check(&source, &request).iter().map(|one| one.leaks).sum();
+        let leaks_before: u64 = check(&source, &request).iter().map(|checked| checked.leaks).sum();
         let cleaned = redact(&source, &target, &request);
 
         let all = kafkas_rows(&source);
-        let own = Row::key_of(&key);
-        let (removed, kept): (Vec<Row>, Vec<Row>) = all.into_iter().partition(|row| row.key == own);
+        let key = Row::key_of(&key);
+        let (removed, kept): (Vec<Row>, Vec<Row>) = all.into_iter().partition(|row| row.key == key);
         assert_rows(&rows(&target), &kept, name);
         let sum = |of: fn(&Cleaned) -> u64| cleaned.iter().map(of).sum::<u64>();
-        assert_eq!(sum(|one| one.counts.redacted), removed.len() as u64, "{name}");
-        assert_eq!(sum(|one| one.counts.nulled + one.counts.superseded), 0, "{name}");
+        assert_eq!(sum(|group| group.counts.redacted), removed.len() as u64, "{name}");
+        assert_eq!(sum(|group| group.counts.nulled + group.counts.superseded), 0, "{name}");
         assert!(leaks_before >= removed.len() as u64, "{name}: the check must find them in the source");
         let offsets: Vec<i64> = cleaned
             .iter()
-            .flat_map(|one| &one.redacted)
-            .flat_map(|one| one.ranges.iter().flat_map(|&(first, last)| first..=last))
+            .flat_map(|group| &group.redacted)
+            .flat_map(|offsets| offsets.ranges.iter().flat_map(|&(first, last)| first..=last))
             .collect();
         assert_eq!(offsets, removed.iter().map(|row| row.offset).collect::<Vec<_>>(), "{name}");
-        assert!(cleaned.iter().flat_map(|one| &one.results).all(ChunkResult::balanced), "{name}");
+        assert!(cleaned.iter().flat_map(|group| &group.results).all(ChunkResult::balanced), "{name}");
         for checked in check(&target, &request) {
             assert_eq!((checked.leaks, &checked.first_leaks[..]), (0, &[][..]), "{name}");
         }
@@ -148,14 +148,14 @@ fn tombstones_keep_key_offset_and_timestamp() {
             .collect();
         let nulled = expected.iter().filter(|row| row.key == own).count() as u64;
         assert_rows(&rows(&target), &expected, name);
-        assert_eq!(cleaned.iter().map(|one| one.counts.nulled).sum::<u64>(), nulled, "{name}");
-        assert_eq!(cleaned.iter().map(|one| one.counts.redacted).sum::<u64>(), 0, "{name}");
-        assert!(check(&target, &request).iter().all(|one| one.leaks == 0), "{name}");
+        assert_eq!(cleaned.iter().map(|group| group.counts.nulled).sum::<u64>(), nulled, "{name}");
+        assert_eq!(cleaned.iter().map(|group| group.counts.redacted).sum::<u64>(), 0, "{name}");
+        assert!(check(&target, &request).iter().all(|checked| checked.leaks == 0), "{name}");
         // If tombstones are not allowed, each of them is a leak.
         let strict = check(&target, &Request::of(&[&key]));
-        assert_eq!(strict.iter().map(|one| one.leaks).sum::<u64>(), nulled, "{name}");
+        assert_eq!(strict.iter().map(|checked| checked.leaks).sum::<u64>(), nulled, "{name}");
         assert_eq!(
-            strict.iter().find_map(|one| one.first_leaks.first()).unwrap().what,
+            strict.iter().find_map(|checked| checked.first_leaks.first()).unwrap().what,
             "a record with one of the keys"
         );
     }
@@ -259,13 +259,13 @@ fn bytes_that_no_reader_returns_are_removed() {
     write_log(&source, &[message]);
     let request = Request::of(&[&secret[..]]);
     let [before] = &check(&source, &request)[..] else { panic!("one segment") };
-    let found: Vec<&str> = before.first_leaks.iter().map(|leak| leak.what.as_str()).collect();
-    assert_eq!(found, ["bytes that no reader returns", "one of the keys after the records"]);
+    let leaks: Vec<&str> = before.first_leaks.iter().map(|leak| leak.what.as_str()).collect();
+    assert_eq!(leaks, ["bytes that no reader returns", "one of the keys after the records"]);
 
     let target = root.join("target-0");
     let [cleaned] = &redact(&source, &target, &request)[..] else { panic!("one segment") };
     assert_eq!((cleaned.counts.redacted, cleaned.counts.stripped_batches, cleaned.counts.kept), (0, 1, 1));
     assert_rows(&rows(&target), &rows(&source), "the record");
     assert!(!holds(&target, secret));
-    assert!(check(&target, &request).iter().all(|one| one.leaks == 0));
+    assert!(check(&target, &request).iter().all(|checked| checked.leaks == 0));
 }

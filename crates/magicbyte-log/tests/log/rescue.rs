@@ -1,4 +1,4 @@
-//! What can be saved from damaged batches: repairs in a copy, and the records before the damage as suspects.
+//! Rescue from damaged batches: repairs in a copy, and the records before the damage as suspects.
 #![allow(clippy::single_range_in_vec_init, reason = "a list of ranges with one element")]
 
 use std::fs;
@@ -27,14 +27,15 @@ fn one_flipped_bit_is_repaired_in_a_copy() {
             let mut bytes = whole.bytes.clone();
             bytes[place.start + bit / 8] ^= 1 << (bit % 8);
             let log = scratch.write(&bytes);
-            let found = rescued(&log);
+            let ranges = rescued(&log);
             // The CRC does not cover offset and leader epoch.
             if bit / 8 < 8 || magic == 2 && (12..16).contains(&(bit / 8)) {
                 continue;
             }
-            let [one] = &found[..] else { panic!("magic {magic}, bit {bit}: {found:?}") };
-            assert_eq!(one.data, bytes[place.clone()], "the damaged bytes as they are");
-            let repair = one.repair.as_ref().unwrap_or_else(|| panic!("magic {magic}, bit {bit}: {one:?}"));
+            let [range] = &ranges[..] else { panic!("magic {magic}, bit {bit}: {ranges:?}") };
+            assert_eq!(range.data, bytes[place.clone()], "the damaged bytes as they are");
+            let repair =
+                range.repair.as_ref().unwrap_or_else(|| panic!("magic {magic}, bit {bit}: {range:?}"));
             assert_eq!(
                 repair.batch,
                 whole.bytes[place.clone()],
@@ -96,11 +97,11 @@ fn bytes_that_are_not_a_batch_are_rescued_as_bytes_only() {
         let noise = chance.bytes(size);
         let mut after = Log { offsets: vec![0..before.next_offset()], ..Log::default() };
         after.push_plain(2, 100, &mut chance);
-        let found = rescued(&scratch.write(&[&before.bytes[..], &noise, &after.bytes].concat()));
-        assert_eq!(found.iter().map(|one| one.data.len()).sum::<usize>(), size);
-        for one in found {
-            assert_eq!(one.repair, None);
-            one.suspects(&mut Decompressor::new(), |_| {});
+        let ranges = rescued(&scratch.write(&[&before.bytes[..], &noise, &after.bytes].concat()));
+        assert_eq!(ranges.iter().map(|range| range.data.len()).sum::<usize>(), size);
+        for range in ranges {
+            assert_eq!(range.repair, None);
+            range.suspects(&mut Decompressor::new(), |_| {});
         }
     }
 }

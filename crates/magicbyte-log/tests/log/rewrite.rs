@@ -20,7 +20,7 @@ const CODECS: [Compression; 5] =
 
 fn plan(source: &Path) -> Plan {
     let listing = list_partition(source, false).unwrap();
-    let surveys: Vec<_> = listing.segments.iter().map(|one| survey_segment(one).unwrap()).collect();
+    let surveys: Vec<_> = listing.segments.iter().map(|segment| survey_segment(segment).unwrap()).collect();
     plan_partition(&listing, &surveys, PlanOptions::default()).unwrap()
 }
 
@@ -39,7 +39,7 @@ fn rewrite(source: &Path, target: &Path, options: &RewriteOptions) -> Rewritten 
 fn batches_of(directory: &Path) -> Vec<Vec<u8>> {
     let batches = |path: &std::path::PathBuf| {
         let data = fs::read(path).unwrap();
-        Batches::new(&data).map_while(Result::ok).map(|one| one.as_bytes().to_vec()).collect::<Vec<_>>()
+        Batches::new(&data).map_while(Result::ok).map(|batch| batch.as_bytes().to_vec()).collect::<Vec<_>>()
     };
     files(directory, ".log").iter().flat_map(batches).collect()
 }
@@ -80,7 +80,7 @@ fn every_record_survives_any_codec_in_magic_2() {
             assert_rows(&rows(&target), &expected, &what);
             assert_eq!(rewritten.records, records, "{what}");
             assert_eq!(rewritten.losses, Losses::default(), "{what}");
-            assert!(rewritten.results.iter().all(|one| one.quarantined.is_empty()), "{what}");
+            assert!(rewritten.results.iter().all(|result| result.quarantined.is_empty()), "{what}");
             for data in batches_of(&target) {
                 let Batch::V2(batch) = Batch::from_frame(&data, 0).unwrap() else { panic!("{what}") };
                 assert!(
@@ -108,9 +108,10 @@ fn without_options_batches_are_copied_and_segments_keep_their_age() {
         let directory = begin_partition(&target).unwrap();
         let mut segments = Vec::new();
         for (task, chunk) in plan(&source).chunks.into_iter().enumerate() {
-            let own = directory.join(format!("task-{task}"));
+            let task_directory = directory.join(format!("task-{task}"));
             let base_offset = chunk.expected_offset;
-            let rewritten = rewrite_chunks(&[chunk], &own, base_offset, &RewriteOptions::default()).unwrap();
+            let rewritten =
+                rewrite_chunks(&[chunk], &task_directory, base_offset, &RewriteOptions::default()).unwrap();
             segments.extend(rewritten.segments);
         }
         finish_partition(&target, &segments, None, None).unwrap();
@@ -130,7 +131,7 @@ fn what_an_older_magic_cannot_express_is_lost_and_counted() {
         let root = scratch(&format!("rewrite-down-{name}"));
         let lines = json_lines(&source.join("batches.jsonl"));
         let count = |matches: &dyn Fn(&serde_json::Value) -> bool| {
-            lines.iter().filter(|one| matches(one)).count() as u64
+            lines.iter().filter(|line| matches(line)).count() as u64
         };
         // Includes batches without records.
         let is_data = |line: &serde_json::Value| line["control"] == false;
@@ -143,14 +144,14 @@ fn what_an_older_magic_cannot_express_is_lost_and_counted() {
             };
             let losses = rewrite(&source, &target, &options).losses;
             let what = format!("{name} to magic {magic}");
-            assert_eq!(losses.control_batches, count(&|one| one["control"] == true), "{what}");
-            let empty = count(&|one| one["control"] == false && one["count"] == 0);
+            assert_eq!(losses.control_batches, count(&|line| line["control"] == true), "{what}");
+            let empty = count(&|line| line["control"] == false && line["count"] == 0);
             assert_eq!(losses.empty_batches, empty, "{what}");
-            let producers = count(&|one| is_data(one) && one["pid"].as_i64() >= Some(0));
+            let producers = count(&|line| is_data(line) && line["pid"].as_i64() >= Some(0));
             assert_eq!(losses.producer_batches, producers, "{what}");
-            let transactional = count(&|one| is_data(one) && one["txn"] == true);
+            let transactional = count(&|line| is_data(line) && line["txn"] == true);
             assert_eq!(losses.transactional_batches, transactional, "{what}");
-            let horizons = count(&|one| is_data(one) && !one["deleteHorizonMs"].is_null());
+            let horizons = count(&|line| is_data(line) && !line["deleteHorizonMs"].is_null());
             assert_eq!(losses.delete_horizons, horizons, "{what}");
             let rows_before = kafkas_rows(&source);
             let headers: usize = rows_before.iter().map(|row| row.headers.len()).sum();

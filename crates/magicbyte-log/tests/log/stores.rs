@@ -200,8 +200,8 @@ fn a_replaced_file_is_damage_and_a_failing_store_an_error() {
     let log = files.open("orders-0");
     std::thread::sleep(std::time::Duration::from_millis(20));
     write_log(&root.join("orders-0"), 3000, 2 << 10);
-    let found = log.verify(PlanOptions::default()).unwrap();
-    assert_eq!((found.rows, found.quarantined_bytes), (0, size));
+    let account = log.verify(PlanOptions::default()).unwrap();
+    assert_eq!((account.rows, account.quarantined_bytes), (0, size));
     let log = files.open("orders-0");
     files.refuses.store(true, Ordering::SeqCst);
     let error = log.verify(PlanOptions::default()).unwrap_err().to_string();

@@ -58,7 +58,7 @@ fn evolved(random: &mut Random, schema: &Value) -> Value {
             _ => schema.clone(),
         },
         Value::Array(branches) => {
-            json!(branches.iter().map(|one| evolved(random, one)).collect::<Vec<_>>())
+            json!(branches.iter().map(|branch| evolved(random, branch)).collect::<Vec<_>>())
         }
         Value::Object(object) => {
             let mut object = object.clone();
@@ -150,16 +150,6 @@ fn value(random: &mut Random, schema: &Value, out: &mut Vec<u8>) {
     }
 }
 
-fn damage(random: &mut Random, payload: &mut Vec<u8>) {
-    let place = random.below(payload.len() as u64 + 1) as usize;
-    match random.below(4) {
-        0 => payload.truncate(place),
-        1 => payload.insert(place, random.next() as u8),
-        2 => payload.extend([0, 0]),
-        _ => payload.iter_mut().skip(place).take(1).for_each(|byte| *byte ^= 1 << random.below(8)),
-    }
-}
-
 #[test]
 fn plans_and_arrow_avro_agree() {
     let mut planned = 0;
@@ -182,7 +172,7 @@ fn plans_and_arrow_avro_agree() {
                 let mut payload = Vec::new();
                 value(random, &writer, &mut payload);
                 if random.one_in(4) {
-                    damage(random, &mut payload);
+                    random.damage(&mut payload);
                 }
                 (!random.one_in(10)).then_some(payload)
             })

@@ -235,11 +235,11 @@ fn groups(payloads: &[Payload<'_>], rows: Vec<u32>) -> Vec<(u32, Vec<u32>)> {
     let mut places: HashMap<u32, usize, BuildHasherDefault<Itself>> = HashMap::default();
     for row in rows {
         let writer = payloads[row as usize].writer;
-        let place = *places.entry(writer).or_insert_with(|| {
+        let index = *places.entry(writer).or_insert_with(|| {
             groups.push((writer, Vec::new()));
             groups.len() - 1
         });
-        groups[place].1.push(row);
+        groups[index].1.push(row);
     }
     groups
 }

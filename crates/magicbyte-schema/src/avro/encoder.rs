@@ -170,23 +170,23 @@ impl<'a> Source<'a> {
         let numbered = || branches.iter().copied().zip(0_i64..);
         let of_kind = |is: fn(&Kind) -> bool| numbered().find(|&(id, _)| is(&types.get(id).kind));
         let null = of_kind(|kind| matches!(kind, Kind::Null)).map(|(_, branch)| branch);
-        let one = |found: Option<(TypeId, i64)>| {
-            found.map(|(id, branch)| Member::of(types, id, array, "", branch)).into_iter().collect()
+        let single = |branch: Option<(TypeId, i64)>| {
+            branch.map(|(id, branch)| Member::of(types, id, array, "", branch)).into_iter().collect()
         };
         let members: Vec<Member<'a>> = match Members::of(types, branches) {
             Members::None => Vec::new(),
-            Members::One(of) => one(numbered().find(|&(id, _)| id == of)),
+            Members::One(of) => single(numbered().find(|&(id, _)| id == of)),
             // Every value of either branch is a value of the wider branch.
-            Members::Longs => one(of_kind(|kind| matches!(kind, Kind::Long))),
-            Members::Doubles => one(of_kind(|kind| matches!(kind, Kind::Double))),
+            Members::Longs => single(of_kind(|kind| matches!(kind, Kind::Long))),
+            Members::Doubles => single(of_kind(|kind| matches!(kind, Kind::Double))),
             Members::Several(ids) => {
                 let array = array.as_struct();
                 let named = fields_of(array.data_type()).iter().zip(array.columns());
-                let found = ids.into_iter().zip(named).map(|(of, (field, column))| {
+                let members = ids.into_iter().zip(named).map(|(of, (field, column))| {
                     let branch = numbered().find(|&(id, _)| id == of).map_or(0, |(_, branch)| branch);
                     Member::of(types, of, column, field.name(), branch)
                 });
-                found.collect()
+                members.collect()
             }
         };
         Self::Union { array, null, members }
@@ -299,10 +299,10 @@ impl<'a> Source<'a> {
                         };
                         return Err(Failure::new(reason));
                     }
-                    (Some(one), Some(other), _) => {
-                        let (one, other) = (one.name, other.name);
+                    (Some(first), Some(second), _) => {
+                        let (first, second) = (first.name, second.name);
                         return Err(Failure::new(format!(
-                            "{one} and {other} are both set: expected one member of a union"
+                            "{first} and {second} are both set: expected one member of a union"
                         )));
                     }
                 }

@@ -119,6 +119,7 @@ impl Plan {
             },
             (Self::Array(item), Target::List(to)) => {
                 cursor.blocks(|cursor| {
+                    // Per item, not per byte: a null takes no byte of the payload, but room in the column.
                     cursor.budget.spend(item.size)?;
                     item.plan.read(cursor, &mut to.items)
                 })?;
@@ -196,6 +197,7 @@ impl Planner<'_> {
             (Kind::Int, Kind::Long | Kind::Float | Kind::Double) if plain => Plan::Int,
             (Kind::Long, Kind::Float | Kind::Double) if plain => Plan::Long,
             (Kind::Float, Kind::Double) if plain => Plan::Float,
+            // arrow-avro converts between logical types, and knows the forms of decimals.
             _ if from.logical != to.logical || matches!(from.logical, Logical::Decimal { .. }) => {
                 return None;
             }
@@ -294,18 +296,9 @@ impl<'a> Cursor<'a> {
 
     #[cold]
     fn long_varint(&mut self) -> Result<u64, Stop> {
-        let mut value = 0;
-        for (index, &byte) in self.payload[self.position..].iter().take(10).enumerate() {
-            if index == 9 && byte > 1 {
-                break;
-            }
-            value |= u64::from(byte & 0x7f) << (7 * index);
-            if byte < 0x80 {
-                self.position += index + 1;
-                return Ok(value);
-            }
-        }
-        Err(Stop::Invalid)
+        let (value, size) = varint::exact(&self.payload[self.position..]).ok_or(Stop::Invalid)?;
+        self.position += size;
+        Ok(value)
     }
 
     #[inline]

@@ -378,8 +378,8 @@ impl Parser {
         if let Some(kind) = Kind::simple(word) {
             return Ok(self.add(kind, Logical::None));
         }
-        let found = self.named.get(&qualified(word, namespace)).or_else(|| self.named.get(word));
-        found.copied().ok_or_else(|| {
+        let named = self.named.get(&qualified(word, namespace)).or_else(|| self.named.get(word));
+        named.copied().ok_or_else(|| {
             SchemaError::new(format!(
                 "no type is named {}, neither here nor in a reference",
                 shown(&word.into())
@@ -460,19 +460,25 @@ impl Parser {
             return Err(SchemaError::new(format!("the fields of {full} are not a list")));
         };
         let mut fields: Vec<Field> = Vec::with_capacity(list.len());
-        for one in list {
-            let Value::Object(one) = one else {
+        for declaration in list {
+            let Value::Object(declaration) = declaration else {
                 return Err(SchemaError::new(format!("a field of {full} is not an object")));
             };
-            let Some(field) = member(one, "name")?.as_str() else {
+            let Some(field) = member(declaration, "name")?.as_str() else {
                 return Err(SchemaError::new(format!("a field of {full} has a name that is not text")));
             };
             if fields.iter().any(|other| other.name == field) {
                 return Err(SchemaError::new(format!("{full} has two fields {}", shown(&field.into()))));
             }
-            let of = self.parse(member(one, "type")?, own_namespace)?;
-            let aliases = if one.contains_key("aliases") { texts(one, "aliases")? } else { Vec::new() };
-            fields.push(Field { name: field.to_owned(), of, aliases, default: one.get("default").cloned() });
+            let of = self.parse(member(declaration, "type")?, own_namespace)?;
+            let aliases =
+                if declaration.contains_key("aliases") { texts(declaration, "aliases")? } else { Vec::new() };
+            fields.push(Field {
+                name: field.to_owned(),
+                of,
+                aliases,
+                default: declaration.get("default").cloned(),
+            });
         }
         self.types[id].kind = Kind::Record { name, fields };
         Ok(id)
@@ -493,9 +499,9 @@ fn member<'a>(object: &'a Map<String, Value>, name: &str) -> Result<&'a Value> {
 }
 
 fn texts(object: &Map<String, Value>, name: &str) -> Result<Vec<String>> {
-    let texts = member(object, name)?
-        .as_array()
-        .and_then(|list| list.iter().map(|one| one.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>());
+    let texts = member(object, name)?.as_array().and_then(|list| {
+        list.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+    });
     texts.ok_or_else(|| SchemaError::new(format!("{name} is not a list of texts")))
 }
 
@@ -503,8 +509,8 @@ fn name_of(object: &Map<String, Value>, namespace: &str) -> Result<Name> {
     let Some(name) = member(object, "name")?.as_str().filter(|name| !name.is_empty()) else {
         return Err(SchemaError::new("the name of a type is not text"));
     };
-    let own = object.get("namespace").and_then(Value::as_str).unwrap_or(namespace);
-    let full = qualified(name, own);
+    let own_namespace = object.get("namespace").and_then(Value::as_str).unwrap_or(namespace);
+    let full = qualified(name, own_namespace);
     let space = full.rsplit_once('.').map_or("", |(namespace, _)| namespace);
     let aliases = if object.contains_key("aliases") { texts(object, "aliases")? } else { Vec::new() };
     let aliases = aliases.iter().map(|alias| qualified(alias, space)).collect();

@@ -8,6 +8,7 @@ use super::costs::Costs;
 use super::time;
 use super::types::{Field, Kind, Logical, TypeId, Types};
 use crate::budget::Budget;
+use crate::varint;
 
 /// The maximum nesting depth of values, which matters for recursive types only.
 const MAX_DEPTH: usize = 100;
@@ -45,6 +46,7 @@ pub(super) fn skip(
     position: usize,
     empty_items: u64,
 ) -> Result<(usize, u64)> {
+    // A value that is skipped becomes no row and no text, so it costs nothing.
     let (costs, mut budget) = (Costs::NONE, Budget::new(0));
     let mut walk = Walk::new(types, payload, &costs, &mut budget);
     (walk.position, walk.empty_items) = (position, empty_items);
@@ -130,16 +132,9 @@ impl<'a> Walk<'a> {
     }
 
     fn long(&mut self, what: &str) -> Result<i64> {
-        let mut value = 0_u64;
-        for (index, &byte) in self.payload[self.position..].iter().take(10).enumerate() {
-            if index == 9 && byte > 1 {
-                break;
-            }
-            value |= u64::from(byte & 0x7f) << (7 * index);
-            if byte < 0x80 {
-                self.position += index + 1;
-                return Ok((value >> 1) as i64 ^ -((value & 1) as i64));
-            }
+        if let Some((value, size)) = varint::exact(&self.payload[self.position..]) {
+            self.position += size;
+            return Ok((value >> 1) as i64 ^ -((value & 1) as i64));
         }
         match self.payload.len() - self.position {
             left @ ..10 => {
@@ -248,6 +243,7 @@ impl<'a> Walk<'a> {
             Kind::Enum { symbols, name, .. } => {
                 let index = self.int("an enum")?;
                 match usize::try_from(index).ok().and_then(|index| symbols.get(index)) {
+                    // A few bytes of the payload become the whole symbol in the column.
                     Some(symbol) => {
                         self.spend(self.costs.of(id))?;
                         self.put_text::<TEXT>(symbol);
@@ -328,6 +324,7 @@ impl<'a> Walk<'a> {
             if count == 0 {
                 return Ok(());
             }
+            // A negative count comes with the size of the block, so that readers can skip it.
             let end = if count < 0 {
                 let size = self.length("a block")?;
                 Some(self.position + size)
@@ -337,6 +334,7 @@ impl<'a> Walk<'a> {
             for _ in 0..count.unsigned_abs() {
                 let before = self.position;
                 item(self)?;
+                // The end of the payload stops every other item, however large the count is.
                 if self.position == before {
                     self.empty_items += 1;
                     if self.empty_items > MAX_EMPTY_ITEMS {

@@ -161,17 +161,17 @@ fn value(random: &mut Random, of: &Shape, depth: u64, out: &mut String) {
 /// Another byte somewhere, one more or one less, or the end cut off.
 fn damage(random: &mut Random, text: &mut String) {
     let ascii: Vec<usize> = text.char_indices().filter(|at| at.1.is_ascii()).map(|at| at.0).collect();
-    let place = match ascii.len() {
+    let position = match ascii.len() {
         0 => return,
         count => ascii[random.below(count as u64) as usize],
     };
     let byte =
         random.one_of(&["\"", "\\", ",", ":", "{", "}", "[", "]", "0", "e", "n", ".", "-", "\u{1}", " "]);
     match random.below(4) {
-        0 => text.truncate(place),
-        1 => text.insert_str(place, byte),
-        2 => text.replace_range(place..=place, ""),
-        _ => text.replace_range(place..=place, byte),
+        0 => text.truncate(position),
+        1 => text.insert_str(position, byte),
+        2 => text.replace_range(position..=position, ""),
+        _ => text.replace_range(position..=position, byte),
     }
 }
 

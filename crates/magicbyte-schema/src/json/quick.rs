@@ -233,9 +233,9 @@ fn plain(bytes: &[u8]) -> usize {
         let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
         let quotes = below(word ^ (ONES * u64::from(b'"')), 1);
         let backslashes = below(word ^ (ONES * u64::from(b'\\')), 1);
-        let found = quotes | backslashes | below(word, 0x20);
-        if found != 0 {
-            return count + found.trailing_zeros() as usize / 8;
+        let marks = quotes | backslashes | below(word, 0x20);
+        if marks != 0 {
+            return count + marks.trailing_zeros() as usize / 8;
         }
         count += 8;
     }

@@ -142,8 +142,8 @@ impl<'a> Plan<'a> {
         }
         let mut fields: Vec<(String, Shape)> = Vec::new();
         for shape in shapes {
-            let Shape::Object(own) = shape else { return Ok(Shape::Any) };
-            for (name, shape) in own {
+            let Shape::Object(members) = shape else { return Ok(Shape::Any) };
+            for (name, shape) in members {
                 match fields.iter_mut().find(|field| field.0 == name) {
                     None => fields.push((name, shape)),
                     Some(field) if field.1 == shape => {}

@@ -59,8 +59,8 @@ impl Validation {
         match metered(looks, errors, || validator.is_valid(Looked(&value))) {
             Some(true) => Ok(()),
             Some(false) => {
-                let found = metered(looks, errors, || first_error(validator, &value));
-                Err(Failure::new(found.unwrap_or_else(|| {
+                let message = metered(looks, errors, || first_error(validator, &value));
+                Err(Failure::new(message.unwrap_or_else(|| {
                     "it is not valid, and its schema has too many alternatives to say where".to_owned()
                 })))
             }
@@ -74,25 +74,25 @@ impl Validation {
 /// The place in the value, the fault there, and the rule that reports it.
 fn first_error(validator: &Validator<Metered>, value: &Value) -> String {
     let Err(error) = validator.validate(Looked(value)) else { return "it is not valid".to_owned() };
-    let place = error.instance_path().as_str();
-    let found = value.pointer(place).map_or_else(String::new, |found| cut(LONGEST_VALUE, found));
-    let what = cut(LONGEST, error.masked_with(found));
-    let at = if place.is_empty() { String::new() } else { format!("{}: ", cut(LONGEST, place)) };
+    let pointer = error.instance_path().as_str();
+    let shown = value.pointer(pointer).map_or_else(String::new, |value| cut(LONGEST_VALUE, value));
+    let what = cut(LONGEST, error.masked_with(shown));
+    let at = if pointer.is_empty() { String::new() } else { format!("{}: ", cut(LONGEST, pointer)) };
     format!("{at}{what} (rule {})", cut(LONGEST, error.schema_path()))
 }
 
 /// The reason why a schema is of no use for validation.
 fn unusable(error: &ValidationError<'_>) -> String {
-    let place = error.instance_path().as_str();
+    let pointer = error.instance_path().as_str();
     let what = cut(LONGEST, error);
-    let keyword = place.rsplit('/').next().unwrap_or_default();
-    if keyword == "pattern" || place.contains("/patternProperties") {
+    let keyword = pointer.rsplit('/').next().unwrap_or_default();
+    if keyword == "pattern" || pointer.contains("/patternProperties") {
         return format!(
             "to validate by it: {}: {what}: lookaround, backreferences and more than {PATTERN_SIZE} bytes are not read",
-            cut(LONGEST, place)
+            cut(LONGEST, pointer)
         );
     }
-    let at = if place.is_empty() { String::new() } else { format!("{}: ", cut(LONGEST, place)) };
+    let at = if pointer.is_empty() { String::new() } else { format!("{}: ", cut(LONGEST, pointer)) };
     format!("to validate by it: {at}{what}")
 }
 
@@ -124,10 +124,10 @@ impl Documents {
             let mut document = parse(name, text)?;
             schemas += objects(&document);
             mark(&mut document)?;
-            let own = id_of(&document).map(str::to_owned);
+            let id = id_of(&document).map(str::to_owned);
             let named = [uri::from_str(name), relative(base.as_ref(), name)];
-            let own = own.iter().map(|id| uri::from_str(id));
-            for address in own.chain(named).flatten() {
+            let id = id.iter().map(|id| uri::from_str(id));
+            for address in id.chain(named).flatten() {
                 let address = address.strip_fragment().as_str().trim_end_matches('#').to_owned();
                 documents.insert(address, document.clone());
             }

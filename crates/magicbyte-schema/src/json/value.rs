@@ -283,8 +283,8 @@ impl<'de> Visitor<'de> for Read<'_, '_> {
         structs.open();
         let rows = structs.rows();
         let mut next = 0;
-        while let Some(found) = map.next_key_seed(Name { names, fields: &structs.fields, next })? {
-            let Some(index) = found else {
+        while let Some(key) = map.next_key_seed(Name { names, fields: &structs.fields, next })? {
+            let Some(index) = key else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };

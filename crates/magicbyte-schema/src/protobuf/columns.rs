@@ -87,8 +87,37 @@ impl Bits {
     }
 }
 
-/// `None` if a row without a value is not null.
-type Present = Option<Bits>;
+/// The rows that have a value, in a column whose other rows are null. Empty if a row without a value is not
+/// null, but has the column's default.
+struct Present(Option<Bits>);
+
+impl Present {
+    /// For a column whose rows without a value have `absent`, or are null.
+    fn unless<V: ?Sized>(absent: Option<&V>) -> Self {
+        Self(absent.is_none().then(Bits::unset))
+    }
+
+    #[inline]
+    fn set(&mut self, row: usize) {
+        if let Some(bits) = &mut self.0 {
+            bits.set(row, true);
+        }
+    }
+
+    fn has(&self, row: usize) -> bool {
+        self.0.as_ref().is_some_and(|bits| bits.get(row))
+    }
+
+    fn truncate(&mut self, row: usize) {
+        if let Some(bits) = &mut self.0 {
+            bits.truncate(row);
+        }
+    }
+
+    fn finish_nulls(&mut self, rows: usize) -> Option<NullBuffer> {
+        self.0.as_mut().and_then(|bits| bits.finish_nulls(rows))
+    }
+}
 
 /// Values of one size.
 struct Slots<V> {
@@ -100,7 +129,7 @@ struct Slots<V> {
 
 impl<V: Copy + Default> Slots<V> {
     fn new(absent: Option<V>) -> Self {
-        let present = absent.is_none().then(Bits::unset);
+        let present = Present::unless(absent.as_ref());
         Self { values: Vec::new(), absent: absent.unwrap_or_default(), present }
     }
 
@@ -110,9 +139,7 @@ impl<V: Copy + Default> Slots<V> {
             self.grow(row + 1);
         }
         self.values[row] = value;
-        if let Some(present) = &mut self.present {
-            present.set(row, true);
-        }
+        self.present.set(row);
     }
 
     #[cold]
@@ -122,19 +149,17 @@ impl<V: Copy + Default> Slots<V> {
     }
 
     fn has(&self, row: usize) -> bool {
-        self.present.as_ref().is_some_and(|present| present.get(row))
+        self.present.has(row)
     }
 
     fn truncate(&mut self, row: usize) {
         self.values.truncate(row);
-        if let Some(present) = &mut self.present {
-            present.truncate(row);
-        }
+        self.present.truncate(row);
     }
 
     fn finish(&mut self, rows: usize) -> (Vec<V>, Option<NullBuffer>) {
         self.values.resize(rows, self.absent);
-        let nulls = self.present.as_mut().and_then(|present| present.finish_nulls(rows));
+        let nulls = self.present.finish_nulls(rows);
         (take(&mut self.values), nulls)
     }
 }
@@ -202,7 +227,7 @@ pub(crate) struct Booleans {
 
 impl Booleans {
     pub(crate) fn new(absent: Option<bool>) -> Self {
-        let present = absent.is_none().then(Bits::unset);
+        let present = Present::unless(absent.as_ref());
         Self { values: Bits::new(absent.unwrap_or_default()), present }
     }
 
@@ -214,26 +239,22 @@ impl Booleans {
     #[inline]
     pub(crate) fn set(&mut self, row: usize, value: bool) {
         self.values.set(row, value);
-        if let Some(present) = &mut self.present {
-            present.set(row, true);
-        }
+        self.present.set(row);
     }
 }
 
 impl Column for Booleans {
     fn has(&self, row: usize) -> bool {
-        self.present.as_ref().is_some_and(|present| present.get(row))
+        self.present.has(row)
     }
 
     fn truncate(&mut self, row: usize) {
         self.values.truncate(row);
-        if let Some(present) = &mut self.present {
-            present.truncate(row);
-        }
+        self.present.truncate(row);
     }
 
     fn finish(&mut self, rows: usize) -> Attempt<ArrayRef> {
-        let nulls = self.present.as_mut().and_then(|present| present.finish_nulls(rows));
+        let nulls = self.present.finish_nulls(rows);
         Ok(Arc::new(BooleanArray::new(self.values.finish(rows), nulls)))
     }
 }
@@ -303,7 +324,7 @@ pub(crate) struct Bytes<T: ByteArrayType<Offset = i32>> {
 
 impl<T: ByteArrayType<Offset = i32>> Bytes<T> {
     pub(crate) fn new(absent: Option<&[u8]>) -> Self {
-        let present = absent.is_none().then(Bits::unset);
+        let present = Present::unless(absent);
         let absent = absent.unwrap_or_default().into();
         Self { data: Vec::new(), offsets: Offsets::new(), absent, present, kind: std::marker::PhantomData }
     }
@@ -328,9 +349,7 @@ impl<T: ByteArrayType<Offset = i32>> Bytes<T> {
         }
         append(&mut self.data, value);
         self.offsets.push(self.data.len())?;
-        if let Some(present) = &mut self.present {
-            present.set(row, true);
-        }
+        self.present.set(row);
         Ok(())
     }
 
@@ -360,19 +379,17 @@ impl<T: ByteArrayType<Offset = i32>> Bytes<T> {
 
 impl<T: ByteArrayType<Offset = i32>> Column for Bytes<T> {
     fn has(&self, row: usize) -> bool {
-        self.present.as_ref().is_some_and(|present| present.get(row))
+        self.present.has(row)
     }
 
     fn truncate(&mut self, row: usize) {
         self.cut(row);
-        if let Some(present) = &mut self.present {
-            present.truncate(row);
-        }
+        self.present.truncate(row);
     }
 
     fn finish(&mut self, rows: usize) -> Attempt<ArrayRef> {
         self.skip_to(rows)?;
-        let nulls = self.present.as_mut().and_then(|present| present.finish_nulls(rows));
+        let nulls = self.present.finish_nulls(rows);
         let offsets = self.offsets.finish(rows, self.data.len())?;
         let data = Buffer::from_vec(take(&mut self.data));
         Ok(Arc::new(GenericByteArray::<T>::new(offsets, data, nulls)))
@@ -432,10 +449,10 @@ mod tests {
             append(&mut data, &text[..size]);
             assert_eq!(&data[before..], &text[..size]);
             assert!(is_ascii(&text[..size]));
-            for place in 0..size {
+            for position in 0..size {
                 let mut text = text[..size].to_vec();
-                text[place] |= 0x80;
-                assert!(!is_ascii(&text), "byte {place} of {size}");
+                text[position] |= 0x80;
+                assert!(!is_ascii(&text), "byte {position} of {size}");
             }
         }
     }

@@ -86,16 +86,16 @@ impl ProtobufDecoder {
     /// If the schema does not compile, it has no such message, or a message has more than 10,000 columns.
     pub fn new(schema: &str, references: &[(&str, &str)], messages: &[&str]) -> Result<Self> {
         let file = files::compile(schema, references)?;
-        let found = match messages {
+        let chosen = match messages {
             [] => {
                 let first = file.messages().next();
                 vec![first.ok_or_else(|| SchemaError::new("the schema has no message"))?]
             }
             names => names.iter().map(|name| find(&file, name)).collect::<Result<Vec<_>>>()?,
         };
-        let planned = found.iter().map(plan::columns).collect::<Result<Vec<_>>>()?;
-        let names = found.iter().map(|message| message.full_name().to_owned()).collect();
-        let (root, data_type) = one_of(&found, planned);
+        let planned = chosen.iter().map(plan::columns).collect::<Result<Vec<_>>>()?;
+        let names = chosen.iter().map(|message| message.full_name().to_owned()).collect();
+        let (root, data_type) = one_of(&chosen, planned);
         let target = Target::Columns { names, root: Box::new(root) };
         Ok(Self { target, data_type, writers: HashMap::new() })
     }

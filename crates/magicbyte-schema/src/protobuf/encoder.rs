@@ -54,11 +54,11 @@ impl ProtobufEncoder {
         let file = files::compile(schema, references)?;
         let message = match message {
             Some(name) => {
-                let found = find(&file, name)?;
-                if found.parent_file() != file {
+                let message = find(&file, name)?;
+                if message.parent_file() != file {
                     return Err(SchemaError::new(format!("the schema imports {name}, and does not have it")));
                 }
-                found
+                message
             }
             None => {
                 let first = file.messages().next();
@@ -179,10 +179,10 @@ impl<'a> Message<'a> {
     fn write(&self, row: usize, out: &mut Vec<u8>) -> Attempt<()> {
         for (oneof, members) in &self.oneofs {
             let mut set = members.iter().map(|&index| &self.fields[index]).filter(|f| f.array.is_valid(row));
-            if let (Some(one), Some(other)) = (set.next(), set.next()) {
-                let (one, other) = (&one.name, &other.name);
+            if let (Some(first), Some(second)) = (set.next(), set.next()) {
+                let (first, second) = (&first.name, &second.name);
                 return Err(Failure::new(format!(
-                    "{one} and {other} are both set: expected one field of the oneof {oneof}"
+                    "{first} and {second} are both set: expected one field of the oneof {oneof}"
                 )));
             }
         }
@@ -311,8 +311,8 @@ impl<'a> Value<'a> {
                     return Ok(());
                 }
                 if let Some(index) = range.clone().find(|&index| list.values().is_null(index)) {
-                    let place = index - range.start;
-                    return Err(Failure::new(format!("item {place} is null: expected a value")));
+                    let position = index - range.start;
+                    return Err(Failure::new(format!("item {position} is null: expected a value")));
                 }
                 if *packed {
                     put_tag(out, number, WireType::Length);

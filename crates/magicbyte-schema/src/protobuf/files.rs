@@ -26,8 +26,8 @@ pub(crate) fn compile(text: &str, references: &[(&str, &str)]) -> Result<FileDes
     let resolver = Resolver { google: GoogleFileResolver::new(), root: text.to_owned(), imports };
     let mut compiler = Compiler::with_file_resolver(resolver);
     compiler.open_file(ROOT).map_err(|error| SchemaError::new(shown(&error)))?;
-    let found = compiler.descriptor_pool().get_file_by_name(ROOT);
-    found.ok_or_else(|| SchemaError::new("the schema has no file"))
+    let file = compiler.descriptor_pool().get_file_by_name(ROOT);
+    file.ok_or_else(|| SchemaError::new("the schema has no file"))
 }
 
 struct Resolver {

@@ -64,11 +64,11 @@ impl Names {
 
 fn find(names: &[(i32, Box<str>)], number: i32) -> Option<&str> {
     // Most enums count from 0.
-    let found = match names.get(number as usize) {
-        Some(found) if found.0 == number => found,
-        _ => &names[names.binary_search_by_key(&number, |found| found.0).ok()?],
+    let entry = match names.get(number as usize) {
+        Some(entry) if entry.0 == number => entry,
+        _ => &names[names.binary_search_by_key(&number, |entry| entry.0).ok()?],
     };
-    Some(&found.1)
+    Some(&entry.1)
 }
 
 impl Column for Names {

@@ -56,17 +56,17 @@ fn described(message: &MessageDescriptor, local: bool) -> Value {
 }
 
 fn field(field: &FieldDescriptor) -> Value {
-    let mut found = Map::new();
-    found.insert("name".to_owned(), field.name().into());
-    found.insert("number".to_owned(), field.number().into());
+    let mut declaration = Map::new();
+    declaration.insert("name".to_owned(), field.name().into());
+    declaration.insert("number".to_owned(), field.number().into());
     let oneof = field.containing_oneof().filter(|oneof| !oneof.is_synthetic());
     if let Some(oneof) = &oneof {
-        found.insert("oneof".to_owned(), oneof.name().into());
+        declaration.insert("oneof".to_owned(), oneof.name().into());
     } else if let Some(label) = label(field) {
-        found.insert("label".to_owned(), label.into());
+        declaration.insert("label".to_owned(), label.into());
     }
-    found.insert("type".to_owned(), type_of(field));
-    found.into()
+    declaration.insert("type".to_owned(), type_of(field));
+    declaration.into()
 }
 
 /// The label that the text gives it.

@@ -121,13 +121,9 @@ impl<'a> Reader<'a> {
 
     #[inline(never)]
     fn long_varint<const MOST: usize>(&mut self) -> Attempt<u64> {
-        let mut value = 0_u64;
-        for (index, &byte) in self.rest.iter().take(MOST).enumerate() {
-            value |= u64::from(byte & 0x7f) << (7 * index);
-            if byte < 0x80 {
-                self.rest = &self.rest[index + 1..];
-                return Ok(value);
-            }
+        if let Some((value, size)) = varint::long::<MOST>(self.rest) {
+            self.rest = &self.rest[size..];
+            return Ok(value);
         }
         if self.rest.len() < MOST {
             self.fail("a varint is cut off")

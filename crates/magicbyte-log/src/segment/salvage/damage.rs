@@ -62,13 +62,14 @@ impl Damage<'_> {
     /// True if the batch ends at `end`, as its sizes indicate: its own checksum holds, the file ends there, or
     /// the next batch begins there, if only by its offset.
     pub(super) fn ends_at(&mut self, end: u64) -> io::Result<bool> {
+        // A file that was allocated ahead has only zeros there: nothing can contradict the end.
         if self.blocks.zeros_from(end)? == self.blocks.size() - end {
             return Ok(true);
         }
-        if let Some(own) = OwnChecksum::read(&self.header) {
-            let covered = self.start + own.start..end;
-            let computed = self.evidence.checksum(self.blocks, own.algorithm, covered, self.start)?;
-            if computed == Some(own.stored) {
+        if let Some(checksum) = OwnChecksum::read(&self.header) {
+            let covered = self.start + checksum.start..end;
+            let computed = self.evidence.checksum(self.blocks, checksum.algorithm, covered, self.start)?;
+            if computed == Some(checksum.stored) {
                 return Ok(true);
             }
         }
@@ -77,6 +78,7 @@ impl Damage<'_> {
             return Ok(false);
         }
         let (first, expected) = (be!(&next, 0, i64), self.min_next_offset());
+        // The next batch may be damaged as well, so its CRC is not asked for if this header announces its offset.
         if first == expected && self.claims_its_offsets() {
             return Ok(true);
         }

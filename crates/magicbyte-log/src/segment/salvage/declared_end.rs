@@ -38,7 +38,7 @@ struct HeaderWalk<'a, 'b> {
     at: u64,
     /// The smallest offset that the next header can have.
     expected: i64,
-    own: Option<OwnChecksum>,
+    checksum: Option<OwnChecksum>,
     /// The first batch of the walk whose CRC holds.
     intact: Option<u64>,
     /// True if the declared end leads to an intact batch that the reader will refuse because of its offset. Only
@@ -52,9 +52,9 @@ impl<'a, 'b> HeaderWalk<'a, 'b> {
         // After each of many bad batches in a row, the walk would pass the same headers up to the same batch.
         let led = damage.led.take().filter(|&(from, intact)| from == damage.start && end <= intact);
         let (at, expected) = (end, damage.min_next_offset());
-        let own = OwnChecksum::read(&damage.header).filter(|_| reach > 0);
+        let checksum = OwnChecksum::read(&damage.header).filter(|_| reach > 0);
         let intact = led.map(|(_, intact)| intact);
-        Self { damage, end, reach, at, expected, own, intact, is_refused: false }
+        Self { damage, end, reach, at, expected, checksum, intact, is_refused: false }
     }
 
     /// The end of the bad batch. None if the headers lead nowhere.
@@ -74,10 +74,10 @@ impl<'a, 'b> HeaderWalk<'a, 'b> {
 
     /// True if the bad batch's own checksum holds up to this header.
     fn checksum_holds(&mut self) -> io::Result<bool> {
-        let Some(own) = &mut self.own else { return Ok(false) };
-        let inspected = own.extend(self.damage.blocks, self.damage.start, self.at)?;
+        let Some(checksum) = &mut self.checksum else { return Ok(false) };
+        let inspected = checksum.extend(self.damage.blocks, self.damage.start, self.at)?;
         self.damage.spend(inspected);
-        Ok(own.holds())
+        Ok(checksum.holds())
     }
 
     /// The next header, or no bytes at the end of the file.
@@ -107,7 +107,7 @@ impl<'a, 'b> HeaderWalk<'a, 'b> {
         }
         self.expected = batch.last_offset().saturating_add(1);
         Ok(match self.intact {
-            Some(intact) if self.own.is_none() || self.at - self.damage.start >= self.reach => {
+            Some(intact) if self.checksum.is_none() || self.at - self.damage.start >= self.reach => {
                 *self.damage.led = Some((self.end, intact));
                 Some(true)
             }
@@ -135,9 +135,9 @@ impl<'a, 'b> HeaderWalk<'a, 'b> {
         let mut is_confirmed = self.is_refused || is_at_end && (leads_to_intact || at == self.end);
         if !is_at_end && header.iter().all(|&byte| byte == 0) {
             // One zero may belong to the bad batch: a last record without headers ends in one.
-            if let Some(own) = &mut self.own {
-                own.extend(damage.blocks, damage.start, at + 1)?;
-                if own.holds() {
+            if let Some(checksum) = &mut self.checksum {
+                checksum.extend(damage.blocks, damage.start, at + 1)?;
+                if checksum.holds() {
                     return Ok(Some(at + 1));
                 }
             }

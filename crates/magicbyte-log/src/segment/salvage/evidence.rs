@@ -164,7 +164,7 @@ impl Evidence {
         // Bytes that look like the header of a long batch are common, and many such ranges share prefixes.
         if length <= self.left(damage).min(AT_ONCE) {
             self.spend(length);
-            return whole(blocks, algorithm, range);
+            return checksum_of(blocks, algorithm, range);
         }
         match algorithm {
             Algorithm::Castagnoli => self.castagnoli.of(blocks, range),
@@ -187,12 +187,12 @@ impl Evidence {
             if is_v2 && header.len() < RECORD_BATCH_OVERHEAD {
                 continue;
             }
-            let own = OwnChecksum::of(algorithm, header);
-            let Some(length) = end.checked_sub(damage + own.start).filter(|&length| length > 0) else {
+            let checksum = OwnChecksum::of(algorithm, header);
+            let Some(length) = end.checked_sub(damage + checksum.start).filter(|&length| length > 0) else {
                 continue;
             };
-            let computed = self.checksum(blocks, algorithm, damage + own.start..end, damage)?;
-            let Some(syndrome) = computed.map(|computed| own.stored ^ computed) else { continue };
+            let computed = self.checksum(blocks, algorithm, damage + checksum.start..end, damage)?;
+            let Some(syndrome) = computed.map(|computed| checksum.stored ^ computed) else { continue };
             // The checksum of magic 2 does not cover the magic: if the magic is wrong, the rest must be
             // right.
             let magic_is_wrong = is_v2 && magic != 2;
@@ -224,17 +224,17 @@ impl Evidence {
         if size > max_size as u64 || end > blocks.size() || Batch::from_header(header, position).is_err() {
             return Ok(false);
         }
-        let Some(own) = OwnChecksum::read(header) else { return Ok(false) };
-        if own.algorithm == Algorithm::Castagnoli && size < RECORD_BATCH_OVERHEAD as u64 {
+        let Some(checksum) = OwnChecksum::read(header) else { return Ok(false) };
+        if checksum.algorithm == Algorithm::Castagnoli && size < RECORD_BATCH_OVERHEAD as u64 {
             return Ok(false);
         }
-        let computed = self.checksum(blocks, own.algorithm, position + own.start..end, damage)?;
-        Ok(computed == Some(own.stored))
+        let computed = self.checksum(blocks, checksum.algorithm, position + checksum.start..end, damage)?;
+        Ok(computed == Some(checksum.stored))
     }
 }
 
 /// The checksum of a range, computed from its bytes.
-fn whole(blocks: &mut Blocks, algorithm: Algorithm, range: Range<u64>) -> io::Result<Option<u32>> {
+fn checksum_of(blocks: &mut Blocks, algorithm: Algorithm, range: Range<u64>) -> io::Result<Option<u32>> {
     let (mut at, mut checksum) = (range.start, 0);
     while at < range.end {
         let piece = blocks.peek(at, (range.end - at).min(PIECE) as usize)?;
@@ -264,7 +264,7 @@ impl FileChecksum {
     fn of(&mut self, blocks: &mut Blocks, range: Range<u64>) -> io::Result<Option<u32>> {
         let (start, length) = (range.start, range.end - range.start);
         if length <= 2 * STRIDE || start < self.start {
-            return whole(blocks, self.algorithm, range);
+            return checksum_of(blocks, self.algorithm, range);
         }
         let (Some(before), Some(to_end)) = (self.prefix(blocks, start)?, self.prefix(blocks, range.end)?)
         else {
@@ -288,7 +288,7 @@ impl FileChecksum {
             }
         }
         let at = self.start + strides as u64 * STRIDE;
-        let rest = whole(blocks, self.algorithm, at..end)?;
+        let rest = checksum_of(blocks, self.algorithm, at..end)?;
         Ok(rest.map(|rest| self.algorithm.join(self.prefixes[strides], rest, end - at)))
     }
 }

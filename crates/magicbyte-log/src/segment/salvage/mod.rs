@@ -107,12 +107,12 @@ impl Salvage {
             return Ok(None);
         }
         let header = blocks.peek(position, RECORD_BATCH_OVERHEAD)?;
-        let (Ok(batch), Some(own)) = (Batch::from_header(&header, position), OwnChecksum::read(&header))
+        let (Ok(batch), Some(checksum)) = (Batch::from_header(&header, position), OwnChecksum::read(&header))
         else {
             return Ok(None);
         };
-        let (covered, stored) = (position + own.start..position + size as u64, own.stored);
-        let computed = self.evidence.checksum(blocks, own.algorithm, covered, position)?;
+        let (covered, stored) = (position + checksum.start..position + size as u64, checksum.stored);
+        let computed = self.evidence.checksum(blocks, checksum.algorithm, covered, position)?;
         let wrong = computed.filter(|&computed| computed != stored);
         Ok(wrong.map(|computed| batch.place(ErrorKind::CrcMismatch { stored, computed }.into())))
     }

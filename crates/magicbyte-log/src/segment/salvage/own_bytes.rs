@@ -47,13 +47,13 @@ fn flipped_bit(damage: &mut Damage<'_>, declared_end: u64) -> io::Result<bool> {
 
 /// The end of the batch if only its length is wrong: its checksum covers everything else.
 fn wrong_length(damage: &mut Damage<'_>) -> io::Result<Option<u64>> {
-    let Some(own) = OwnChecksum::read(&damage.header) else { return Ok(None) };
-    let min_size = match own.algorithm {
+    let Some(checksum) = OwnChecksum::read(&damage.header) else { return Ok(None) };
+    let min_size = match checksum.algorithm {
         Algorithm::Castagnoli => RECORD_BATCH_OVERHEAD,
         Algorithm::Ieee => LOG_OVERHEAD + RECORD_OVERHEAD_V0,
     };
     let max_size = damage.reach().min(BLOCK as u64).min(damage.rest());
-    let (end, inspected) = own.end(damage.blocks, damage.start, min_size as u64, max_size)?;
+    let (end, inspected) = checksum.end(damage.blocks, damage.start, min_size as u64, max_size)?;
     damage.spend(inspected);
     Ok(end)
 }

@@ -58,7 +58,7 @@ fn first_of_the_log(damage: &Damage<'_>, candidates: &[Candidate]) -> Option<u64
 
 /// One pass over the bytes after the damage, in windows.
 pub(super) struct Scan {
-    own: Option<OwnChecksum>,
+    checksum: Option<OwnChecksum>,
     /// The end of the last batch whose CRC holds, whether it fits the log or not: its inside is not searched.
     passed: u64,
     pub(super) candidates: Vec<Candidate>,
@@ -66,18 +66,18 @@ pub(super) struct Scan {
 
 impl Scan {
     pub(super) fn new(damage: &Damage<'_>) -> Self {
-        let own = OwnChecksum::read(&damage.header);
-        Self { own, passed: damage.start + 1, candidates: Vec::new() }
+        let checksum = OwnChecksum::read(&damage.header);
+        Self { checksum, passed: damage.start + 1, candidates: Vec::new() }
     }
 
     /// True if the bad batch's own checksum can still prove where it ends.
     pub(super) fn may_prove(&self) -> bool {
-        self.own.is_some()
+        self.checksum.is_some()
     }
 
     /// True if the bad batch's own checksum proves that it ends where the last window did.
     fn proves_its_end(&self) -> bool {
-        self.own.is_some_and(|own| own.holds())
+        self.checksum.is_some_and(|checksum| checksum.holds())
     }
 
     /// Searches for batches that begin in the first `starts` bytes of a window at `at`. Returns the start of a
@@ -97,17 +97,23 @@ impl Scan {
             if !window.crc_holds(damage, &candidate)? {
                 continue;
             }
+            // No batch is larger than the limit, so beyond it the checksum would hold only by chance.
             let is_near = candidate.start - damage.start <= damage.limits.max_batch_size as u64;
-            if is_near && self.own.is_some_and(|own| window.extended(own, damage.start, start).holds()) {
+            if is_near
+                && self
+                    .checksum
+                    .is_some_and(|checksum| window.extended(checksum, damage.start, start).holds())
+            {
                 return Ok(Some(candidate.start));
             }
+            // What looks like batches inside of a good batch is its content.
             self.passed = candidate.end;
             next = (candidate.end - at) as usize;
             // Read only here: of the bytes that look like a header, few are one.
             let before = window.before(start);
             self.candidates.push(Candidate { before, ..candidate });
         }
-        self.own = self.own.map(|own| window.extended(own, damage.start, starts));
+        self.checksum = self.checksum.map(|checksum| window.extended(checksum, damage.start, starts));
         Ok(None)
     }
 }
@@ -139,12 +145,12 @@ impl<'a> Window<'a> {
     }
 
     /// The checksum of a bad batch at `damage`, from where it was left to the window's first `end` bytes.
-    fn extended(&mut self, mut own: OwnChecksum, damage: u64, end: usize) -> OwnChecksum {
-        let start = (damage + own.covered).saturating_sub(self.at) as usize;
+    fn extended(&mut self, mut checksum: OwnChecksum, damage: u64, end: usize) -> OwnChecksum {
+        let start = (damage + checksum.covered).saturating_sub(self.at) as usize;
         if end > start {
-            own.add(self.checksum(own.algorithm, start, end), (end - start) as u64);
+            checksum.add(self.checksum(checksum.algorithm, start, end), (end - start) as u64);
         }
-        own
+        checksum
     }
 
     /// The next place of a byte that could be a magic, relative to the batch that it would belong to.
@@ -191,16 +197,18 @@ impl<'a> Window<'a> {
         }
         let (start, end) = ((candidate.start - self.at) as usize, (candidate.end - self.at) as usize);
         let header = &self.bytes[start..self.bytes.len().min(start + RECORD_BATCH_OVERHEAD)];
-        let Some(own) = OwnChecksum::read(header) else { return Ok(false) };
+        let Some(checksum) = OwnChecksum::read(header) else { return Ok(false) };
         if end <= self.bytes.len() {
-            return Ok(self.checksum(own.algorithm, start + own.start as usize, end) == own.stored);
+            return Ok(
+                self.checksum(checksum.algorithm, start + checksum.start as usize, end) == checksum.stored
+            );
         }
         if !is_as_written(damage.blocks, &self.bytes[start..], candidate.start, candidate.end)? {
             return Ok(false);
         }
-        let covered = candidate.start + own.start..candidate.end;
-        let computed = damage.evidence.checksum(damage.blocks, own.algorithm, covered, damage.start)?;
-        Ok(computed == Some(own.stored))
+        let covered = candidate.start + checksum.start..candidate.end;
+        let computed = damage.evidence.checksum(damage.blocks, checksum.algorithm, covered, damage.start)?;
+        Ok(computed == Some(checksum.stored))
     }
 }
 

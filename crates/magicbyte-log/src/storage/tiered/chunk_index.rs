@@ -245,8 +245,8 @@ mod tests {
                 final_transformed_chunk_size: last,
             })
         };
-        let one = index(100, 250, 110, 80).expect("valid");
-        assert_eq!((0..3).map(|n| one.stored(n)).collect::<Vec<_>>(), [0..110, 110..220, 220..300]);
+        let chunks = index(100, 250, 110, 80).expect("valid");
+        assert_eq!((0..3).map(|n| chunks.stored(n)).collect::<Vec<_>>(), [0..110, 110..220, 220..300]);
         assert_eq!(index(100, 0, 110, 0).expect("an empty file").stored_size(), 0);
         assert_eq!(index(1, i32::MAX, i32::MAX, i32::MAX).expect("large").stored_size() >> 60, 3);
         for (sizes, why) in [

@@ -107,8 +107,8 @@ impl Composed for Chunked {
     fn damage(&self, range: &Range<u64>) -> Option<String> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let from = self.manifest.chunks.chunk_at(range.start);
-        let found = state.damaged.range(from..).next();
-        found
+        let damaged = state.damaged.range(from..).next();
+        damaged
             .filter(|(number, _)| self.manifest.chunks.original(**number).start < range.end)
             .map(|(_, why)| why.clone())
     }

@@ -33,7 +33,10 @@ impl Row {
             timestamp: record.timestamp(),
             key: content(record.key()),
             value: content(record.value()),
-            headers: record.headers().map(|one| (content(Some(one.key)), content(one.value))).collect(),
+            headers: record
+                .headers()
+                .map(|header| (content(Some(header.key)), content(header.value)))
+                .collect(),
         }
     }
 
@@ -55,7 +58,7 @@ impl Row {
             timestamp: line["timestamp"].as_i64().unwrap(),
             key: content(&line["key"]),
             value: content(&line["value"]),
-            headers: headers.iter().map(|one| (content(&one[0]), content(&one[1]))).collect(),
+            headers: headers.iter().map(|header| (content(&header[0]), content(&header[1]))).collect(),
         }
     }
 }
