@@ -287,10 +287,9 @@ def ingest(
             bounds=options.ranges.bounds,
             progress=progress,
         )
-        files = [file for one in decoded for file in one.files]
-        files += _write_plan_problems([one.plan for one in plans], write)
+        staged = _write_plan_problems([one.plan for one in plans], write)
         internal = write_internal_tables(inputs, plans, engine, write, progress)
-        files = output.add([*files, *internal.files])
+        files = output.add([file for one in decoded for file in one.files], [*staged, *internal.files])
         schemas = {**{table: file_schema(table, read) for table in TABLES}, **internal.schemas}
         results = [text for one in decoded for text in one.results]
         partitions = reconcile_partitions(plans, results)

@@ -53,7 +53,9 @@ from magicbyte.lake.table import (
     TransactionalTable,
     UnsettledError,
 )
-from magicbyte.storage.paths import is_url
+from magicbyte.storage.destination import Destination
+from magicbyte.storage.local_directory import LocalDirectory
+from magicbyte.storage.stored_directory import StoredDirectory
 
 __all__ = ["ingest_table"]
 
@@ -113,9 +115,9 @@ def ingest_table(
         return found
 
     table = _open(target, lambda: read().records_schema, made)
-    check_apart(table.data, inputs.paths)
+    check_apart(table.data.path, inputs.paths)
     table.options.check(table.name, made)
-    files: JobFiles = StoredJobFiles(table.data) if is_url(table.data) else LocalJobFiles(table.data)
+    files = _job_files(table.data)
     job = IngestJob(
         table=table,
         directory=files.name,
@@ -131,6 +133,14 @@ def ingest_table(
     )
     orphans, commit = _run(job, files, sources)
     return _report(target, inputs, marks, job, commit, orphans)
+
+
+def _job_files(data: Destination) -> JobFiles:
+    match data:
+        case LocalDirectory():
+            return LocalJobFiles(data.path)
+        case StoredDirectory():
+            return StoredJobFiles(data)
 
 
 def _run(job: IngestJob, files: JobFiles, sources: Sequence[str]) -> tuple[list[str], Commit]:

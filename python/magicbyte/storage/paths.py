@@ -7,7 +7,7 @@ import re
 
 from magicbyte import _core
 
-__all__ = ["absolute", "is_directory", "is_stored", "is_url", "local_path", "mount_point"]
+__all__ = ["absolute", "is_directory", "is_relative", "is_stored", "is_url", "local_path", "mount_point"]
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)")
 _FILE = re.compile(r"^file:(//(localhost)?)?(?=/)")
@@ -32,6 +32,11 @@ def absolute(path: str | os.PathLike[str]) -> str:
     """The absolute path; a URL without slashes at its end."""
     path = local_path(path)
     return path.rstrip("/") if is_url(path) else os.path.abspath(path)
+
+
+def is_relative(path: str) -> bool:
+    """True if a path depends on the working directory."""
+    return not is_url(path) and not os.path.isabs(local_path(path))
 
 
 def mount_point(url: str) -> str:

@@ -74,8 +74,14 @@ class TablesOutput(AbstractContextManager["TablesOutput"], Protocol):
     """The function of a task: `decode_task`, and the step that brings its files to the place that `add`
     expects."""
 
-    def add(self, files: Iterable[DataFile]) -> list[DataFile]:
-        """Adds files of successful attempts to the output, which gets no others. Returns the added files."""
+    def add(self, files: Sequence[DataFile], staged: Sequence[DataFile] = ()) -> list[DataFile]:
+        """Adds files to the output, which gets no others. Returns the added files.
+
+        Args:
+            files: files of successful attempts.
+            staged: files that the driver has written to `staging`.
+
+        """
 
     def add_empty_tables(self, schemas: Mapping[str, pa.Schema]) -> None:
         """Gives each of these tables that has no rows an empty file, so that its schema can be read."""
@@ -123,9 +129,9 @@ class LocalTables(TablesOutput):
             self._close()
             raise
 
-    def add(self, files: Iterable[DataFile]) -> list[DataFile]:
+    def add(self, files: Sequence[DataFile], staged: Sequence[DataFile] = ()) -> list[DataFile]:
         """See `TablesOutput.add`."""
-        added = list(files)
+        added = [*files, *staged]
         for file in added:
             path = self._path_of(file)
             os.makedirs(os.path.dirname(path), exist_ok=True)
