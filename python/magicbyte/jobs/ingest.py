@@ -24,7 +24,7 @@ from magicbyte.jobs.publish.parquet import CODECS, DataFile, ParquetFile, can_wr
 from magicbyte.jobs.publish.table_files import WriteOptions, file_schema
 from magicbyte.jobs.run.accounting import Totals, reconcile_partitions, total_of
 from magicbyte.jobs.run.columns import KAFKA_COLUMNS, RECORDS_WITH_METADATA, TABLES
-from magicbyte.jobs.run.decode_partitions import decode_partitions
+from magicbyte.jobs.run.decode_partitions import DecodeJob, decode_partitions
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.high_watermarks import AboveHighWatermark, high_watermarks, partitions_above
 from magicbyte.jobs.run.plan import MIB
@@ -278,11 +278,11 @@ def ingest(
         bloom_filters = ("key",) if options.bloom_filter else ()
         write = WriteOptions(read, output.staging, options.codec, bloom_filters)
         plans, decoded = decode_partitions(
-            lambda: partial(output.decode, options=write),
+            DecodeJob(
+                lambda: partial(output.decode, options=write), "decode", lambda decoded: decoded.results
+            ),
             listings,
             engine,
-            verb="decode",
-            accounts_of=lambda decoded: decoded.results,
             isolation_level=options.isolation_level,
             bounds=options.ranges.bounds,
             progress=progress,

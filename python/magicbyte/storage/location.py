@@ -9,6 +9,7 @@ import errno
 import os
 import stat
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from io import BufferedReader, RawIOBase
 from typing import Any, BinaryIO, NamedTuple
 
@@ -17,7 +18,7 @@ from magicbyte.errors import RefusedError
 from magicbyte.storage.backend import ODD_KEY
 from magicbyte.storage.paths import absolute, is_url, local_path
 
-__all__ = ["DirectoryEntry", "Location", "locate"]
+__all__ = ["DirectoryEntry", "Location", "are_fetched", "locate"]
 
 _COMPRESSED = (".log.zst", ".log.gz")
 
@@ -192,6 +193,11 @@ def locate(path: str | os.PathLike[str]) -> Location:
     if is_url(path):
         return _Url(absolute(path))
     return _ArchivedPath(absolute(path)) if _core.is_stored(path) else _LocalPath(path)
+
+
+def are_fetched(paths: Iterable[str]) -> bool:
+    """True if some of the paths are in stores: reading them is waiting, and what was read is kept a while."""
+    return any(map(is_url, paths))
 
 
 def _examine(entry: os.DirEntry[str]) -> tuple[bool, str | None]:
