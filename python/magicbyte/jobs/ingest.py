@@ -48,6 +48,7 @@ __all__ = [
     "check_options",
     "ingest",
     "read_options",
+    "reported_options",
 ]
 
 
@@ -177,13 +178,9 @@ class CommitReport(TypedDict):
     """The number of problems that are not listed."""
 
 
-class IngestReport(TypedDict):
-    """The content of `reconciliation.json`."""
+class ReportedOptions(TypedDict):
+    """The options that decide which records there are, and their form."""
 
-    magicbyte: str
-    """The version that wrote it."""
-    format: TableFormat
-    sources: list[str]
     isolation_level: IsolationLevel
     ranges: dict[str, int | None]
     """The fields of `Ranges`."""
@@ -194,6 +191,15 @@ class IngestReport(TypedDict):
     value_format: SchemaFormat | None
     schema_registry: str | None
     """The `schema_registry` of the option `typed`."""
+
+
+class IngestReport(ReportedOptions):
+    """The content of `reconciliation.json`."""
+
+    magicbyte: str
+    """The version that wrote it."""
+    format: TableFormat
+    sources: list[str]
     balanced: bool
     """True if the bytes and records of every partition add up, and the files hold exactly the rows that were
     counted."""
@@ -218,6 +224,20 @@ def check_options(options: IngestOptions) -> None:
         raise RefusedError(f"target_file_size {options.target_file_size}: expected at least 1")
     if options.bloom_filter and not can_write_bloom_filters():
         raise RefusedError("bloom filters need pyarrow 24 or newer")
+
+
+def reported_options(options: IngestOptions) -> ReportedOptions:
+    """The options for a report."""
+    return {
+        "isolation_level": options.isolation_level,
+        "ranges": asdict(options.ranges),
+        "where": options.where,
+        "key_as": options.key_as,
+        "value_as": options.value_as,
+        "key_format": options.typed.key_format,
+        "value_format": options.typed.value_format,
+        "schema_registry": options.typed.schema_registry,
+    }
 
 
 def read_options(
@@ -293,29 +313,22 @@ def ingest(
         schemas = {**{table: file_schema(table, read) for table in TABLES}, **internal.schemas}
         results = [text for one in decoded for text in one.results]
         partitions = reconcile_partitions(plans, results)
-        report = IngestReport(
-            magicbyte=_core.__version__,
-            format="parquet",
-            sources=list(sources),
-            isolation_level=options.isolation_level,
-            ranges=asdict(options.ranges),
-            where=options.where,
-            key_as=options.key_as,
-            value_as=options.value_as,
-            key_format=options.typed.key_format,
-            value_format=options.typed.value_format,
-            schema_registry=options.typed.schema_registry,
-            balanced=all(one["balanced"] for one in partitions) and _rows_agree(partitions, files),
-            total=total_of(partitions),
-            tables={table: _sum_of(files, table) for table in schemas},
-            partitions=partitions,
-            skipped=inputs.skipped,
-            log_dirs=log_dir_reports(inputs.log_dirs, [one.plan for one in plans], partitions),
-            above_high_watermark=partitions_above(plans, marks, results),
-            internal_topics=internal.report,
-            files=[_manifest_row(file) for file in files],
-            commit=None,
-        )
+        report: IngestReport = {
+            "magicbyte": _core.__version__,
+            "format": "parquet",
+            "sources": list(sources),
+            **reported_options(options),
+            "balanced": all(one["balanced"] for one in partitions) and _rows_agree(partitions, files),
+            "total": total_of(partitions),
+            "tables": {table: _sum_of(files, table) for table in schemas},
+            "partitions": partitions,
+            "skipped": inputs.skipped,
+            "log_dirs": log_dir_reports(inputs.log_dirs, [one.plan for one in plans], partitions),
+            "above_high_watermark": partitions_above(plans, marks, results),
+            "internal_topics": internal.report,
+            "files": [_manifest_row(file) for file in files],
+            "commit": None,
+        }
         output.add_empty_tables(schemas)
         output.commit(report)
     return report
