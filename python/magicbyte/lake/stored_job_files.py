@@ -17,9 +17,9 @@ import re
 import uuid
 from collections.abc import Iterable
 
-from magicbyte.errors import JobError
 from magicbyte.jobs.publish import heartbeat
 from magicbyte.jobs.publish.heartbeat import Heartbeat
+from magicbyte.jobs.publish.written_sizes import check_size
 from magicbyte.lake.job_files import JobFiles, directory_name
 from magicbyte.lake.table import LakeFile, TransactionalTable
 from magicbyte.storage.stored_directory import StoredDirectory
@@ -55,12 +55,7 @@ class StoredJobFiles(JobFiles):
         found = self._files.files()
         self._files.delete([name for name in found if name not in wanted])  # of an attempt that failed
         for name, size in wanted.items():
-            if found.get(name) != size:
-                state = f"has {found[name]:,} bytes now" if name in found else "is gone"
-                raise JobError(
-                    f"{self._files.url_of(name)} was written with {size:,} bytes and {state}: "
-                    "nothing is committed"
-                )
+            check_size(self._files.url_of(name), size, found.get(name), "nothing is committed")
         self._heartbeat.confirm()
 
     def close(self, *, keep: bool | None) -> None:

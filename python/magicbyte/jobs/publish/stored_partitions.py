@@ -12,11 +12,12 @@ import stat
 import tempfile
 from collections.abc import Mapping, Sequence
 
-from magicbyte.errors import JobError, RefusedError
+from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.outputs import UNFINISHED
 from magicbyte.jobs.publish.local_partitions import PartitionsOutput
 from magicbyte.jobs.publish.stored_job import StoredJob
 from magicbyte.jobs.publish.workspace import Workspace, check_apart
+from magicbyte.jobs.publish.written_sizes import check_size
 from magicbyte.storage.stored_directory import StoredDirectory
 
 __all__ = ["StoredPartitions", "check_uploaded", "local_workspace"]
@@ -92,8 +93,4 @@ def check_uploaded(output: StoredDirectory, sizes: Mapping[str, int]) -> None:
     """Raises `JobError` if a file is not there with its size."""
     found = output.files()
     for name, size in sizes.items():
-        if found.get(name) != size:
-            state = f"has {found[name]:,} bytes now" if name in found else "is gone"
-            raise JobError(
-                f"{output.url_of(name)} was written with {size:,} bytes and {state}: nothing is published"
-            )
+        check_size(output.url_of(name), size, found.get(name))
