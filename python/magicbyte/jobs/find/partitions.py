@@ -153,13 +153,11 @@ def _walk(top: Location, visited: set[str], found: _Found) -> None:
                 _warn_unfinished(path)
                 continue
             entries = [entry for entry in entries if entry.name != UNFINISHED]  # of a job that has ended
-        holds_log = _core.is_partition(os.path.basename(directory.path), list(names))
+        holds_log = _core.is_partition(os.path.basename(path), list(names))
         if holds_log:
-            found.directories[directory.path] = (
-                None if _shown(directory.path) == directory.path else _NOT_UTF8
-            )
+            found.directories[path] = None if _shown(path) == path else _NOT_UTF8
         elif is_log_dir(names):
-            found.log_dirs.append(directory.path)
+            found.log_dirs.append(path)
         for entry in entries:
             below = directory.below(entry.name)
             if entry.is_directory and is_unfinished(entry.name):
