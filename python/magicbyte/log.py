@@ -20,8 +20,9 @@ from magicbyte._core import (
 from magicbyte.enums import DamageMode, IsolationLevel, fails_fast
 from magicbyte.errors import Error
 from magicbyte.listing import log_start_of
+from magicbyte.storage.location import locate
 from magicbyte.storage.mounts import mount
-from magicbyte.storage.paths import absolute, is_stored, local_path
+from magicbyte.storage.paths import absolute
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -378,8 +379,7 @@ class PartitionLog:
     ) -> None:
         fails_fast(mode)  # raises for an unknown mode
         mount([path])
-        place = absolute(path) if is_stored(path) else local_path(path)
-        core = PartitionLogCore(place, include_deleted_records=include_deleted_records)
+        core = PartitionLogCore(locate(path).path, include_deleted_records=include_deleted_records)
         self._open(core, check_crcs, max_decompressed_bytes, mode)
         if not self._listing["segments"] and not self._listing["problems"]:
             _refuse_other_directories(self.path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from magicbyte.enums import DamageMode
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
 from magicbyte.log import PartitionLog
-from magicbyte.storage.paths import is_stored
+from magicbyte.storage.location import locate
 
 if TYPE_CHECKING:
     from magicbyte.jobs.find.log_dirs import LogDir
@@ -57,7 +56,7 @@ class Log:
                 mode=mode,
             )
             for listing in self._inputs.listings
-            if is_stored(listing["path"]) or os.path.exists(listing["path"])
+            if locate(listing["path"]).is_still_there()
         ]
 
     @property

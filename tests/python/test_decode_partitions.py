@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,10 +25,12 @@ from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.find.partitions import list_partitions
 from magicbyte.jobs.ingest import ingest
 from magicbyte.jobs.run import decode_partitions as job
-from magicbyte.jobs.run import surveys_ahead
+from magicbyte.jobs.run import growing_plans, surveys_ahead
 from magicbyte.jobs.run.arriving_tasks import ArrivingTasks
+from magicbyte.jobs.run.decode_partitions import DecodeJob
 from magicbyte.jobs.run.engines import LocalEngine
-from magicbyte.jobs.run.plan import DecodeTask, Planned, plan_partitions
+from magicbyte.jobs.run.growing_plans import GrowingPlans
+from magicbyte.jobs.run.plan import DecodeTask, Planned, plan_partitions, plan_within
 from magicbyte.jobs.run.surveys_ahead import Stopped, Surveyed, SurveysAhead
 from magicbyte.model import PartitionListing
 from magicbyte.options.ingest import IngestOptions
@@ -109,7 +112,7 @@ def logs(kafka: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def parts_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if segments were large."""
     monkeypatch.setattr(surveys_ahead, "PART_BYTES", 1)
-    monkeypatch.setattr(job, "PART_BYTES", 1)
+    monkeypatch.setattr(growing_plans, "PART_BYTES", 1)
     monkeypatch.setattr(job, "_CHUNK_BYTES", 1)
 
 
@@ -121,7 +124,9 @@ def test_what_is_final_while_the_survey_goes_on(logs: Path, ranges: Ranges) -> N
     early, checked = Counter[str](), list[Planned]()
     for planned in plan_partitions(listings, LocalEngine(2), chunk_bytes=1, **options):
         listing = planned.listing
-        planner = job._Planner(chunk_bytes=1, check=checked.append, **options)
+        planner = GrowingPlans(
+            partial(plan_within, chunk_bytes=1, **options), checked.append, is_committed=False
+        )
         is_begun, checked[:] = True, ()
 
         def surveys(listing: PartitionListing = listing) -> Iterator[Surveyed]:
@@ -136,7 +141,7 @@ def test_what_is_final_while_the_survey_goes_on(logs: Path, ranges: Ranges) -> N
             given.append(chunk)
             early[listing["topic"]] += is_begun
         assert given == planned.plan["chunks"]
-        assert planner.plans == checked == [planned]
+        assert planner.finished == checked == [planned]
     assert early["large"] > 20
 
 
@@ -210,7 +215,8 @@ def test_a_log_that_ends_before_the_table(stored: str, logs: Path, tmp_path: Pat
         lake.ingest(stored, choice=PartitionChoice(topics=("large",)))
 
 
-def test_a_failing_task_ends_the_survey(stored: str) -> None:
+def test_a_failing_task_ends_the_survey(stored: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "_SMALL_TASK", 1)
     begun = threading.Barrier(2)
 
     def fails(task: DecodeTask) -> None:
@@ -222,7 +228,7 @@ def test_a_failing_task_ends_the_survey(stored: str) -> None:
 
     listings = list_partitions([stored])
     with pytest.raises(OSError, match="on fire"):
-        job.decode_partitions(lambda: fails, listings, LocalEngine(2), verb="test", stored_task_bytes=1)
+        job.decode_partitions(DecodeJob(lambda: fails, "test", writes_files=False), listings, LocalEngine(2))
     assert not [one for one in threading.enumerate() if one.name.startswith("magicbyte-survey")]
 
 
@@ -264,7 +270,7 @@ def test_a_failing_survey_ends_the_job(stored: str, monkeypatch: pytest.MonkeyPa
     listings = list_partitions([stored])
     monkeypatch.setattr(surveys_ahead, "_core", SimpleNamespace(SurveyInParts=fails))
     with pytest.raises(OSError, match="store is gone"):
-        job.decode_partitions(lambda: reads, listings, LocalEngine(2), verb="test")
+        job.decode_partitions(DecodeJob(lambda: reads, "test"), listings, LocalEngine(2))
 
 
 class Store:
@@ -385,6 +391,8 @@ def test_tasks_that_many_threads_read() -> None:
     def read(task: DecodeTask) -> list[int]:
         return [json.loads(one)["number"] for one in task.chunks]
 
-    found = LocalEngine(8).map_arriving(read, tasks, name="", size=10_000, size_of=lambda task: task.size)
+    found = LocalEngine(8).map_arriving(
+        read, (task for task in tasks), name="", size=10_000, size_of=lambda task: task.size
+    )
     assert [number for one in found for number in one] == list(range(1000))
     assert {len(one) for one in found[:-1]} == {7}

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from conftest import KAFKA, Cli
 from magicbyte import Log, PartitionLog, mount_storage
+from magicbyte.jobs.find.partitions import find_inputs
 from magicbyte.storage.mounts import mounted
 from magicbyte.storage.options import StorageOptions
 from web_server import web_server
@@ -216,6 +217,14 @@ def test_fsspec(logs: Path, tmp_path: Path, cli: Cli) -> None:
     cli("verify", "unheard-of://kafka/logs", code=2)
     assert "unheard-of" in cli.error
     assert "Traceback" not in cli.error
+
+
+def test_a_source_that_is_given_twice(logs: Path, tmp_path: Path) -> None:
+    shutil.copytree(next(path.parent for path in logs.rglob("*.log")), tmp_path / "orders-0")
+    (tmp_path / "meta.properties").write_text("version=1\nbroker.id=1\n")
+    for source in (str(tmp_path), f"local://{tmp_path}"):
+        inputs = find_inputs([source, f"{source}/"])
+        assert (len(inputs.listings), len(inputs.log_dirs)) == (1, 1)
 
 
 def test_what_is_refused(tmp_path: Path, cli: Cli) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
 import time
@@ -18,7 +19,7 @@ from magicbyte.jobs.publish import heartbeat
 from magicbyte.jobs.publish.stored_job import StoredJob
 from magicbyte.jobs.publish.stored_uploads import JobRecord
 from magicbyte.jobs.publish.workspace import check_apart
-from magicbyte.storage.destination import Destination
+from magicbyte.storage.stored_directory import StoredDirectory
 
 pytest.importorskip("fsspec")
 TOPICS = ("v2_txn", "v0_gzip")
@@ -101,21 +102,21 @@ def test_killed_at_each_request(command: str, source: Path, tmp_path: Path, cli:
 
 @pytest.mark.partitions("v2_txn")
 def test_two_jobs_at_once(source: Path, tmp_path: Path, cli: Cli) -> None:
-    output = Destination(f"local://{tmp_path}/out")
+    output = StoredDirectory(f"local://{tmp_path}/out")
     job = StoredJob(output)
     with pytest.raises(RefusedError, match="another job is writing"):
         StoredJob(output)
-    cli("convert", source, output.url, code=2)
+    cli("convert", source, output.path, code=2)
     assert "another job is writing" in cli.error
     job.announce(["v2_txn-0"], "reconciliation.json")
     output.put("v2_txn-0/x", b"x")
     job.close()
     assert output.files() == {}
-    cli("convert", source, output.url)
+    cli("convert", source, output.path)
 
 
 def test_a_job_that_was_taken_for_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    output = Destination(f"local://{tmp_path}/out")
+    output = StoredDirectory(f"local://{tmp_path}/out")
     monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 1000)
     slow = StoredJob(output)
     slow.announce(["a-0"], "reconciliation.json")
@@ -147,7 +148,7 @@ def test_a_job_that_was_taken_for_dead(tmp_path: Path, monkeypatch: pytest.Monke
     ],
 )
 def test_a_false_record(content: bytes, tmp_path: Path) -> None:
-    output = Destination(f"local://{tmp_path}/out")
+    output = StoredDirectory(f"local://{tmp_path}/out")
     output.put(".magicbyte-unfinished/job.json", content)
     output.put("a-0/x", b"x")
     with pytest.raises(RefusedError, match=r"job\.json is not from a job"):
@@ -174,6 +175,9 @@ def test_overlaps() -> None:
         with pytest.raises(RefusedError, match="overlap"):
             check_apart(out, ["/tmp", source])
     check_apart("s3://b/x", ["s3://b/xy", "s3://c/x", "gs://b/x", "/b/x"])
+    check_apart(os.curdir, ["s3://b/x"])
+    with pytest.raises(RefusedError, match="overlap"):
+        check_apart("/tmp/x", ["file:///tmp"])
 
 
 def test_where_nothing_can_be_written(source_of_one: Path, cli: Cli) -> None:
@@ -196,14 +200,14 @@ def test_an_upload_that_vanishes(
     source_of_one: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody removes a file between its upload and the commit."""
-    uploaded = Destination.put_file
+    uploaded = StoredDirectory.put_file
 
-    def put_and_lose(self: Destination, name: str, source: str) -> None:
+    def put_and_lose(self: StoredDirectory, name: str, source: str) -> None:
         uploaded(self, name, source)
         if name.endswith(".log"):
             self.delete([name])
 
-    monkeypatch.setattr(Destination, "put_file", put_and_lose)
+    monkeypatch.setattr(StoredDirectory, "put_file", put_and_lose)
     cli("convert", source_of_one, f"local://{tmp_path}/out", code=3)
     assert "is gone: nothing is published" in cli.error
     assert not any((tmp_path / "out").rglob("*"))
@@ -211,7 +215,7 @@ def test_an_upload_that_vanishes(
 
 def test_files_of_one_directory_come_and_go(tmp_path: Path) -> None:
     """Whoever removes the last file removes the directory, in which others are about to write."""
-    output = Destination(f"local://{tmp_path}/out")
+    output = StoredDirectory(f"local://{tmp_path}/out")
     (tmp_path / "source").write_bytes(b"abc")
 
     def come_and_go(thread: int) -> None:
@@ -231,11 +235,11 @@ def test_files_of_one_directory_come_and_go(tmp_path: Path) -> None:
 
 def test_the_next_job_waits_for_the_end(source_of_one: Path, tmp_path: Path, cli: Cli) -> None:
     """A job that ends while it is watched lets the next one in."""
-    output = Destination(f"local://{tmp_path}/out")
+    output = StoredDirectory(f"local://{tmp_path}/out")
     job = StoredJob(output)
     job._heartbeat._stop.set()  # no beats: as if between two of them
     threading.Timer(0.1, job.close).start()
-    cli("convert", source_of_one, output.url)
+    cli("convert", source_of_one, output.path)
     time.sleep(0.2)
     assert (tmp_path / "out" / "reconciliation.json").exists()
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BufferedReader, RawIOBase
-from typing import Any, BinaryIO, TypeAlias
+from io import BufferedReader
+from typing import BinaryIO, TypeAlias
 
 from magicbyte import _core
 from magicbyte.errors import Error
-from magicbyte.storage.paths import is_stored
+from magicbyte.storage.location import locate
 
 __all__ = ["Batch", "batches", "open_segment", "size_of"]
 
@@ -22,51 +21,17 @@ _BLOCK_BYTES = 16 << 20
 
 @contextmanager
 def open_segment(path: str) -> Iterator[BinaryIO | BufferedReader]:
-    """Opens a regular file, and never blocks: opening a FIFO would wait for a writer.
+    """Opens a regular file, or the content of a compressed segment, without blocking.
 
     Raises:
         Error: of kind `file_unreadable`: it cannot be opened, or cannot be read within the block.
 
     """
     try:
-        if is_stored(path) or path.endswith((".log.zst", ".log.gz")):
-            yield BufferedReader(_Stored(path), _BLOCK_BYTES)
-            return
-        with open(path, "rb", opener=_without_blocking) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise OSError("it is not a regular file")
+        with locate(path).open(_BLOCK_BYTES) as file:
             yield file
     except OSError as error:
         raise Error(f"{path}: cannot be read: {error.strerror or error}", "file_unreadable") from error
-
-
-def _without_blocking(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
-class _Stored(RawIOBase):
-    """A file of a store or an archive, or the content of a compressed segment."""
-
-    def __init__(self, path: str) -> None:
-        self._file = _core.StoredFile(path)
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._file.size}[whence]
-        self._position = start + offset
-        return self._position
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._file.read(self._position, len(buffer))
-        buffer[: len(data)] = data
-        self._position += len(data)
-        return len(data)
 
 
 def size_of(path: str) -> int:

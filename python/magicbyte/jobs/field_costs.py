@@ -11,7 +11,7 @@ from magicbyte import _core
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.run.accounting import Totals, by_plan, listed, reconcile_plans, total_of
-from magicbyte.jobs.run.decode_partitions import SMALL_TASK, decode_partitions
+from magicbyte.jobs.run.decode_partitions import DecodeJob, decode_partitions
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import DecodeTask
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
@@ -66,12 +66,14 @@ def field_costs(
     """
     inputs = find_inputs(sources, choice)
     plans, task_results = decode_partitions(
-        lambda: partial(_cost_task, max_decompressed_bytes=max_decompressed_bytes),
+        DecodeJob(
+            lambda: partial(_cost_task, max_decompressed_bytes=max_decompressed_bytes),
+            "stats",
+            lambda texts: (json.dumps(json.loads(text)["result"]) for text in texts),
+            writes_files=False,
+        ),
         inputs.listings,
         engine,
-        verb="stats",
-        accounts_of=lambda texts: (json.dumps(json.loads(text)["result"]) for text in texts),
-        stored_task_bytes=SMALL_TASK,
         progress=progress,
     )
     of_plans = by_plan(plans, (text for texts in task_results for text in texts))

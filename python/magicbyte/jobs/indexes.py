@@ -27,7 +27,8 @@ from magicbyte.jobs.run.moving import ATTEMPTS
 from magicbyte.jobs.run.plan import plan_partitions
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.model import PartitionListing
-from magicbyte.storage.paths import absolute, is_stored
+from magicbyte.storage.location import locate
+from magicbyte.storage.paths import absolute
 
 __all__ = ["IndexReport", "Mismatch", "check_indexes"]
 
@@ -126,17 +127,12 @@ def _mismatches_of(
             return
         if first["kind"] == "no_log":
             time.sleep(_PAUSE_SECONDS)  # a broker renames a log before its indexes
-        if not _exists(index.path):
+        if not locate(index.path).is_still_there():
             return
         if not attempts_left or _state(index) == before:
             yield first
             yield from found
             return
-
-
-def _exists(path: str) -> bool:
-    """False if a local file is gone: an object was listed, and is read as it was then."""
-    return is_stored(path) or os.path.exists(path)
 
 
 def _state(index: _Index) -> _Files:
@@ -168,7 +164,7 @@ def _mismatches_now(
     entries, error = read_sidecar(path)
     if error is not None:
         yield {"kind": "malformed", "found": str(error)}
-    if not _exists(log):
+    if not locate(log).is_still_there():
         yield {"kind": "no_log", "expected": log}
     elif path.endswith(".txnindex"):
         yield from _transaction_mismatches(log, entries, transactions)

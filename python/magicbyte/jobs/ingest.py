@@ -24,7 +24,7 @@ from magicbyte.jobs.publish.parquet import DataFile, ParquetFile, can_write_bloo
 from magicbyte.jobs.publish.table_files import WriteOptions, file_schema
 from magicbyte.jobs.run.accounting import Totals, reconcile_partitions, total_of
 from magicbyte.jobs.run.columns import KAFKA_COLUMNS, RECORDS_WITH_METADATA, TABLES
-from magicbyte.jobs.run.decode_partitions import decode_partitions
+from magicbyte.jobs.run.decode_partitions import DecodeJob, decode_partitions
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.high_watermarks import AboveHighWatermark, high_watermarks, partitions_above
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
@@ -45,6 +45,7 @@ __all__ = [
     "check_options",
     "ingest",
     "read_options",
+    "reported_options",
 ]
 
 
@@ -125,13 +126,9 @@ class CommitReport(TypedDict):
     """The number of problems that are not listed."""
 
 
-class IngestReport(TypedDict):
-    """The content of `reconciliation.json`."""
+class ReportedOptions(TypedDict):
+    """The options that decide which records there are, and their form."""
 
-    magicbyte: str
-    """The version that wrote it."""
-    format: TableFormat
-    sources: list[str]
     isolation_level: IsolationLevel
     ranges: dict[str, int | None]
     """The fields of `Ranges`."""
@@ -142,6 +139,15 @@ class IngestReport(TypedDict):
     value_format: SchemaFormat | None
     schema_registry: str | None
     """The `schema_registry` of the option `typed`."""
+
+
+class IngestReport(ReportedOptions):
+    """The content of `reconciliation.json`."""
+
+    magicbyte: str
+    """The version that wrote it."""
+    format: TableFormat
+    sources: list[str]
     balanced: bool
     """True if the bytes and records of every partition add up, and the files hold exactly the rows that were
     counted."""
@@ -166,6 +172,20 @@ def check_options(options: IngestOptions) -> None:
         raise RefusedError(f"target_file_size {options.file_size}: expected at least 1")
     if options.bloom_filter and not can_write_bloom_filters():
         raise RefusedError("bloom filters need pyarrow 24 or newer")
+
+
+def reported_options(options: IngestOptions) -> ReportedOptions:
+    """The options for a report."""
+    return {
+        "isolation_level": options.isolation_level,
+        "ranges": asdict(options.ranges),
+        "where": options.where,
+        "key_as": options.key_as,
+        "value_as": options.value_as,
+        "key_format": options.typed.key_format,
+        "value_format": options.typed.value_format,
+        "schema_registry": options.typed.schema_registry,
+    }
 
 
 def read_options(
@@ -227,45 +247,37 @@ def ingest(
         bloom_filters = ("key",) if options.bloom_filter else ()
         write = WriteOptions(read, output.staging, options.parquet_compression, bloom_filters)
         plans, decoded = decode_partitions(
-            lambda: partial(output.decode, options=write),
+            DecodeJob(
+                lambda: partial(output.decode, options=write), "decode", lambda decoded: decoded.results
+            ),
             listings,
             engine,
-            verb="decode",
-            accounts_of=lambda decoded: decoded.results,
             isolation_level=options.isolation_level,
             bounds=options.bounds,
             progress=progress,
         )
-        files = [file for one in decoded for file in one.files]
-        files += _write_plan_problems([one.plan for one in plans], write)
+        staged = _write_plan_problems([one.plan for one in plans], write)
         internal = write_internal_tables(inputs, plans, engine, write, progress)
-        files = output.add([*files, *internal.files])
+        files = output.add([file for one in decoded for file in one.files], [*staged, *internal.files])
         schemas = {**{table: file_schema(table, read) for table in TABLES}, **internal.schemas}
         results = [text for one in decoded for text in one.results]
         partitions = reconcile_partitions(plans, results)
-        report = IngestReport(
-            magicbyte=_core.__version__,
-            format="parquet",
-            sources=list(sources),
-            isolation_level=options.isolation_level,
-            ranges=asdict(options.ranges),
-            where=options.where,
-            key_as=options.key_as,
-            value_as=options.value_as,
-            key_format=options.typed.key_format,
-            value_format=options.typed.value_format,
-            schema_registry=options.typed.schema_registry,
-            balanced=all(one["balanced"] for one in partitions) and _rows_agree(partitions, files),
-            total=total_of(partitions),
-            tables={table: _sum_of(files, table) for table in schemas},
-            partitions=partitions,
-            skipped=inputs.skipped,
-            log_dirs=log_dir_reports(inputs.log_dirs, [one.plan for one in plans], partitions),
-            above_high_watermark=partitions_above(plans, marks, results),
-            internal_topics=internal.report,
-            files=[_manifest_row(file) for file in files],
-            commit=None,
-        )
+        report: IngestReport = {
+            "magicbyte": _core.__version__,
+            "format": "parquet",
+            "sources": list(sources),
+            **reported_options(options),
+            "balanced": all(one["balanced"] for one in partitions) and _rows_agree(partitions, files),
+            "total": total_of(partitions),
+            "tables": {table: _sum_of(files, table) for table in schemas},
+            "partitions": partitions,
+            "skipped": inputs.skipped,
+            "log_dirs": log_dir_reports(inputs.log_dirs, [one.plan for one in plans], partitions),
+            "above_high_watermark": partitions_above(plans, marks, results),
+            "internal_topics": internal.report,
+            "files": [_manifest_row(file) for file in files],
+            "commit": None,
+        }
         output.add_empty_tables(schemas)
         output.commit(report)
     return report

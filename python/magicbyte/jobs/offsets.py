@@ -21,7 +21,7 @@ from magicbyte.jobs.run.plan import Planned, count_of, plan_partitions
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.model import PartitionListing
 from magicbyte.options.read import OffsetsOptions
-from magicbyte.storage.paths import is_stored
+from magicbyte.storage.location import locate
 
 __all__ = [
     "CommittedOffset",
@@ -163,7 +163,7 @@ def _listed_again(listing: PartitionListing) -> PartitionListing:
     """The listing of a partition that a running broker may have appended to since it was listed: groups may
     have committed offsets after that.
     """
-    if listing["state"] != "current" or is_stored(listing["path"]):
+    if listing["state"] != "current" or not locate(listing["path"]).is_live:
         return listing
     try:
         return {**list_directory(listing["path"]), "checkpoints": listing["checkpoints"]}

@@ -17,7 +17,7 @@ from magicbyte import _core
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.run.accounting import reconcile_partitions
-from magicbyte.jobs.run.decode_partitions import SMALL_TASK, decode_partitions
+from magicbyte.jobs.run.decode_partitions import DecodeJob, decode_partitions
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import DecodeTask
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
@@ -202,12 +202,14 @@ def statistics(
     inputs = find_inputs(sources, choice)
     options = ReadOptions(("timestampMillis",), True, max_decompressed_bytes)
     plans, task_results = decode_partitions(
-        lambda: partial(_count_task, options=options),
+        DecodeJob(
+            lambda: partial(_count_task, options=options),
+            "stats",
+            lambda counts: (text for one in counts for text in one.results),
+            writes_files=False,
+        ),
         inputs.listings,
         engine,
-        verb="stats",
-        accounts_of=lambda counts: (text for one in counts for text in one.results),
-        stored_task_bytes=SMALL_TASK,
         progress=progress,
     )
     counted = [counts for result in task_results for counts in result]

@@ -14,7 +14,7 @@ from magicbyte.jobs.find.log_dirs import LogDirReport, log_dir_reports, note_mis
 from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.indexes import IndexReport, check_indexes
 from magicbyte.jobs.run.accounting import Totals, listed, reconcile_partitions, total_of
-from magicbyte.jobs.run.decode_partitions import SMALL_TASK, decode_partitions
+from magicbyte.jobs.run.decode_partitions import DecodeJob, decode_partitions
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import DecodeTask, Planned, Range, all_offsets
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
@@ -186,17 +186,19 @@ def verify(
     note_missing_ids(inputs.log_dirs, inputs.listings)
     log = None if table is None else table(inputs.listings, max_decompressed_bytes)
     plans, checked = decode_partitions(
-        lambda: partial(
-            _check_task,
-            options=log.read if log else ReadOptions(max_decompressed_bytes=max_decompressed_bytes),
+        DecodeJob(
+            lambda: partial(
+                _check_task,
+                options=log.read if log else ReadOptions(max_decompressed_bytes=max_decompressed_bytes),
+            ),
+            "verify",
+            lambda checked: checked.results,
+            writes_files=False,
         ),
         inputs.listings,
         engine,
-        verb="verify",
-        accounts_of=lambda checked: checked.results,
         isolation_level=log.isolation_level if log else options.isolation_level,
         bounds=log.bounds if log else all_offsets,
-        stored_task_bytes=SMALL_TASK,
         progress=progress,
     )
     partitions = reconcile_partitions(plans, (text for one in checked for text in one.results))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
 from typing import IO, NamedTuple, TypedDict
 
@@ -17,7 +16,6 @@ from magicbyte import _core
 from magicbyte.errors import Error
 from magicbyte.jobs.publish.local_partitions import PartitionsOutput
 from magicbyte.jobs.publish.outputs import partitions_output
-from magicbyte.storage.paths import absolute, is_url
 from magicbyte.wire import Exchange, Exchanges, RecordSet, WireSummary
 
 __all__ = ["ExtractReport", "ExtractedPartition", "extract"]
@@ -209,9 +207,8 @@ def extract(
         segment_bytes: the maximum size of a segment.
 
     """
-    path = absolute(out)
-    with partitions_output(path, [os.fspath(one) for one in sources]) as output:
-        with tempfile.TemporaryFile(dir=None if is_url(path) else os.path.dirname(path)) as spool:
+    with partitions_output(out, [os.fspath(one) for one in sources]) as output:
+        with output.spool() as spool:
             found = _Found(spool)
             for exchange in exchanges:
                 found.add(exchange)

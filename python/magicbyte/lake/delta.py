@@ -7,7 +7,6 @@ outlive checkpoints, and Delta refuses a commit if another commit has moved one 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -38,8 +37,8 @@ from magicbyte.lake.table import (
     library_errors,
     offsets_after,
 )
-from magicbyte.storage.destination import Destination
-from magicbyte.storage.paths import absolute, is_directory, is_url
+from magicbyte.storage.destination import Destination, destination_of
+from magicbyte.storage.paths import absolute
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as Handle
@@ -53,11 +52,9 @@ _NO_TOPIC = "/"
 """A string that is not the name of any topic."""
 
 
-def is_delta(path: str) -> bool:
-    """True if a directory or URL holds a Delta table."""
-    if is_url(path):
-        return is_directory(f"{Destination(path).url}/_delta_log")
-    return os.path.isdir(os.path.join(path, "_delta_log"))
+def is_delta(directory: Destination) -> bool:
+    """True if a directory holds a Delta table."""
+    return directory.has_directory("_delta_log")
 
 
 class DeltaTable:
@@ -72,7 +69,7 @@ class DeltaTable:
         """
         self.name = path
         self.data = data_location(path, absolute(path))
-        self._handle = _open(path)
+        self._handle = _open(path, self.data)
 
     @classmethod
     def open_or_create(cls, path: str, schema: Callable[[], pa.Schema], options: TableOptions) -> DeltaTable:
@@ -80,8 +77,9 @@ class DeltaTable:
         from deltalake import DeltaTable as Handle
         from deltalake.exceptions import DeltaError
 
-        if not is_delta(path):
-            _check_free(path)
+        directory = destination_of(path)
+        if not is_delta(directory):
+            _check_free(path, directory)
             by = ["topic"] if options.partition_by == "topic" else ["topic", DAY]
             try:
                 Handle.create(
@@ -90,10 +88,10 @@ class DeltaTable:
                     partition_by=by,
                     configuration={OPTIONS: options.text},
                     raise_if_key_not_exists=False,  # Delta's own keys are not the only ones
-                    storage_options=_storage_options(path),
+                    storage_options=_storage_options(directory),
                 )
             except DeltaError as error:
-                if not is_delta(path):  # otherwise another job has just created it
+                if not is_delta(directory):  # otherwise another job has just created it
                     raise JobError(f"{path}: {error}") from error
         return cls(path)
 
@@ -240,7 +238,7 @@ class DeltaTable:
 
     def refresh(self) -> None:
         """See `TransactionalTable`."""
-        self._handle = _open(self.name)
+        self._handle = _open(self.name, self.data)
         self.__dict__.pop("_dataset", None)
 
     def rows(
@@ -292,31 +290,29 @@ def _removal(action: dict[str, Any]) -> Any:
     return RemoveAction(action["path"], True, int(time.time() * 1000), action["size_bytes"], values)
 
 
-def _open(path: str) -> Handle:
+def _open(path: str, directory: Destination) -> Handle:
     from deltalake import DeltaTable as Handle
     from deltalake.exceptions import DeltaError
 
     try:
-        return Handle(path, storage_options=_storage_options(path))
+        return Handle(path, storage_options=_storage_options(directory))
     except (DeltaError, OSError) as error:
         raise RefusedError(f"{path} is not a Delta table that can be read: {error}") from error
 
 
-def _storage_options(path: str) -> dict[str, str] | None:
-    """The options of a URL's store. delta-rs reaches the same stores by the same library as obstore."""
-    return dict(Destination(path).options) if is_url(path) else None
+def _storage_options(directory: Destination) -> dict[str, str] | None:
+    """The options of a store. delta-rs reaches the same stores by the same library as obstore."""
+    return None if directory.options is None else dict(directory.options)
 
 
-def _check_free(path: str) -> None:
+def _check_free(path: str, directory: Destination) -> None:
     """Refuses a directory with files in it, which would be inside the table."""
-    if is_url(path):
-        if Destination(path).files():
-            raise RefusedError(f"{path} is not empty and not a Delta table: choose another URL")
-        return
-    if os.path.lexists(path) and not os.path.isdir(path):
-        raise RefusedError(f"{path} exists and is not a directory")
-    if os.path.isdir(path) and os.listdir(path):
-        raise RefusedError(f"{path} is not empty and not a Delta table: choose another directory")
+    try:
+        is_free = directory.is_empty()
+    except NotADirectoryError:
+        raise RefusedError(f"{path} exists and is not a directory") from None
+    if not is_free:
+        raise RefusedError(f"{path} is not empty and not a Delta table: choose another {directory.noun}")
 
 
 def _of_table(schema: pa.Schema, options: TableOptions) -> pa.Schema:

@@ -7,7 +7,6 @@ same transaction as the data.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -82,9 +81,8 @@ class IcebergTable:
             except NoSuchTableError as error:
                 raise RefusedError(f"{target.name} is not in the catalog {target.catalog}") from error
         location = self._table.location()
-        self.data = os.path.join(
-            data_location(self.name, location, _storage_options(self._table.io.properties)), "data"
-        )
+        directory = data_location(self.name, location, _storage_options(self._table.io.properties))
+        self.data = directory.below("data")
         self._data_uri = f"{location.rstrip('/')}/data"
 
     @classmethod

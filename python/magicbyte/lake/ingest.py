@@ -25,6 +25,7 @@ from magicbyte.jobs.ingest import (
     TableSum,
     check_options,
     read_options,
+    reported_options,
 )
 from magicbyte.jobs.internal_tables import InternalTopicsReport
 from magicbyte.jobs.publish.workspace import check_apart
@@ -53,7 +54,9 @@ from magicbyte.lake.table import (
     UnsettledError,
 )
 from magicbyte.options.ingest import IngestOptions
-from magicbyte.storage.paths import is_url
+from magicbyte.storage.destination import Destination
+from magicbyte.storage.local_directory import LocalDirectory
+from magicbyte.storage.stored_directory import StoredDirectory
 
 __all__ = ["ingest_table"]
 
@@ -113,9 +116,9 @@ def ingest_table(
         return found
 
     table = _open(target, lambda: read().records_schema, made)
-    check_apart(table.data, inputs.paths)
+    check_apart(table.data.path, inputs.paths)
     table.options.check(table.name, made)
-    files: JobFiles = StoredJobFiles(table.data) if is_url(table.data) else LocalJobFiles(table.data)
+    files = _job_files(table.data)
     job = IngestJob(
         table=table,
         directory=files.name,
@@ -131,6 +134,14 @@ def ingest_table(
     )
     orphans, commit = _run(job, files, sources)
     return _report(target, inputs, marks, job, commit, orphans)
+
+
+def _job_files(data: Destination) -> JobFiles:
+    match data:
+        case LocalDirectory():
+            return LocalJobFiles(data.path)
+        case StoredDirectory():
+            return StoredJobFiles(data)
 
 
 def _run(job: IngestJob, files: JobFiles, sources: Sequence[str]) -> tuple[list[str], Commit]:
@@ -176,33 +187,26 @@ def _report(
     total["problems"] += job.other_problems
     added = [file for one in job.written for file in one.files]
     rows, size = sum(one.rows for one in added), sum(one.size for one in added)
-    return IngestReport(
-        magicbyte=_core.__version__,
-        format=target.format,
-        sources=list(commit.sources),
-        isolation_level=options.isolation_level,
-        ranges=asdict(options.ranges),
-        where=options.where,
-        key_as=options.key_as,
-        value_as=options.value_as,
-        key_format=options.typed.key_format,
-        value_format=options.typed.value_format,
-        schema_registry=options.typed.schema_registry,
-        balanced=True,
-        total=total,
-        tables={"records": TableSum(files=len(added), rows=rows, size=size)},
-        partitions=job.partitions,
-        skipped=inputs.skipped,
-        log_dirs=log_dir_reports(inputs.log_dirs, [one.plan for one in job.plans], job.partitions),
-        above_high_watermark=partitions_above(
+    return {
+        "magicbyte": _core.__version__,
+        "format": target.format,
+        "sources": list(commit.sources),
+        **reported_options(options),
+        "balanced": True,
+        "total": total,
+        "tables": {"records": TableSum(files=len(added), rows=rows, size=size)},
+        "partitions": job.partitions,
+        "skipped": inputs.skipped,
+        "log_dirs": log_dir_reports(inputs.log_dirs, [one.plan for one in job.plans], job.partitions),
+        "above_high_watermark": partitions_above(
             job.plans, marks, (text for one in job.written for text in one.results)
         ),
-        internal_topics=InternalTopicsReport(pending_offsets=0, problems=[]),
-        files=[
+        "internal_topics": InternalTopicsReport(pending_offsets=0, problems=[]),
+        "files": [
             ManifestRow(table="records", topic=one.topic, path=one.path, rows=one.rows, size=one.size)
             for one in added
         ],
-        commit=CommitReport(
+        "commit": CommitReport(
             table=job.table.name,
             version=job.table.version,
             job=commit.job if commit.states else None,
@@ -212,7 +216,7 @@ def _report(
             problems=job.problems[: _core.LISTED],
             problems_left_out=job.left_out + len(job.problems[_core.LISTED :]),
         ),
-    )
+    }
 
 
 def _table_options(options: IngestOptions, target: TableTarget) -> TableOptions:

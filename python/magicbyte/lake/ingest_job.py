@@ -19,7 +19,7 @@ from magicbyte.jobs.ingest import (
 )
 from magicbyte.jobs.run.accounting import reconcile_partitions
 from magicbyte.jobs.run.columns import RECORDS_WITH_METADATA
-from magicbyte.jobs.run.decode_partitions import decode_partitions
+from magicbyte.jobs.run.decode_partitions import DecodeJob, decode_partitions
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.holes import Hole, joined, uncovered
 from magicbyte.jobs.run.plan import (
@@ -28,7 +28,6 @@ from magicbyte.jobs.run.plan import (
     Planned,
     Range,
     plan_partitions,
-    survey,
 )
 from magicbyte.jobs.run.progress import Progress
 from magicbyte.jobs.run.reading import HighWatermarks, ReadOptions
@@ -167,6 +166,15 @@ class IngestJob:
         self.schema = self.table.file_schema(self.read().records_schema)
         return partial(write_task, options=self._write_options(self.read(), self.schema))
 
+    def _decode_job(self, check: Callable[[Planned], None] = lambda _: None) -> DecodeJob[Written]:
+        return DecodeJob(
+            self._begin,
+            "ingest",
+            lambda written: written.results,
+            check,
+            most_task_bytes=max(LARGEST_TARGET, _LOG_PER_FILE * self.options.file_size),
+        )
+
     def _write_options(self, read: ReadOptions, schema: pa.Schema) -> LakeWriteOptions:
         return LakeWriteOptions(
             read,
@@ -192,17 +200,13 @@ class IngestJob:
             return _bounds(self._start(place) or 0, self.options, self.limits.get(place))
 
         self.plans, self.written = decode_partitions(
-            self._begin,
+            self._decode_job(find_end),
             listings,
             self.engine,
-            verb="ingest",
-            accounts_of=lambda written: written.results,
-            surveyor=survey if self.growing is None else self.growing.surveys.survey,
+            surveyor=None if self.growing is None else self.growing.surveys.survey,
             isolation_level=self.options.isolation_level,
             bounds=bounds,
             narrow=lambda listing: _from_offset(listing, self._start(_place(listing)) or 0),
-            check=find_end,
-            most_task_bytes=max(LARGEST_TARGET, _LOG_PER_FILE * self.options.file_size),
             progress=self.progress,
         )
         self.undecoded = undecoded_in(self.written)
@@ -320,15 +324,12 @@ class IngestJob:
         Returns None if nothing is gained.
         """
         plans, written = decode_partitions(
-            self._begin,
+            self._decode_job(),
             [segments_for(listing, wanted)],
             self.engine,
-            verb="ingest",
-            accounts_of=lambda written: written.results,
             narrow=lambda listing: segments_for(listing, wanted),
             isolation_level=self.options.isolation_level,
             bounds=lambda _: _bounds(wanted.start, self.options, wanted.end),
-            most_task_bytes=max(LARGEST_TARGET, _LOG_PER_FILE * self.options.file_size),
             progress=self.progress,
         )
         partitions = reconcile_partitions(plans, (text for one in written for text in one.results))

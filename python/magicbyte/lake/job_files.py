@@ -21,8 +21,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Protocol
 
-from magicbyte.errors import JobError
 from magicbyte.jobs.publish.workspace import sync_tree, try_lock
+from magicbyte.jobs.publish.written_sizes import check_local_size
 from magicbyte.lake.table import LakeFile, TransactionalTable
 
 __all__ = ["JobFiles", "LocalJobFiles", "directory_name"]
@@ -81,13 +81,7 @@ class LocalJobFiles(JobFiles):
             if name not in wanted:
                 os.unlink(os.path.join(self.path, name))  # of an attempt that failed
         for name, file in wanted.items():
-            path = os.path.join(self.path, name)
-            size = os.path.getsize(path) if os.path.exists(path) else None
-            if size != file.size:
-                state = "is gone" if size is None else f"has {size:,} bytes now"
-                raise JobError(
-                    f"{path} was written with {file.size:,} bytes and {state}: nothing is committed"
-                )
+            check_local_size(os.path.join(self.path, name), file.size, "nothing is committed")
         sync_tree(self.path)
 
     def close(self, *, keep: bool | None) -> None:

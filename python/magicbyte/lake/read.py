@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -19,8 +18,7 @@ from magicbyte.lake.iceberg import IcebergTable
 from magicbyte.lake.ranges import OffsetRange
 from magicbyte.lake.state import PartitionState
 from magicbyte.lake.table import DIGESTED, TableOptions, TableTarget, dataset_rows, library_errors
-from magicbyte.storage.destination import Destination
-from magicbyte.storage.paths import is_url
+from magicbyte.storage.destination import Destination, destination_of
 
 __all__ = ["StoredTable", "open_stored"]
 
@@ -54,10 +52,11 @@ def open_stored(
     """
     if catalog is not None:
         return IcebergTable(TableTarget("iceberg", name, catalog, properties or {}))
-    if is_delta(name):
+    directory = destination_of(name)
+    if is_delta(directory):
         return DeltaTable(name)
-    if _read(name, SUCCESS) is not None and _read(name, RECONCILIATION) is not None:
-        return _ParquetTables(name)
+    if directory.read(SUCCESS) is not None and directory.read(RECONCILIATION) is not None:
+        return _ParquetTables(name, directory)
     raise RefusedError(
         f"{name} is neither a Delta table nor a complete output of ingest, and there is no catalog"
     )
@@ -66,10 +65,10 @@ def open_stored(
 class _ParquetTables:
     """An output of `ingest --format parquet`."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, directory: Destination) -> None:
         self.name = path
         try:
-            self._report: dict[str, Any] = json.loads(_read(path, RECONCILIATION) or b"")
+            self._report: dict[str, Any] = json.loads(directory.read(RECONCILIATION) or b"")
             self._options = TableOptions(
                 isolation_level=self._report["isolation_level"],
                 **self._report["ranges"],
@@ -87,9 +86,7 @@ class _ParquetTables:
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise RefusedError(f"{path}: {RECONCILIATION} is not that of an ingest: {error}") from error
         with library_errors(path):
-            records, system = os.path.join(path, "records"), None
-            if is_url(path):
-                system, records = Destination(records).file_system()
+            system, records = directory.below("records").file_system()
             self._records = ds.dataset(records, filesystem=system, format="parquet")
         if self._options.is_typed and DIGEST_COLUMN not in self._records.schema.names:
             raise RefusedError(
@@ -109,17 +106,6 @@ class _ParquetTables:
     ) -> Iterator[pa.RecordBatch]:
         with library_errors(self.name):
             yield from dataset_rows(self._records, columns, within)
-
-
-def _read(directory: str, name: str) -> bytes | None:
-    """A file in a directory or below a URL; None if it is not there."""
-    if is_url(directory):
-        return Destination(directory).read(name)
-    try:
-        with open(os.path.join(directory, name), "rb") as file:
-            return file.read()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
 
 
 def _end(partition: dict[str, Any], options: TableOptions) -> int:

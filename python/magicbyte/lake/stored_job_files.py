@@ -17,12 +17,12 @@ import re
 import uuid
 from collections.abc import Iterable
 
-from magicbyte.errors import JobError
 from magicbyte.jobs.publish import heartbeat
 from magicbyte.jobs.publish.heartbeat import Heartbeat
+from magicbyte.jobs.publish.written_sizes import check_size
 from magicbyte.lake.job_files import JobFiles, directory_name
 from magicbyte.lake.table import LakeFile, TransactionalTable
-from magicbyte.storage.destination import Destination
+from magicbyte.storage.stored_directory import StoredDirectory
 
 __all__ = ["StoredJobFiles"]
 
@@ -37,12 +37,12 @@ def _file_of(job: str) -> str:
 class StoredJobFiles(JobFiles):
     """See `JobFiles`."""
 
-    def __init__(self, data: str) -> None:
+    def __init__(self, data: StoredDirectory) -> None:
         self.job = uuid.uuid4().hex[:12]
         self.name = directory_name(self.job)
-        self._data = Destination(data)
-        self._files = Destination(self._data.url_of(self.name))
-        self._jobs = Destination(self._data.url_of(_JOBS))
+        self._data = data
+        self._files = data.below(self.name)
+        self._jobs = data.below(_JOBS)
         self._heartbeat = Heartbeat(self._jobs, _file_of(self.job), self._text)
         self._heartbeat.create()
 
@@ -55,12 +55,7 @@ class StoredJobFiles(JobFiles):
         found = self._files.files()
         self._files.delete([name for name in found if name not in wanted])  # of an attempt that failed
         for name, size in wanted.items():
-            if found.get(name) != size:
-                state = f"has {found[name]:,} bytes now" if name in found else "is gone"
-                raise JobError(
-                    f"{self._files.url_of(name)} was written with {size:,} bytes and {state}: "
-                    "nothing is committed"
-                )
+            check_size(self._files.url_of(name), size, found.get(name), "nothing is committed")
         self._heartbeat.confirm()
 
     def close(self, *, keep: bool | None) -> None:
@@ -90,7 +85,7 @@ class StoredJobFiles(JobFiles):
             # The job is dead: whether it has committed will not change, but it may have just now.
             table.refresh()
             directory = directory_name(job)
-            files = Destination(self._data.url_of(directory))
+            files = self._data.below(directory)
             if not table.holds(job, directory) and (left := files.files()):
                 files.delete(list(left))
                 removed.append(directory)

@@ -20,9 +20,8 @@ from magicbyte.jobs.run.sums import TopicPartition
 from magicbyte.lake.ranges import OffsetRange, is_within
 from magicbyte.lake.state import PartitionState
 from magicbyte.schema.decoding import TYPED_COLUMNS
-from magicbyte.storage.destination import Destination
-from magicbyte.storage.mounts import is_mounted, mount
-from magicbyte.storage.paths import absolute, is_url
+from magicbyte.storage.destination import Destination, destination_of
+from magicbyte.storage.paths import is_relative
 
 __all__ = [
     "BATCH_ROWS",
@@ -212,8 +211,8 @@ class TransactionalTable(Protocol):
     """A table at one version, until `refresh`."""
 
     name: str
-    data: str
-    """The local directory or the URL of its data files."""
+    data: Destination
+    """The directory of its data files."""
 
     @property
     def version(self) -> int | None:
@@ -284,25 +283,20 @@ def library_errors(name: str) -> Iterator[None]:
         raise JobError(f"{name}: {why or type(error).__name__}") from error
 
 
-def data_location(name: str, location: str, options: Mapping[str, str] | None = None) -> str:
-    """The directory or URL of the table `name`, whose store gets `options` unless it is mounted.
+def data_location(name: str, location: str, options: Mapping[str, str] | None = None) -> Destination:
+    """The directory of the table `name`, whose store gets `options` unless it is mounted.
 
     Raises:
         RefusedError: nothing can be written there.
 
     """
-    if is_url(location):
-        try:
-            if options is not None and not is_mounted(location):
-                mount([location], options)
-            found = Destination(location)
-        except ValueError as error:
-            raise RefusedError(f"{name} is in {location}: {error}") from None
-        if found.is_writable:
-            return found.url
-    elif location.startswith(("/", "file:")):
-        return absolute(location)
-    raise RefusedError(f"{name} is in {location}, where nothing can be written: choose another location")
+    try:
+        found = destination_of(location, options)
+    except ValueError as error:
+        raise RefusedError(f"{name} is in {location}: {error}") from None
+    if is_relative(location) or not found.is_writable:
+        raise RefusedError(f"{name} is in {location}, where nothing can be written: choose another location")
+    return found
 
 
 def dataset_rows(

@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -20,7 +19,6 @@ import pyarrow.compute as pc
 from magicbyte import _core
 from magicbyte.errors import JobError
 from magicbyte.jobs.publish.parquet import ParquetFile, file_name
-from magicbyte.jobs.publish.stored_partitions import upload
 from magicbyte.jobs.publish.table_files import chunks_by_topic
 from magicbyte.jobs.run.plan import DecodeTask, size_of_chunk
 from magicbyte.jobs.run.reading import ReadOptions, Rows, decoded_problems, read_chunk
@@ -31,7 +29,7 @@ from magicbyte.lake.statistics import file_statistics
 from magicbyte.lake.table import LakeFile
 from magicbyte.model import Problem
 from magicbyte.storage.destination import Destination
-from magicbyte.storage.paths import is_url
+from magicbyte.storage.local_directory import LocalDirectory
 
 __all__ = ["LakeWriteOptions", "Written", "write_rows", "write_task"]
 
@@ -49,8 +47,8 @@ class LakeWriteOptions:
     """Options for decoding and writing in a task."""
 
     read: ReadOptions
-    data: str
-    """The directory or the URL of the table's data files."""
+    data: Destination
+    """The directory of the table's data files."""
     directory: str
     """The job's directory in `data`."""
     schema: pa.Schema
@@ -92,40 +90,13 @@ def write_rows(topic: str, batches: Iterable[pa.RecordBatch], options: LakeWrite
 
 
 @contextmanager
-def _local(options: LakeWriteOptions) -> Iterator[tuple[LakeWriteOptions, Callable[[LakeFile], None]]]:
-    """Options to write to local files, and a function to call with each file, which uploads it if need be."""
-    if not is_url(options.data):
-        yield options, lambda _: None
-        return
-    with TemporaryDirectory(prefix="magicbyte-") as directory:
-        uploads = _Uploads(Destination(options.data), directory, options.file_size)
-        yield replace(options, data=directory), uploads.add
-        uploads.flush()
+def _local(options: LakeWriteOptions) -> Iterator[tuple[LakeWriteOptions, Callable[[str], None]]]:
+    """Options to write to local files, and a function to call with the name of each."""
+    with options.data.written_locally(options.file_size) as (directory, finished):
+        yield replace(options, data=LocalDirectory(directory)), finished
 
 
-class _Uploads:
-    """Uploads local files to a store: several at a time, but few, since they take up space on the disk."""
-
-    def __init__(self, output: Destination, local: str, most: int) -> None:
-        self._output = output
-        self._local = local
-        self._most = most
-        self._waiting: list[LakeFile] = []
-
-    def add(self, file: LakeFile) -> None:
-        self._waiting.append(file)
-        if sum(one.size for one in self._waiting) >= self._most:
-            self.flush()
-
-    def flush(self) -> None:
-        paths = {one.path: os.path.join(self._local, one.path) for one in self._waiting}
-        upload(self._output, paths)
-        for path in paths.values():
-            os.remove(path)
-        self._waiting.clear()
-
-
-def _write(task: DecodeTask, options: LakeWriteOptions, finished: Callable[[LakeFile], None]) -> Written:
+def _write(task: DecodeTask, options: LakeWriteOptions, finished: Callable[[str], None]) -> Written:
     results: list[str] = []
     files: list[LakeFile] = []
     problems: list[Problem] = []
@@ -164,7 +135,7 @@ class _TopicFiles:
     """The files of one attempt for one topic: one at a time for each share of the rows."""
 
     def __init__(
-        self, topic: str, number: int, options: LakeWriteOptions, finished: Callable[[LakeFile], None]
+        self, topic: str, number: int, options: LakeWriteOptions, finished: Callable[[str], None]
     ) -> None:
         self._topic = topic
         self._number = number
@@ -199,7 +170,7 @@ class _TopicFiles:
 
     def _size(self, path: str) -> int:
         """The bytes of a file that have been written; a row group may be in memory."""
-        local = os.path.join(self._options.data, path)
+        local = os.path.join(self._options.data.path, path)
         return os.path.getsize(local) if os.path.exists(local) else 0
 
     def _file(self, share: _Share) -> ParquetFile:
@@ -220,7 +191,7 @@ class _TopicFiles:
         name = file_name(f"{self._number:05d}", options.codec, self._topic)
         path = os.path.join(options.directory, name)
         file = ParquetFile(
-            os.path.join(options.data, path),
+            os.path.join(options.data.path, path),
             options.schema,
             options.codec,
             options.bloom_filters,
@@ -233,9 +204,9 @@ class _TopicFiles:
         size = file.close()
         del self._open[share]
         day = None if share.day is None else str(pc.strftime(_date(share.day), "%Y-%m-%d"))
-        statistics = file_statistics(os.path.join(self._options.data, path))
+        statistics = file_statistics(os.path.join(self._options.data.path, path))
         self._done.append(LakeFile(path, self._topic, day, file.rows, size, statistics))
-        self._finished(self._done[-1])
+        self._finished(path)
 
     def close(self) -> list[LakeFile]:
         for share in list(self._open):

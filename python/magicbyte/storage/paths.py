@@ -7,7 +7,16 @@ import re
 
 from magicbyte import _core
 
-__all__ = ["absolute", "is_directory", "is_stored", "is_url", "local_path", "mount_point"]
+__all__ = [
+    "absolute",
+    "is_directory",
+    "is_relative",
+    "is_stored",
+    "is_url",
+    "local_path",
+    "mount_point",
+    "split_paths",
+]
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)")
 _FILE = re.compile(r"^file:(//(localhost)?)?(?=/)")
@@ -32,6 +41,34 @@ def absolute(path: str | os.PathLike[str]) -> str:
     """The absolute path; a URL without slashes at its end."""
     path = local_path(path)
     return path.rstrip("/") if is_url(path) else os.path.abspath(path)
+
+
+def is_relative(path: str) -> bool:
+    """True if a path depends on the working directory."""
+    return not is_url(path) and not os.path.isabs(local_path(path))
+
+
+def split_paths(text: str) -> list[str]:
+    """The paths of a list that is separated by commas.
+
+    A comma is part of the name of an existing file, which becomes absolute, or of a single URL.
+
+    Raises:
+        ValueError: for a scheme without `//`.
+
+    """
+    path = local_path(text)
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", path)
+    if scheme is not None and not is_url(path):
+        raise ValueError(f"path {path}: expected {scheme[1]}://...")
+    pieces = path.split(",")
+    if is_url(path) and not any(map(is_url, pieces[1:])):
+        return [path]
+    if os.path.exists(path):
+        return [os.path.abspath(path)]
+    if len(pieces) == 1:
+        return [path]
+    return [each for piece in pieces for each in split_paths(piece.strip())]
 
 
 def mount_point(url: str) -> str:

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable
 from itertools import islice
 
-from magicbyte import _core
-from magicbyte.storage.paths import is_stored
+from magicbyte.storage.location import locate
 
 __all__ = ["foreign_below", "foreign_format"]
 
@@ -71,8 +70,8 @@ def foreign_format(path: str) -> str | None:
 def foreign_below(sources: Iterable[str]) -> str | None:
     """The first file in these directories that another product wrote, with its description."""
     for source in sources:
-        if is_stored(source):
-            continue
+        if not locate(source).is_live:
+            continue  # each look may be a request
         files = (os.path.join(top, name) for top, _, names in os.walk(source) for name in names)
         for path in islice(files, _LOOKED_AT):
             if (what := _by_name(os.path.basename(path))) is not None:
@@ -86,7 +85,5 @@ def _by_name(name: str) -> str | None:
 
 def _start(path: str) -> bytes:
     length = _TAR[0] + len(_TAR[1])
-    if is_stored(path):
-        return _core.StoredFile(path).read(0, length)
-    with open(path, "rb") as file:
+    with locate(path).open(length) as file:
         return file.read(length)

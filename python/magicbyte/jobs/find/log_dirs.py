@@ -30,7 +30,7 @@ from magicbyte.model import (
     PartitionPlan,
     PartitionReconciliation,
 )
-from magicbyte.storage.paths import is_stored
+from magicbyte.storage.location import locate
 
 __all__ = [
     "CheckpointedPartition",
@@ -156,7 +156,7 @@ def read_log_dir(path: str, listings: Iterable[PartitionListing]) -> LogDir:
         broker_id=int(broker_id) if broker_id.isdecimal() else None,
         cluster_id=meta.get("cluster.id"),
         directory_id=meta.get("directory.id"),
-        clean_shutdown=_is_there(os.path.join(path, CLEAN_SHUTDOWN)),
+        clean_shutdown=locate(path).below(CLEAN_SHUTDOWN).exists(),
         is_kraft=meta.get("version") == "1",
         checkpoints=checkpoints,
         absent=[
@@ -170,9 +170,11 @@ def read_log_dir(path: str, listings: Iterable[PartitionListing]) -> LogDir:
 
 def _has_log(path: str, name: _Name) -> bool:
     """True if a partition has a directory by now, created after the directories were listed."""
-    directory = os.path.join(path, f"{name[0]}-{name[1]}")
+    directory = f"{name[0]}-{name[1]}"
     try:
-        return not is_stored(path) and _core.is_partition(os.path.basename(directory), os.listdir(directory))
+        return locate(path).is_live and _core.is_partition(
+            directory, os.listdir(os.path.join(path, directory))
+        )
     except OSError:
         return False
 
@@ -201,13 +203,6 @@ def note_missing_ids(log_dirs: Iterable[LogDir], listings: Iterable[PartitionLis
             )
             problem["segment"] = _PARTITION_METADATA
             listing["problems"].append(problem)
-
-
-def _is_there(path: str) -> bool:
-    if not is_stored(path):
-        return os.path.lexists(path)
-    directory, name = os.path.split(path)
-    return any(name == other for other, _ in _core.list_directory(directory))
 
 
 def absent_partition(

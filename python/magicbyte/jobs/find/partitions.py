@@ -24,9 +24,9 @@ from magicbyte.jobs.find.remote_segments import join_remote
 from magicbyte.jobs.find.retention import excuse_what_a_broker_deleted
 from magicbyte.listing import unread_segments
 from magicbyte.model import DirectoryState, PartitionListing, Survey
-from magicbyte.storage.backend import ODD_KEY
+from magicbyte.storage.location import Location, locate
 from magicbyte.storage.mounts import listed_once, mount
-from magicbyte.storage.paths import absolute, is_stored, is_url, local_path
+from magicbyte.storage.paths import absolute
 
 __all__ = [
     "Inputs",
@@ -111,16 +111,13 @@ def find_partitions(sources: Sequence[str]) -> list[str]:
 def _find(sources: Sequence[str]) -> _Found:
     found = _Found()
     visited: set[str] = set()
-    for source in map(local_path, sources):
-        refuse_other_encodings(source)
-        if is_stored(source):
-            _find_stored(absolute(source), found)
-        elif os.path.isdir(source):
-            _walk(os.path.abspath(source), visited, found)
-        elif os.path.lexists(source):
-            found.files.append(source)
+    for source in map(locate, sources):
+        refuse_other_encodings(source.path)
+        source.check_exists()
+        if source.is_directory():
+            _walk(source.absolute(), visited, found)
         else:
-            raise RefusedError(f"{source} does not exist")
+            found.files.append(source.path)
     return found
 
 
@@ -131,79 +128,47 @@ def refuse_other_encodings(path: str) -> None:
         raise RefusedError(f"{_shown(path)}: {_NOT_UTF8}")
 
 
-def _walk(top: str, visited: set[str], found: _Found) -> None:
+def _walk(top: Location, visited: set[str], found: _Found) -> None:
     waiting = [top]
     while waiting:
         directory = waiting.pop()
-        real = os.path.realpath(directory)
-        if real in visited:
+        identity = directory.identity
+        if identity in visited:
             continue
-        visited.add(real)
+        visited.add(identity)
         try:
-            with os.scandir(directory) as scan:
-                entries = list(scan)
+            entries = directory.entries()
         except OSError as error:
+            why = directory.why_unread(error)
             # A source must be readable; a directory below one only loses its own content.
-            if directory == top:
+            if directory is top or why is None:
                 raise
             if isinstance(error, FileNotFoundError):  # deleted in the meantime
                 continue
-            found.directories[directory] = str(error.strerror)
+            found.directories[directory.path] = why
             continue
-        names = {entry.name for entry in entries}
-        holds_log = _core.is_partition(os.path.basename(directory), list(names))
-        if holds_log:
-            found.directories[directory] = None if _shown(directory) == directory else _NOT_UTF8
-        elif is_log_dir(names):
-            found.log_dirs.append(directory)
-        for entry in entries:
-            is_directory, why = _examine(entry)
-            if is_directory and is_unfinished(entry.name):
-                _warn_unfinished(entry.path)
-            elif is_directory:
-                if not _is_set_aside(entry.name):
-                    waiting.append(entry.path)
-                elif _core.is_partition(entry.name, _names_in(entry.path)):
-                    found.directories[entry.path] = None
-            elif why is not None and not holds_log:  # the listing of a partition has these itself
-                found.directories[entry.path] = why
-
-
-def _find_stored(source: str, found: _Found) -> None:
-    """Finds partitions in a store or an archive."""
-    if not _core.is_directory(source):
-        found.files.append(source)
-        return
-    waiting = [source]
-    while waiting:
-        directory = waiting.pop()
-        try:
-            entries = _core.list_directory(directory)
-        except OSError as error:
-            # Other failures of a store end the job: nobody knows what it would have listed.
-            if directory == source or ODD_KEY not in str(error):
-                raise
-            found.directories[directory] = str(error)
-            continue
-        names = [name for name, _ in entries]
-        if is_url(directory) and UNFINISHED in names and not COMPLETE.intersection(names):
-            _warn_unfinished(directory)  # under their final names
-            continue
-        if _core.is_partition(os.path.basename(directory), names):
-            found.directories[directory] = None
-        elif is_log_dir(names):
-            found.log_dirs.append(directory)
-        for name, is_directory in entries:
-            path = os.path.join(directory, name)
-            if is_directory and name == UNFINISHED:
-                continue  # of a job that ended with its output
-            if is_directory and is_unfinished(name):
+        path, names = directory.path, {entry.name for entry in entries}
+        if directory.shows_unfinished and UNFINISHED in names:
+            if not COMPLETE.intersection(names):
                 _warn_unfinished(path)
-            elif is_directory:
-                if not _is_set_aside(name):
-                    waiting.append(path)
-                elif _core.is_partition(name, [name for name, _ in _core.list_directory(path)]):
-                    found.directories[path] = None
+                continue
+            entries = [entry for entry in entries if entry.name != UNFINISHED]  # of a job that has ended
+        holds_log = _core.is_partition(os.path.basename(path), list(names))
+        if holds_log:
+            found.directories[path] = None if _shown(path) == path else _NOT_UTF8
+        elif is_log_dir(names):
+            found.log_dirs.append(path)
+        for entry in entries:
+            below = directory.below(entry.name)
+            if entry.is_directory and is_unfinished(entry.name):
+                _warn_unfinished(below.path)
+            elif entry.is_directory:
+                if not _is_set_aside(entry.name):
+                    waiting.append(below)
+                elif _core.is_partition(entry.name, _names_in(below)):
+                    found.directories[below.path] = None
+            elif entry.why is not None and not holds_log:  # the listing of a partition has these itself
+                found.directories[below.path] = entry.why
 
 
 _SYSTEM_DIRECTORIES = frozenset(
@@ -228,25 +193,13 @@ def _is_set_aside(name: str) -> bool:
     return name.startswith(".") or name in _SYSTEM_DIRECTORIES
 
 
-def _names_in(directory: str) -> list[str]:
+def _names_in(directory: Location) -> list[str]:
     try:
-        return os.listdir(directory)
-    except OSError:  # nobody may read what is in lost+found
-        return []
-
-
-def _examine(entry: os.DirEntry[str]) -> tuple[bool, str | None]:
-    """True if an entry is a directory; also the reason if that cannot be determined."""
-    try:
-        if entry.is_dir():
-            return True, None
-        if entry.is_symlink():
-            entry.stat()
-    except FileNotFoundError:
-        return False, "it is a symbolic link that leads nowhere"
+        return directory.names()
     except OSError as error:
-        return False, str(error.strerror)
-    return False, None
+        if directory.why_unread(error) is None:
+            raise
+        return []  # nobody may read what is in lost+found
 
 
 def _shown(path: str) -> str:
@@ -400,10 +353,10 @@ def _list(path: str, why: str | None) -> PartitionListing | None:
         _LOGGER.warning("%s is not read: it was deleted after it was found", path)
         return None
     except OSError as error:
-        if is_url(path):  # a failing store does not make the log damaged
+        why = locate(path).why_unread(error)
+        if why is None:  # a failing store does not make the log damaged
             raise
-        why = error.strerror or str(error)
-    return cast(PartitionListing, json.loads(_core.unreadable_directory(_shown(path), str(why))))
+    return cast(PartitionListing, json.loads(_core.unreadable_directory(_shown(path), why)))
 
 
 def _distinct(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from magicbyte.errors import JobError
-from magicbyte.storage.destination import Destination
+from magicbyte.storage.stored_directory import StoredDirectory
 
 __all__ = ["SILENCE_SECONDS", "Heartbeat"]
 
@@ -22,7 +22,7 @@ SILENCE_SECONDS = 30.0
 class Heartbeat:
     """The file of a running job. Its content is unique to the job, and changes with each beat."""
 
-    def __init__(self, output: Destination, name: str, text: Callable[[int], bytes]) -> None:
+    def __init__(self, output: StoredDirectory, name: str, text: Callable[[int], bytes]) -> None:
         """`text` gives the content, from the number of the beat. `create` or `take_over` come next."""
         self._output = output
         self._name = name
@@ -58,8 +58,9 @@ class Heartbeat:
             self._write()
             if self._tag is None:
                 raise JobError(
-                    f"{self._output.url}: this job was taken for a killed one, since the store had not heard "
-                    f"from it for {SILENCE_SECONDS:.0f} s, or its files were removed: nothing is published"
+                    f"{self._output.path}: this job was taken for a killed one, since the store had not "
+                    f"heard from it for {SILENCE_SECONDS:.0f} s, or its files were removed: nothing is "
+                    "published"
                 )
 
     @property

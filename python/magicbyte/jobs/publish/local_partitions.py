@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypedDict
+from typing import IO, Any, TypedDict
 
 from magicbyte import _core
 from magicbyte.errors import JobError, RefusedError
@@ -59,6 +60,10 @@ class PartitionsOutput(ABC):
         # The whole name could become too long with the suffixes that are added while it is written.
         staged = self._targets.setdefault(name, f"{len(self._targets)}.{name[:48]}")
         return os.path.join(self._workspace.directory, staged)
+
+    def spool(self) -> IO[bytes]:
+        """A temporary file on the file system where the partitions are written."""
+        return tempfile.TemporaryFile(dir=self._workspace.directory)
 
     def commit(
         self,

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from magicbyte.errors import JobError, RefusedError
+from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.outputs import RECONCILIATION, SUCCESS
 from magicbyte.jobs.find.partitions import refuse_other_encodings
 from magicbyte.jobs.publish.parquet import DataFile, ParquetFile
@@ -38,6 +38,7 @@ from magicbyte.jobs.publish.workspace import (
     sync_tree,
     write_text,
 )
+from magicbyte.jobs.publish.written_sizes import check_local_size
 from magicbyte.jobs.run.columns import INTERNAL_TABLES, TABLES
 from magicbyte.jobs.run.plan import DecodeTask
 
@@ -74,8 +75,14 @@ class TablesOutput(AbstractContextManager["TablesOutput"], Protocol):
     """The function of a task: `decode_task`, and the step that brings its files to the place that `add`
     expects."""
 
-    def add(self, files: Iterable[DataFile]) -> list[DataFile]:
-        """Adds files of successful attempts to the output, which gets no others. Returns the added files."""
+    def add(self, files: Sequence[DataFile], staged: Sequence[DataFile] = ()) -> list[DataFile]:
+        """Adds files to the output, which gets no others. Returns the added files.
+
+        Args:
+            files: files of successful attempts.
+            staged: files that the driver has written to `staging`.
+
+        """
 
     def add_empty_tables(self, schemas: Mapping[str, pa.Schema]) -> None:
         """Gives each of these tables that has no rows an empty file, so that its schema can be read."""
@@ -123,9 +130,9 @@ class LocalTables(TablesOutput):
             self._close()
             raise
 
-    def add(self, files: Iterable[DataFile]) -> list[DataFile]:
+    def add(self, files: Sequence[DataFile], staged: Sequence[DataFile] = ()) -> list[DataFile]:
         """See `TablesOutput.add`."""
-        added = list(files)
+        added = [*files, *staged]
         for file in added:
             path = self._path_of(file)
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -145,7 +152,7 @@ class LocalTables(TablesOutput):
     def commit(self, reconciliation: Mapping[str, Any]) -> None:
         """See `TablesOutput.commit`."""
         for file in self._files:
-            _check_size(self._path_of(file), file.size)
+            check_local_size(self._path_of(file), file.size)
         whole = self._workspace.whole
         write_text(os.path.join(whole, RECONCILIATION), json.dumps(reconciliation, indent=1))
         write_text(os.path.join(whole, SUCCESS), "")
@@ -164,13 +171,6 @@ class LocalTables(TablesOutput):
         if self._created:
             with suppress(OSError):  # not empty
                 os.rmdir(self.path)
-
-
-def _check_size(path: str, size: int) -> None:
-    found = os.path.getsize(path) if os.path.exists(path) else None
-    if found != size:
-        state = "is gone" if found is None else f"has {found:,} bytes now"
-        raise JobError(f"{path} was written with {size:,} bytes and {state}: nothing is published")
 
 
 def write_empty_tables(directory: str, schemas: Mapping[str, pa.Schema], name: str) -> None:

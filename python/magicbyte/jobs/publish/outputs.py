@@ -1,4 +1,4 @@
-"""Where a job writes: the one place that tells directories from URLs."""
+"""Where a job writes: in a directory or in a store."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from magicbyte.errors import RefusedError
 from magicbyte.jobs.publish.local_partitions import LocalPartitions, PartitionsOutput
-from magicbyte.storage.paths import is_url, local_path
+from magicbyte.storage.destination import Destination, destination_of
+from magicbyte.storage.local_directory import LocalDirectory
+from magicbyte.storage.stored_directory import StoredDirectory
 
 if TYPE_CHECKING:
     from magicbyte.jobs.publish.local_tables import TablesOutput
@@ -19,29 +22,44 @@ def partitions_output(path: str | os.PathLike[str], sources: Sequence[str]) -> P
     """Claims `path`, a directory or a URL, for a job that writes partitions.
 
     Raises:
-        RefusedError: it is not empty, it and a source overlap, or another job is writing to it.
+        RefusedError: it is not empty, it and a source overlap, another job is writing to it, or nothing can
+            be written there.
 
     """
-    if is_url(path):
-        from magicbyte.jobs.publish.stored_partitions import StoredPartitions
+    match _writable(path):
+        case LocalDirectory() as directory:
+            return LocalPartitions(directory.path, sources)
+        case StoredDirectory() as directory:
+            from magicbyte.jobs.publish.stored_partitions import StoredPartitions
 
-        return StoredPartitions(os.fspath(path), sources)
-    return LocalPartitions(local_path(path), sources)
+            return StoredPartitions(directory, sources)
 
 
 def tables_output(path: str, sources: Sequence[str], *, overwrite: bool) -> TablesOutput:
     """Claims `path`, a directory or a URL, for a job that writes tables.
 
     Raises:
-        RefusedError: content of `path` would be lost, it and a source overlap, or another job is writing to
-            it.
+        RefusedError: content of `path` would be lost, it and a source overlap, another job is writing to it,
+            or nothing can be written there.
 
     """
-    # They need pyarrow, which is not needed for partitions.
-    if is_url(path):
-        from magicbyte.jobs.publish.stored_tables import StoredTables
+    match _writable(path):
+        case LocalDirectory() as directory:
+            # Tables need pyarrow, partitions do not.
+            from magicbyte.jobs.publish.local_tables import LocalTables
 
-        return StoredTables(path, sources, overwrite=overwrite)
-    from magicbyte.jobs.publish.local_tables import LocalTables
+            return LocalTables(directory.path, sources, overwrite=overwrite)
+        case StoredDirectory() as directory:
+            from magicbyte.jobs.publish.stored_tables import StoredTables
 
-    return LocalTables(local_path(path), sources, overwrite=overwrite)
+            return StoredTables(directory, sources, overwrite=overwrite)
+
+
+def _writable(path: str | os.PathLike[str]) -> Destination:
+    try:
+        output = destination_of(path)
+    except ValueError as error:
+        raise RefusedError(str(error)) from None
+    if not output.is_writable:
+        raise RefusedError(f"{path}: nothing can be written to a web server; choose another output")
+    return output

@@ -29,7 +29,7 @@ from magicbyte.jobs.find.outputs import UNFINISHED
 from magicbyte.jobs.publish import heartbeat
 from magicbyte.jobs.publish.heartbeat import Heartbeat
 from magicbyte.jobs.publish.stored_uploads import JobRecord, clear_uploads
-from magicbyte.storage.destination import Destination
+from magicbyte.storage.stored_directory import StoredDirectory
 
 __all__ = ["StoredJob"]
 
@@ -42,7 +42,7 @@ _LOGGER = logging.getLogger("magicbyte.jobs")
 class StoredJob:
     """A job while it writes to a directory of a store."""
 
-    def __init__(self, output: Destination) -> None:
+    def __init__(self, output: StoredDirectory) -> None:
         """Claims the directory, and removes what killed jobs have uploaded there.
 
         Raises:
@@ -87,7 +87,7 @@ class StoredJob:
                 self._heartbeat.remove()
         except OSError as error:
             _LOGGER.warning(
-                "%s: what this job leaves there is removed by the next one: %s", self._output.url, error
+                "%s: what this job leaves there is removed by the next one: %s", self._output.path, error
             )
         finally:
             self._heartbeat.stop()
@@ -121,7 +121,7 @@ class StoredJob:
         self._parse(data)
         _LOGGER.warning(
             "%s: another job is at work there, or was killed; watching it for %.0f s",
-            self._output.url,
+            self._output.path,
             heartbeat.SILENCE_SECONDS,
         )
         for _ in range(_LOOKS):
@@ -146,5 +146,5 @@ class StoredJob:
 
     def _in_use(self) -> RefusedError:
         return RefusedError(
-            f"another job is writing {self._output.url}: wait until it ends, or choose another output"
+            f"another job is writing {self._output.path}: wait until it ends, or choose another output"
         )

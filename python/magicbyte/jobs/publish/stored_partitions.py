@@ -11,40 +11,36 @@ import os
 import stat
 import tempfile
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
-from magicbyte.errors import JobError, RefusedError
+from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.outputs import UNFINISHED
 from magicbyte.jobs.publish.local_partitions import PartitionsOutput
 from magicbyte.jobs.publish.stored_job import StoredJob
 from magicbyte.jobs.publish.workspace import Workspace, check_apart
-from magicbyte.storage.destination import Destination
+from magicbyte.jobs.publish.written_sizes import check_size
+from magicbyte.storage.stored_directory import StoredDirectory
 
-__all__ = ["StoredPartitions", "check_uploaded", "local_workspace", "upload", "writable"]
-
-_UPLOADS = 4
-"""The maximum number of files that are uploaded at a time."""
+__all__ = ["StoredPartitions", "check_uploaded", "local_workspace"]
 
 
 class StoredPartitions(PartitionsOutput):
-    """An output below a URL."""
+    """An output in a store."""
 
-    def __init__(self, url: str, sources: Sequence[str]) -> None:
-        """Claims `url`.
+    def __init__(self, output: StoredDirectory, sources: Sequence[str]) -> None:
+        """Claims `output`.
 
         Raises:
-            RefusedError: there is something, it and a source overlap, another job is writing to it, or
-                nothing can be written there.
+            RefusedError: there is something, it and a source overlap, or another job is writing to it.
 
         """
-        check_apart(url, sources)
-        self._output = writable(url)
-        super().__init__(self._output.url, local_workspace(self._output.url))
+        check_apart(output.path, sources)
+        self._output = output
+        super().__init__(output.path, local_workspace(output.path))
         self._job: StoredJob | None = None
         try:
             self._job = StoredJob(self._output)
             if any(not name.startswith(f"{UNFINISHED}/") for name in self._output.files()):
-                raise RefusedError(f"{url} exists and is not empty: choose another directory")
+                raise RefusedError(f"{output.path} exists and is not empty: choose another directory")
         except BaseException:
             self.close()
             raise
@@ -60,7 +56,7 @@ class StoredPartitions(PartitionsOutput):
         }
         report = files.pop(marker)
         self._job.announce(others, marker)
-        upload(self._output, files)
+        self._output.put_files(files)
         check_uploaded(self._output, {name: os.path.getsize(path) for name, path in files.items()})
         self._job.confirm()
         self._output.put_file(marker, report)
@@ -72,22 +68,6 @@ class StoredPartitions(PartitionsOutput):
                 self._job.close()
         finally:
             super().close()
-
-
-def writable(url: str) -> Destination:
-    """The directory of a store.
-
-    Raises:
-        RefusedError: nothing can be written there.
-
-    """
-    try:
-        output = Destination(url)
-    except ValueError as error:
-        raise RefusedError(str(error)) from None
-    if not output.is_writable:
-        raise RefusedError(f"{url}: nothing can be written to a web server; choose another output")
-    return output
 
 
 def local_workspace(url: str) -> Workspace:
@@ -109,23 +89,8 @@ def local_workspace(url: str) -> Workspace:
     return Workspace(os.path.join(private, f".{name}{UNFINISHED}"), url)
 
 
-def upload(output: Destination, files: Mapping[str, str]) -> None:
-    """Uploads local files, several at a time; `files` has the path of each file, by name."""
-    with ThreadPoolExecutor(_UPLOADS, thread_name_prefix="magicbyte-upload") as pool:
-        try:
-            for _ in pool.map(output.put_file, files.keys(), files.values()):
-                pass
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-
-
-def check_uploaded(output: Destination, sizes: Mapping[str, int]) -> None:
+def check_uploaded(output: StoredDirectory, sizes: Mapping[str, int]) -> None:
     """Raises `JobError` if a file is not there with its size."""
     found = output.files()
     for name, size in sizes.items():
-        if found.get(name) != size:
-            state = f"has {found[name]:,} bytes now" if name in found else "is gone"
-            raise JobError(
-                f"{output.url_of(name)} was written with {size:,} bytes and {state}: nothing is published"
-            )
+        check_size(output.url_of(name), size, found.get(name))

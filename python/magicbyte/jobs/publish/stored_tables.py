@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -23,13 +23,12 @@ from magicbyte.jobs.find.outputs import RECONCILIATION, SUCCESS, UNFINISHED
 from magicbyte.jobs.publish.local_tables import TablesOutput, check_replaced, foreign_file, write_empty_tables
 from magicbyte.jobs.publish.parquet import DataFile
 from magicbyte.jobs.publish.stored_job import StoredJob
-from magicbyte.jobs.publish.stored_partitions import check_uploaded, local_workspace, upload, writable
+from magicbyte.jobs.publish.stored_partitions import check_uploaded, local_workspace
 from magicbyte.jobs.publish.stored_uploads import REPLACED, remember_replaced
 from magicbyte.jobs.publish.table_files import Decoded, WriteOptions, decode_task
 from magicbyte.jobs.publish.workspace import check_apart
 from magicbyte.jobs.run.plan import DecodeTask
-from magicbyte.storage.destination import Destination
-from magicbyte.storage.paths import is_url
+from magicbyte.storage.stored_directory import StoredDirectory
 
 __all__ = ["StoredTables"]
 
@@ -38,7 +37,7 @@ __all__ = ["StoredTables"]
 class _Uploads:
     """Uploads data files: in tasks, and in the driver."""
 
-    output: Destination
+    output: StoredDirectory
     job: str
 
     def __call__(self, task: DecodeTask, options: WriteOptions) -> Decoded:
@@ -50,7 +49,7 @@ class _Uploads:
     def upload(self, files: Sequence[DataFile]) -> list[DataFile]:
         """Uploads local files; returns them as they are in the output."""
         named = {f"{one.table}/{self._name(one)}": one for one in files}
-        upload(self.output, {name: one.path for name, one in named.items()})
+        self.output.put_files({name: one.path for name, one in named.items()})
         return [replace(one, path=self.output.url_of(name)) for name, one in named.items()]
 
     def _name(self, file: DataFile) -> str:
@@ -58,19 +57,19 @@ class _Uploads:
 
 
 class StoredTables(TablesOutput):
-    """An output below a URL."""
+    """An output in a store."""
 
-    def __init__(self, url: str, sources: Sequence[str], *, overwrite: bool = False) -> None:
-        """Claims `url`.
+    def __init__(self, output: StoredDirectory, sources: Sequence[str], *, overwrite: bool = False) -> None:
+        """Claims `output`.
 
         Raises:
-            RefusedError: content of `url` would be lost, it and a source overlap, another job is writing to
-                it, or nothing can be written there.
+            RefusedError: content of `output` would be lost, it and a source overlap, or another job is
+                writing to it.
 
         """
-        check_apart(url, sources)
-        self._output = writable(url)
-        self._workspace = local_workspace(self._output.url)
+        check_apart(output.path, sources)
+        self._output = output
+        self._workspace = local_workspace(output.path)
         self._job: StoredJob | None = None
         self._files: list[DataFile] = []
         self._empty: dict[str, int] = {}
@@ -91,7 +90,7 @@ class StoredTables(TablesOutput):
         self._output.delete([name for name in found if name == REPLACED])
         files = [name for name in found if not name.startswith(f"{UNFINISHED}/")]
         replaced = check_replaced(
-            self._output.url,
+            self._output.path,
             {name.partition("/")[0] for name in files},
             lambda: foreign_file(self._output.read(RECONCILIATION), (one for one in files if "/" in one)),
             overwrite=overwrite,
@@ -101,11 +100,9 @@ class StoredTables(TablesOutput):
         self._job.announce([RECONCILIATION], SUCCESS)
         self._output.delete([name for name in replaced if name == SUCCESS])
 
-    def add(self, files: Iterable[DataFile]) -> list[DataFile]:
-        """See `TablesOutput.add`: those of tasks have been uploaded."""
-        given = list(files)
-        uploaded = iter(self._uploads.upload([one for one in given if not is_url(one.path)]))
-        added = [one if is_url(one.path) else next(uploaded) for one in given]
+    def add(self, files: Sequence[DataFile], staged: Sequence[DataFile] = ()) -> list[DataFile]:
+        """See `TablesOutput.add`: files of tasks have been uploaded."""
+        added = [*files, *self._uploads.upload(staged)]
         self._files += added
         return added
 
@@ -116,7 +113,7 @@ class StoredTables(TablesOutput):
         missing = {table: schema for table, schema in schemas.items() if table not in with_rows}
         write_empty_tables(whole, missing, name)
         files = {f"{table}/{name}": os.path.join(whole, table, name) for table in missing}
-        upload(self._output, files)
+        self._output.put_files(files)
         self._empty = {one: os.path.getsize(path) for one, path in files.items()}
 
     def commit(self, reconciliation: Mapping[str, Any]) -> None:

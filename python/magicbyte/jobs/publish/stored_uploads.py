@@ -20,7 +20,7 @@ from typing import Any, TypedDict
 
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.outputs import RECONCILIATION, SUCCESS, UNFINISHED
-from magicbyte.storage.destination import Destination
+from magicbyte.storage.stored_directory import StoredDirectory
 
 __all__ = ["REPLACED", "JobRecord", "clear_uploads", "remember_replaced"]
 
@@ -66,7 +66,7 @@ class _Replaced(TypedDict):
     complete: bool
 
 
-def remember_replaced(output: Destination, files: Sequence[str]) -> None:
+def remember_replaced(output: StoredDirectory, files: Sequence[str]) -> None:
     """Writes down the tables in `output`, which consist of `files`, before a job replaces them."""
     report = output.read(RECONCILIATION) or b""
     data_files = [name for name in files if "/" in name]
@@ -74,7 +74,7 @@ def remember_replaced(output: Destination, files: Sequence[str]) -> None:
     output.put(REPLACED, json.dumps(replaced).encode())
 
 
-def clear_uploads(output: Destination, record: JobRecord) -> None:
+def clear_uploads(output: StoredDirectory, record: JobRecord) -> None:
     """Removes the uploads of a job, unless it has committed; then, the files that it has replaced."""
     files = output.files()
     replaced = _replaced(output) if REPLACED in files else None
@@ -92,7 +92,7 @@ def clear_uploads(output: Destination, record: JobRecord) -> None:
         output.delete([REPLACED])
 
 
-def _replaced(output: Destination) -> _Replaced:
+def _replaced(output: StoredDirectory) -> _Replaced:
     try:
         found: _Replaced = json.loads(output.read(REPLACED) or b"")
         parts = [name.split("/") for name in found["files"]]

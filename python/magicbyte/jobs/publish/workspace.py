@@ -23,7 +23,6 @@ import errno
 import hashlib
 import json
 import os
-import posixpath
 import re
 import shutil
 import stat
@@ -33,7 +32,7 @@ from typing import NamedTuple
 
 from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.find.outputs import UNFINISHED
-from magicbyte.storage.paths import absolute, is_url
+from magicbyte.storage.overlap import overlapping
 
 try:
     import fcntl
@@ -311,51 +310,10 @@ def _published(entry: object) -> _Published | None:
 
 
 def check_apart(path: str, sources: Sequence[str]) -> None:
-    """Raises `RefusedError` if the output contains a source or the other way round, following links.
-
-    URLs overlap if one begins with the other, host or bucket included.
-    """
-    if is_url(path):
-        out = _normal(path)
-        for source in filter(is_url, sources):
-            if posixpath.commonpath([out, _normal(source)]) in (out, _normal(source)):
-                raise _overlap(path, source)
-        return
-    out = os.path.realpath(path)
-    above = {_identity(one) for one in _ancestors(out)} - {None}
-    own = _identity(out)
-    for source in map(os.path.realpath, sources):
-        inside = own is not None and own in map(_identity, _ancestors(source))
-        if inside or _identity(source) in above or os.path.commonpath([out, source]) in (out, source):
-            raise _overlap(path, source)
-
-
-def _overlap(path: str, source: str) -> RefusedError:
-    return RefusedError(f"{path} and the source {source} overlap: choose another output")
-
-
-def _normal(url: str) -> str:
-    """A URL as a path: the same one for all names of the same place."""
-    scheme, _, place = absolute(url).partition("://")
-    scheme = {"s3a": "s3", "abfss": "az", "abfs": "az", "azure": "az", "adl": "az"}.get(scheme, scheme)
-    return posixpath.normpath(f"/{scheme}/{place}")
-
-
-def _ancestors(path: str) -> list[str]:
-    """The path and all its parent directories."""
-    found = [path]
-    while (parent := os.path.dirname(found[-1])) != found[-1]:
-        found.append(parent)
-    return found
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    # A directory may have several names: bind mounts, case-insensitive file systems.
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
+    """Raises `RefusedError` if the output contains a source or the other way round, following links."""
+    source = overlapping(path, sources)
+    if source is not None:
+        raise RefusedError(f"{path} and the source {source} overlap: choose another output")
 
 
 def write_text(path: str, text: str) -> None:

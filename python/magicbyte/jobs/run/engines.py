@@ -10,9 +10,9 @@ import errno
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
@@ -42,6 +42,10 @@ class Engine(Protocol):
     @property
     def parallelism(self) -> int:
         """The number of tasks that run at the same time."""
+
+    @property
+    def overlapping(self) -> LocalEngine | None:
+        """The engine itself if its tasks run in this process, and may wait for other threads of it."""
 
     def map(
         self,
@@ -77,6 +81,11 @@ class LocalEngine:
         """See `Engine.parallelism`."""
         return self._threads
 
+    @property
+    def overlapping(self) -> LocalEngine:
+        """See `Engine.overlapping`."""
+        return self
+
     def map(
         self,
         function: Callable[[T], R],
@@ -89,7 +98,7 @@ class LocalEngine:
         """See `Engine.map`."""
         return self.map_arriving(
             lambda number: function(items[number]),
-            range(len(items)),
+            (number for number in range(len(items))),
             name=name,
             size=sum(sizes),
             size_of=sizes.__getitem__,
@@ -100,25 +109,24 @@ class LocalEngine:
     def map_arriving(
         self,
         function: Callable[[T], R],
-        items: Iterable[T],
+        items: Generator[T],
         *,
         name: str,
         size: int,
         size_of: Callable[[T], int],
         ahead: int = 0,
-        stop: Callable[[], None] | None = None,
         progress: Progress = NO_PROGRESS,
     ) -> list[R]:
         """Like `map`, with items that are produced while the tasks run.
 
         Args:
             function: the function of a task.
-            items: an item for each task.
+            items: an item for each task; closed after a failure, so that tasks that wait for what it produces
+                can stop waiting.
             name: describes the tasks.
             size: the bytes of all items.
             size_of: the bytes of an item whose task has ended.
             ahead: the number of items to take before there is a thread for them.
-            stop: called on failure, so that tasks that wait for other tasks stop waiting.
             progress: where to report progress.
 
         """
@@ -137,6 +145,7 @@ class LocalEngine:
         with (
             progress.step(name, size) as step,
             ThreadPoolExecutor(self._threads, thread_name_prefix="magicbyte") as pool,
+            closing(items),
         ):
             try:
                 for item in items:
@@ -149,14 +158,14 @@ class LocalEngine:
                     finish()
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
-                if stop:
-                    stop()
                 raise
         return [future.result() for future in results]
 
 
 class SparkEngine:
     """Tasks of a Spark session, on a cluster or embedded in this process (`local[*]`)."""
+
+    overlapping = None
 
     def __init__(self, session: SparkSession | Callable[[], SparkSession]) -> None:
         """Takes a session, or a function that starts one when the engine is first used."""

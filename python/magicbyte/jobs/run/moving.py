@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from magicbyte.jobs.find.partitions import list_directory
 from magicbyte.model import ChunkResult, PartitionCheckpoints, PartitionListing, Problem, Survey
-from magicbyte.storage.paths import is_stored
+from magicbyte.storage.location import locate
 
 __all__ = ["ATTEMPTS", "doubted_by_plan", "doubted_by_results", "look_again", "of_each_segment"]
 
@@ -48,7 +48,7 @@ def look_again(listing: PartitionListing, doubted: Doubted) -> PartitionListing:
     Returns `listing` itself if they have not. A partition that a broker has deleted meanwhile becomes one
     without files, with a note to the logger `magicbyte.jobs`.
     """
-    if not doubted or not _is_one_directory(listing):
+    if not doubted or not _is_live_directory(listing):
         return listing
     try:
         now = list_directory(listing["path"])
@@ -78,10 +78,10 @@ def of_each_segment(
     return [known[json.dumps(one)] for one in now["segments"]]
 
 
-def _is_one_directory(listing: PartitionListing) -> bool:
+def _is_live_directory(listing: PartitionListing) -> bool:
     path = listing["path"]
     is_in_it = all(path in (one["path"], os.path.dirname(one["path"])) for one in listing["segments"])
-    return is_in_it and not is_stored(path)
+    return is_in_it and locate(path).is_live
 
 
 def _checkpoints(before: PartitionListing, now: PartitionListing) -> PartitionCheckpoints | None:

@@ -6,8 +6,8 @@ import json
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from types import TracebackType
 
 from magicbyte import _core
 from magicbyte.jobs.run.plan import MIB
@@ -46,37 +46,29 @@ class SurveysAhead:
     def __init__(self, segments: Sequence[Segment], threads: int) -> None:
         self._segments = segments
         self._found: list[deque[Surveyed]] = [deque() for _ in segments]
-        self._begun = 0
-        """The number of segments that have been begun."""
         self._taken = 0
         """The segment whose survey is taken."""
         self._is_awaited = False
         self._bytes = 0
         """The bytes that have been surveyed and not taken."""
-        self._is_stopped = False
         self._failure: BaseException | None = None
+        """The reason why no more surveys follow."""
         self._changed = threading.Condition()
-        self._threads = [
-            threading.Thread(target=self._work, name=f"magicbyte-survey-{number}")
-            for number in range(min(threads, len(segments)))
-        ]
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="magicbyte-survey")
 
     def __enter__(self) -> SurveysAhead:
-        for thread in self._threads:
-            thread.start()
+        for number in range(len(self._segments)):
+            self._pool.submit(self._work, number)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
-        for thread in self._threads:
-            thread.join()
+        self._pool.shutdown(cancel_futures=True)
 
     def stop(self) -> None:
         """Raises `Stopped` in waits for a survey; the threads finish what they are reading, and end."""
         with self._changed:
-            self._is_stopped = True
+            self._failure = self._failure or Stopped()
             self._changed.notify_all()
 
     def __iter__(self) -> Iterator[Surveyed]:
@@ -92,54 +84,40 @@ class SurveysAhead:
         with self._changed:
             self._taken, self._is_awaited = number, not found
             self._changed.notify_all()
-            self._changed.wait_for(lambda: found or self._ends)
+            self._changed.wait_for(lambda: found or self._failure)
             self._is_awaited = False
             if self._failure:
                 raise self._failure
-            if self._is_stopped:
-                raise Stopped
             surveyed = found.popleft()
             self._bytes -= surveyed.size
             return surveyed
 
-    @property
-    def _ends(self) -> bool:
-        return self._is_stopped or self._failure is not None
-
-    def _work(self) -> None:
+    def _work(self, number: int) -> None:
         try:
-            while (number := self._begin()) is not None:
-                self._survey(number)
+            self._survey(number)
         except BaseException as error:
             with self._changed:
                 self._failure = error
                 self._changed.notify_all()
 
-    def _begin(self) -> int | None:
-        """Waits until the next segment may be surveyed. Returns None if there is none."""
-
-        def has_none() -> bool:
-            return self._ends or self._begun == len(self._segments)
-
-        with self._changed:
-            self._changed.wait_for(lambda: has_none() or self._may_go_on(self._begun))
-            if has_none():
-                return None
-            self._begun += 1
-            return self._begun - 1
-
     def _survey(self, number: int) -> None:
+        if not self._wait(number):
+            return
         at = 0
         for end, is_whole, text in _core.SurveyInParts(json.dumps(self._segments[number]), PART_BYTES):
             with self._changed:
                 self._found[number].append(Surveyed(text, end - at, is_whole))
                 self._bytes += end - at
                 self._changed.notify_all()
-                if not is_whole:
-                    self._changed.wait_for(lambda: self._ends or self._may_go_on(number))
-                if self._ends:
-                    return
+            if is_whole or not self._wait(number):
+                return
             at = end
+
+    def _wait(self, number: int) -> bool:
+        """Waits until more of a segment may be surveyed. Returns False if nothing follows."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._failure or self._may_go_on(number))
+            return self._failure is None
 
     def _may_go_on(self, number: int) -> bool:
         """True if more of a segment may be surveyed."""
