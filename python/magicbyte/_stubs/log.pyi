@@ -1,4 +1,4 @@
-"""A partition's directory: used by `magicbyte.log` and `magicbyte.damage`."""
+"""A partition's directory: used by `magicbyte.log`."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -63,24 +63,3 @@ class LogBatchesCore:
     @property
     def end_offset(self) -> int:
         """The end of the read (exclusive): the requested end, or the last stable offset."""
-
-@final
-class RescuerCore:
-    """Iterates over a segment's quarantined ranges: (position, data, kind, message, repair, suspects).
-
-    A repair is (batch, first byte changed, description of the change, chance of another cause, True if
-    proven), a suspect (offset, timestamp, key, value, headers).
-    """
-
-    def __new__(cls, survey: str, *, max_decompressed_bytes: int = ...) -> Self: ...
-    def __iter__(self) -> Self: ...
-    def __next__(
-        self,
-    ) -> tuple[
-        int,
-        bytes,
-        str,
-        str,
-        tuple[bytes, int, str, float, bool] | None,
-        list[tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]],
-    ]: ...
