@@ -78,6 +78,7 @@ from magicbyte._stubs.lines import (
     RowFilter,
 )
 from magicbyte._stubs.log import (
+    LogBatch,
     LogBatchesCore,
     PartitionLogCore,
 )
@@ -202,6 +203,7 @@ __all__ = [
     "LegacyBatch",
     "LineWriter",
     "ListedOffset",
+    "LogBatch",
     "LogBatchesCore",
     "OffsetIndexEntry",
     "PartitionLogCore",

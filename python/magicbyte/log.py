@@ -63,21 +63,22 @@ class _Read:
         return None if end == _LOG_END else end
 
     def batches(self, *, committed: bool) -> Iterator[RecordBatch | LegacyBatch]:
-        for batch, _, _, _, is_data in self._core:
-            if is_data or batch.is_control or not committed:
-                yield batch
+        for found in self._core:
+            if found.is_data or found.batch.is_control or not committed:
+                yield found.batch
 
     def records(self) -> Iterator[Record]:
-        for batch, segment, start, end, is_data in self._core:
-            if not is_data:
+        for found in self._core:
+            if not found.is_data:
                 continue
+            batch, start, end = found.batch, found.start_offset, found.end_offset
             try:
                 # Decodes the whole batch, so any error in its records is raised here.
                 records = iter(batch)
             except Error as error:
                 if self._fails_fast:
                     raise
-                self._leave_out(batch, segment, error)
+                self._leave_out(batch, found.segment, error)
                 continue
             if batch.magic == 2 and start <= batch.base_offset and batch.last_offset < end:
                 yield from records

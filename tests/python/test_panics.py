@@ -198,6 +198,7 @@ def results() -> dict[str, tuple[Any, ...]]:
         "CompletedTransaction": (1, 2, 3, True, 4),
         "FetchResponse": (b"", 0, 0, 0, []),
         "ListedOffset": (1, 2, 3),
+        "LogBatch": (None, "0.log", 0, 1, True),
         "OffsetIndexEntry": (7, 0),
         "PartitionMetadata": (0, "AAAAAAAAAAAAAAAAAAAAAA"),
         "ProduceResponse": (0, 0, -1, 0, False),

@@ -90,7 +90,7 @@ mod _core {
     #[pymodule_export]
     use crate::lines::{PyLineWriter, PyRowFilter};
     #[pymodule_export]
-    use crate::log::{PyLogBatches, PyPartitionLog};
+    use crate::log::{LogBatch, PyLogBatches, PyPartitionLog};
     #[pymodule_export]
     #[pymodule_export]
     use crate::message::{
