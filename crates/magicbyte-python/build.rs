@@ -39,7 +39,8 @@ fn docstrings(stub: &str) -> BTreeMap<String, String> {
             None => (false, line),
         };
         let named = declared.strip_prefix("def ").or_else(|| declared.strip_prefix("class "));
-        let Some(named) = named else { continue };
+        let is_attribute = named.is_none();
+        let Some(named) = named.or_else(|| attribute(declared).filter(|_| is_member)) else { continue };
         let name: String = named.chars().take_while(|&c| c.is_alphanumeric() || c == '_').collect();
         if declared.starts_with("class ") {
             class.clone_from(&name);
@@ -50,17 +51,25 @@ fn docstrings(stub: &str) -> BTreeMap<String, String> {
             let Some(next) = lines.next() else { return found };
             (end, open) = (next, open + depth(next));
         }
-        let mut ahead = lines.clone();
-        let Some(first) = ahead.next().map(str::trim_start).filter(|_| end.ends_with(':')) else { continue };
+        let ahead = lines.clone().next().map(str::trim_start);
+        let Some(first) = ahead.filter(|_| is_attribute || end.ends_with(':')) else { continue };
         let Some(first) = first.strip_prefix('r').unwrap_or(first).strip_prefix(QUOTES) else { continue };
+        lines.next();
+        let docstring = cleaned(first, &mut lines);
         // CPython has its own docstrings for special methods; to it, Arrow's are methods like any other.
         let is_special = name.starts_with("__") && !name.starts_with("__arrow_c_");
         if !is_special {
             let path = if is_member { format!("{class}.{name}") } else { name };
-            found.entry(path).or_insert_with(|| cleaned(first, ahead));
+            found.entry(path).or_insert(docstring);
         }
     }
     found
+}
+
+/// A line that declares an attribute, as in `name: type`.
+fn attribute(line: &str) -> Option<&str> {
+    let name = line.split(": ").next().filter(|name| name.len() < line.len())?;
+    name.chars().all(|c| c.is_alphanumeric() || c == '_').then_some(line)
 }
 
 /// The number of brackets that a line opens and leaves open.

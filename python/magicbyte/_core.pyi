@@ -29,12 +29,13 @@ from magicbyte._stubs.batches import (
     read_batches,
 )
 from magicbyte._stubs.broker import (
-    AppendValidatorCore,
-    PartitionSimulatorCore,
+    AppendInfo,
+    AppendValidator,
+    FetchResponse,
+    ListedOffset,
+    PartitionSimulator,
+    ProduceResponse,
     check_produce_request,
-)
-from magicbyte._stubs.broker import (
-    _AppendInfo as _AppendInfo,
 )
 from magicbyte._stubs.builder import (
     RecordsBuilder,
@@ -69,16 +70,17 @@ from magicbyte._stubs.lab import (
     try_layouts,
 )
 from magicbyte._stubs.layout import (
-    BatchLayoutCore,
+    BatchField,
+    BatchLayout,
 )
 from magicbyte._stubs.lines import (
     LineWriter,
     RowFilter,
 )
 from magicbyte._stubs.log import (
+    LogBatch,
     LogBatchesCore,
     PartitionLogCore,
-    RescuerCore,
 )
 from magicbyte._stubs.message import (
     apis,
@@ -94,6 +96,12 @@ from magicbyte._stubs.records import (
     RecordIterator,
     unpickle_record,
 )
+from magicbyte._stubs.rescue import (
+    Repair,
+    Rescued,
+    Rescuer,
+    Suspect,
+)
 from magicbyte._stubs.schema_decoder import SchemaDecoder
 from magicbyte._stubs.schema_encoder import SchemaEncoder
 from magicbyte._stubs.schema_framing import (
@@ -102,9 +110,13 @@ from magicbyte._stubs.schema_framing import (
     write_schema_framing,
 )
 from magicbyte._stubs.serve import (
-    ServerCore,
+    Server,
 )
 from magicbyte._stubs.sidecars import (
+    OffsetIndexEntry,
+    PartitionMetadata,
+    TimeIndexEntry,
+    TransactionIndexEntry,
     collect_aborted_transactions,
     leader_epoch_checkpoint,
     offset_index,
@@ -116,8 +128,14 @@ from magicbyte._stubs.sidecars import (
 )
 from magicbyte._stubs.state import (
     AbortedFilter,
-    LeaderEpochsCore,
-    ProducerStateManagerCore,
+    AbortedTransaction,
+    BatchMetadata,
+    Check,
+    CompletedTransaction,
+    LeaderEpochs,
+    ProducerStateEntry,
+    ProducerStateManager,
+    Truncation,
     VerificationGuard,
 )
 from magicbyte._stubs.steps import (
@@ -163,37 +181,56 @@ __all__ = [
     "LISTED",
     "MAX_COLUMN_PAYLOAD",
     "AbortedFilter",
-    "AppendValidatorCore",
+    "AbortedTransaction",
+    "AppendInfo",
+    "AppendValidator",
     "ArrowBatch",
     "ArrowSchema",
     "ArrowStream",
-    "BatchLayoutCore",
+    "BatchField",
+    "BatchLayout",
+    "BatchMetadata",
     "Batches",
+    "Check",
     "ChunkDecoder",
     "CommittedOffsets",
+    "CompletedTransaction",
     "Converter",
+    "FetchResponse",
     "InternalError",
     "KeySet",
-    "LeaderEpochsCore",
+    "LeaderEpochs",
     "LegacyBatch",
     "LineWriter",
+    "ListedOffset",
+    "LogBatch",
     "LogBatchesCore",
+    "OffsetIndexEntry",
     "PartitionLogCore",
-    "PartitionSimulatorCore",
+    "PartitionMetadata",
+    "PartitionSimulator",
     "PartitionWriter",
-    "ProducerStateManagerCore",
+    "ProduceResponse",
+    "ProducerStateEntry",
+    "ProducerStateManager",
     "Record",
     "RecordBatch",
     "RecordIterator",
     "RecordsBuilder",
-    "RescuerCore",
+    "Repair",
+    "Rescued",
+    "Rescuer",
     "RowFilter",
     "RowsWriter",
     "SchemaDecoder",
     "SchemaEncoder",
-    "ServerCore",
+    "Server",
     "StoredFile",
     "SurveyInParts",
+    "Suspect",
+    "TimeIndexEntry",
+    "TransactionIndexEntry",
+    "Truncation",
     "VerificationGuard",
     "WireReader",
     "_Batch",

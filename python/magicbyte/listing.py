@@ -51,7 +51,7 @@ def topic_id_of(listing: PartitionListing) -> str | None:
         return (directory if name.isdecimal() else name)[-ID_LENGTH:]
     try:
         data = _core.read_sidecar(os.path.join(listing["path"], "partition.metadata"))
-        return _core.partition_metadata(data.decode(errors="replace"))[1]
+        return _core.partition_metadata(data.decode(errors="replace")).topic_id
     except (Error, OSError):
         return None
 

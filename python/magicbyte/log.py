@@ -11,6 +11,7 @@ from magicbyte import _core
 from magicbyte._core import (
     DEFAULT_MAX_DECOMPRESSED_BYTES,
     LISTED,
+    ArrowStream,
     LegacyBatch,
     LogBatchesCore,
     PartitionLogCore,
@@ -20,6 +21,7 @@ from magicbyte._core import (
 from magicbyte.enums import DamageMode, IsolationLevel, fails_fast
 from magicbyte.errors import Error
 from magicbyte.listing import log_start_of
+from magicbyte.reconciliation import Reconciliation
 from magicbyte.storage.location import locate
 from magicbyte.storage.mounts import mount
 from magicbyte.storage.paths import absolute
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
     from magicbyte.damage import Rescued
     from magicbyte.derived_stream import RecordStream
-    from magicbyte.model import IgnoredFile, PartitionListing, PartitionReconciliation, Problem, Segment
+    from magicbyte.expressions.record_filter import RecordFilter
+    from magicbyte.model import IgnoredFile, PartitionListing, Problem, Segment
     from magicbyte.typed_stream import TypedColumn
 
 __all__ = ["LogArrowStream", "LogBatches", "LogRecords", "PartitionLog", "Reconciliation"]
@@ -37,128 +40,6 @@ __all__ = ["LogArrowStream", "LogBatches", "LogRecords", "PartitionLog", "Reconc
 T = TypeVar("T")
 
 _LOG_END = 2**63 - 1
-_COUNTS = (
-    "size",
-    "good_bytes",
-    "quarantined_bytes",
-    "tail_bytes",
-    "outside_bytes",
-    "deleted_bytes",
-    "announced",
-    "rows",
-    "control",
-    "aborted",
-    "outside",
-    "deleted",
-)
-"""The sums that a summary shows."""
-
-
-class Reconciliation:
-    """The sums that prove that nothing was lost: see `magicbyte.model.PartitionReconciliation`.
-
-    `good_bytes + quarantined_bytes + tail_bytes + outside_bytes + deleted_bytes == size`, and
-    `rows + control + aborted + outside + deleted == announced`; `balanced` if both hold for every segment.
-    """
-
-    __slots__ = ("sums",)
-
-    sums: PartitionReconciliation
-    """The whole account, segment by segment, as plain data for JSON."""
-
-    def __init__(self, sums: PartitionReconciliation) -> None:
-        self.sums = sums
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reconciliation) and self.sums == other.sums
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        counts = " ".join(f"{name}={count}" for name, count in self._shown())
-        return f"<{self._title()}: {counts}>"
-
-    def _repr_html_(self) -> str:
-        """A table for notebooks."""
-        from magicbyte.html import table
-
-        return table(self._title(), ("", ""), self._shown())
-
-    def _title(self) -> str:
-        return f"Reconciliation of {self.sums['topic']}-{self.sums['partition']}"
-
-    def _shown(self) -> list[tuple[str, object]]:
-        return [(name, self.sums[name]) for name in ("balanced", *_COUNTS)]  # type: ignore[literal-required]
-
-    @property
-    def balanced(self) -> bool:
-        """True if every byte and every record is counted exactly once."""
-        return self.sums["balanced"]
-
-    @property
-    def size(self) -> int:
-        """Bytes of all segments."""
-        return self.sums["size"]
-
-    @property
-    def good_bytes(self) -> int:
-        """Bytes in batches that decode completely."""
-        return self.sums["good_bytes"]
-
-    @property
-    def quarantined_bytes(self) -> int:
-        """Bytes in ranges that cannot be read."""
-        return self.sums["quarantined_bytes"]
-
-    @property
-    def tail_bytes(self) -> int:
-        """Bytes after the last batches: zeros, or a batch that was not written completely."""
-        return self.sums["tail_bytes"]
-
-    @property
-    def outside_bytes(self) -> int:
-        """Bytes that were not read, since they hold no offset of the requested range."""
-        return self.sums["outside_bytes"]
-
-    @property
-    def deleted_bytes(self) -> int:
-        """Bytes of good batches that end before the log's start."""
-        return self.sums["deleted_bytes"]
-
-    @property
-    def announced(self) -> int:
-        """Records announced by good batches."""
-        return self.sums["announced"]
-
-    @property
-    def rows(self) -> int:
-        """Data records delivered."""
-        return self.sums["rows"]
-
-    @property
-    def control(self) -> int:
-        """Control records."""
-        return self.sums["control"]
-
-    @property
-    def aborted(self) -> int:
-        """Records of aborted transactions (`read_committed` only)."""
-        return self.sums["aborted"]
-
-    @property
-    def outside(self) -> int:
-        """Records outside the requested range or past the last stable offset."""
-        return self.sums["outside"]
-
-    @property
-    def deleted(self) -> int:
-        """Records before the log's start, which a broker does not return."""
-        return self.sums["deleted"]
-
-    @property
-    def ignored(self) -> list[IgnoredFile]:
-        """Files that were not read, with the reason."""
-        return self.sums["ignored"]
 
 
 class _Read:
@@ -183,21 +64,22 @@ class _Read:
         return None if end == _LOG_END else end
 
     def batches(self, *, committed: bool) -> Iterator[RecordBatch | LegacyBatch]:
-        for batch, _, _, _, is_data in self._core:
-            if is_data or batch.is_control or not committed:
-                yield batch
+        for found in self._core:
+            if found.is_data or found.batch.is_control or not committed:
+                yield found.batch
 
     def records(self) -> Iterator[Record]:
-        for batch, segment, start, end, is_data in self._core:
-            if not is_data:
+        for found in self._core:
+            if not found.is_data:
                 continue
+            batch, start, end = found.batch, found.start_offset, found.end_offset
             try:
                 # Decodes the whole batch, so any error in its records is raised here.
                 records = iter(batch)
             except Error as error:
                 if self._fails_fast:
                     raise
-                self._leave_out(batch, segment, error)
+                self._leave_out(batch, found.segment, error)
                 continue
             if batch.magic == 2 and start <= batch.base_offset and batch.last_offset < end:
                 yield from records
@@ -308,6 +190,55 @@ class LogArrowStream:
         """The end of the stream (exclusive), as in `LogBatches`."""
         end = self._core.end_offset
         return None if end == _LOG_END else end
+
+
+class _ChosenColumns:
+    """The columns that are decoded for a stream, and the stream that a condition and schemas make of them."""
+
+    def __init__(
+        self,
+        log: PartitionLog,
+        columns: Sequence[str] | None,
+        where: str | None,
+        key: TypedColumn | None,
+        value: TypedColumn | None,
+        *,
+        views: bool,
+    ) -> None:
+        self._name = log.name
+        self._typed = [column for column in (key, value) if column is not None]
+        if (where is not None or self._typed) and columns is None:
+            from magicbyte.expressions.stream import columns_of
+
+            columns = columns_of(log)
+        self._columns = columns
+        for name, column in (("key", key), ("value", value)):
+            if column is not None and (column.column != name or name not in (columns or ())):
+                raise ValueError(f"{name}: a decoder of {column.column}, for columns {columns}")
+        # Headers may name the schemas.
+        self._selected = list(dict.fromkeys((*(columns or ()), "headers"))) if self._typed else columns
+        self.decoded = self._selected
+        self._filter: RecordFilter | None = None
+        if where is not None:
+            if views:
+                raise ValueError("where: rows of views are not selected; leave out views")
+            from magicbyte.expressions.record_filter import RecordFilter
+
+            self._filter = RecordFilter(where)
+            self.decoded = list(dict.fromkeys((*(self._selected or ()), *self._filter.columns)))
+
+    def of(self, decoded: ArrowStream) -> RecordStream:
+        """The stream with the chosen columns, of one with the decoded columns."""
+        stream: RecordStream = decoded
+        if self._filter is not None:
+            from magicbyte.expressions.stream import SelectedRecords
+
+            stream = SelectedRecords(decoded, self._selected or (), self._filter, self._name)
+        if self._typed:
+            from magicbyte.typed_stream import TypedRecords
+
+            stream = TypedRecords(stream, self._columns or (), self._typed)
+        return stream
 
 
 def _refuse_other_directories(path: str) -> None:
@@ -583,29 +514,9 @@ class PartitionLog:
 
         """
         self._check_open()
-        typed = [one for one in (key, value) if one is not None]
-        if (where is not None or typed) and columns is None:
-            from magicbyte.expressions.stream import columns_of
-
-            columns = columns_of(self)
-        decoded, row_filter = columns, None
-        if typed:
-            for name, one in (("key", key), ("value", value)):
-                if one is not None and (one.column != name or name not in (columns or ())):
-                    raise ValueError(f"{name}: a decoder of {one.column}, for columns {columns}")
-            # Headers may name the schemas.
-            decoded = list(dict.fromkeys((*(columns or ()), "headers")))
-        if where is not None:
-            if views:
-                raise ValueError("where: rows of views are not selected; leave out views")
-            from magicbyte.expressions.record_filter import RecordFilter
-
-            row_filter = RecordFilter(where)
-        selected = decoded
-        if row_filter is not None:
-            decoded = list(dict.fromkeys((*(decoded or ()), *row_filter.columns)))
-        whole = self._core.to_arrow(
-            decoded,
+        chosen = _ChosenColumns(self, columns, where, key, value, views=views)
+        stream = self._core.to_arrow(
+            chosen.decoded,
             views=views,
             start_offset=start_offset,
             end_offset=end_offset,
@@ -617,16 +528,7 @@ class PartitionLog:
             max_decompressed_bytes=self._max_decompressed_bytes,
             mode=self._mode,
         )
-        stream: RecordStream = whole
-        if row_filter is not None:
-            from magicbyte.expressions.stream import SelectedRecords
-
-            stream = SelectedRecords(whole, selected or (), row_filter, self.name)
-        if typed:
-            from magicbyte.typed_stream import TypedRecords
-
-            stream = TypedRecords(stream, columns or (), typed)
-        return LogArrowStream(stream)
+        return LogArrowStream(chosen.of(stream))
 
     def __arrow_c_schema__(self) -> object:
         return self.to_arrow().__arrow_c_schema__()

@@ -198,7 +198,10 @@ class Play:
     def transaction_index(self) -> list[tuple[int, int, int, int]]:
         files = sorted(self.directory.glob("*.txnindex"))
         entries = (entry for file in files for entry in _core.transaction_index(file.read_bytes()))
-        return [entry[1:] for entry in entries]
+        return [
+            (entry.producer_id, entry.first_offset, entry.last_offset, entry.last_stable_offset)
+            for entry in entries
+        ]
 
     def _known(self, producer: int) -> tuple[int, int, int | None]:
         for known in self.ours.state.producers:

@@ -307,7 +307,7 @@ def options_now(*, everything: bool) -> CompactOptions:
 def producers_of(directory: Path) -> list[tuple[int, int, int]]:
     """Id, epoch and last sequence of each producer in the last snapshot."""
     entries = _core.producer_snapshot(max(directory.glob("*.snapshot")).read_bytes())
-    return sorted(entry[:3] for entry in entries)
+    return sorted((of.producer_id, of.producer_epoch, of.last_sequence) for of in entries)
 
 
 def split(producers: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:

@@ -129,7 +129,7 @@ def test_aborted_transactions_of_a_fetch(kafka_log: StateOracle, tmp_path: Path)
             for base in play.ours.segments[bisect_right(play.ours.segments, start) - 1 :]:
                 data = files[base].read_bytes() if files[base].exists() else b""
                 entries, is_complete = _core.collect_aborted_transactions(data, log_start, end)
-                found += [" ".join(map(str, entry[1:])) for entry in entries]
+                found += [" ".join(map(str, [*entry][1:])) for entry in entries]
                 if is_complete:
                     break
             assert kafka_log.ask("aborted", start, end) == f"[{', '.join(found)}]"

@@ -15,10 +15,12 @@ from magicbyte.broker import (
     AppendError,
     AppendOrigin,
     AppendValidator,
+    ListedOffset,
     PartitionSimulator,
     check_produce_request,
     validate_append,
 )
+from magicbyte.state import AbortedTransaction
 
 NOW = 1_700_000_000_000
 ROOT = Path(__file__).parents[2]
@@ -151,13 +153,13 @@ def test_transactions() -> None:
     partition.append(batch())
     assert (partition.last_stable_offset, partition.log_end_offset) == (0, 4)
     assert partition.fetch(0, isolation_level="read_committed").records == b""
-    assert partition.list_offsets("latest", isolation_level="read_committed") == (-1, 0, 0)
+    assert partition.list_offsets("latest", isolation_level="read_committed") == ListedOffset(-1, 0, 0)
     with pytest.raises(AppendError) as refused:
         partition.append(idempotent(2))
     assert code_of(refused) == "INVALID_TXN_STATE"
     assert partition.end_transaction(5, 0, committed=False).base_offset == 4
     fetched = partition.fetch(0, isolation_level="read_committed")
-    assert fetched.aborted_transactions == [(5, 0, 4)]
+    assert fetched.aborted_transactions == [AbortedTransaction(5, 0, 4)]
     assert [one.is_control for one in magicbyte.read_batches(fetched.records)] == [False, False, True]
     assert partition.last_stable_offset == 5
 
@@ -184,13 +186,13 @@ def test_offset_for_timestamp() -> None:
     partition.append(batch())
     partition.elect_leader()
     partition.append(batch())
-    assert partition.list_offsets("earliest") == (-1, 0, 0)
-    assert partition.list_offsets("latest") == (-1, 4, 1)
-    assert partition.list_offsets("max_timestamp") == (NOW + 1, 1, 0)
-    assert partition.list_offsets(NOW + 1) == (NOW + 1, 1, 0)
+    assert partition.list_offsets("earliest") == ListedOffset(-1, 0, 0)
+    assert partition.list_offsets("latest") == ListedOffset(-1, 4, 1)
+    assert partition.list_offsets("max_timestamp") == ListedOffset(NOW + 1, 1, 0)
+    assert partition.list_offsets(NOW + 1) == ListedOffset(NOW + 1, 1, 0)
     assert partition.list_offsets(NOW + 2) is None
     partition.delete_records(3)
-    assert partition.list_offsets(0) == (NOW + 1, 3, 1)
+    assert partition.list_offsets(0) == ListedOffset(NOW + 1, 3, 1)
     with pytest.raises(AppendError):
         partition.fetch(2)
 

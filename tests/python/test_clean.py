@@ -446,7 +446,7 @@ def test_redacted_bytes_are_nowhere(way: str, tmp_path: Path, cli: Cli) -> None:
     assert (batches[-1].record_count, batches[-1].producer_id, batches[-1].last_sequence) == (0, 8, 0)
     snapshot = max((tmp_path / "out" / "t-0").glob("*.snapshot")).read_bytes()
     entries = _core.producer_snapshot(snapshot)
-    assert {entry[0] for entry in entries} == {7, 8}
+    assert {entry.producer_id for entry in entries} == {7, 8}
 
 
 def test_redacted_to_tombstones(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import inspect
 import pydoc
 import types
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -17,41 +18,74 @@ from magicbyte.compat import _core as dropins
 STUBS = Path(__file__).parents[2] / "python" / "magicbyte" / "_stubs"
 
 
-def members() -> Iterator[tuple[str, ast.ClassDef | ast.FunctionDef, Any]]:
-    """What the stubs declare: its name, its declaration and the object."""
+Declaration = ast.ClassDef | ast.FunctionDef | ast.AnnAssign
+
+
+def is_setter(member: ast.FunctionDef) -> bool:
+    """True for the second declaration of a property."""
+    return any(isinstance(one, ast.Attribute) and one.attr == "setter" for one in member.decorator_list)
+
+
+def members() -> Iterator[tuple[str, Declaration, str | None, Any]]:
+    """The declarations of the stubs: the name, the declaration, its docstring and the object."""
     for stub in sorted(STUBS.glob("[!_]*.pyi")):
         module = dropins if stub.stem.startswith("compat_") else _core
         for node in ast.parse(stub.read_text(encoding="utf-8")).body:
             if not isinstance(node, ast.ClassDef | ast.FunctionDef):
                 continue
             found = getattr(module, node.name)
-            yield node.name, node, found
-            for member in node.body if isinstance(node, ast.ClassDef) else ():
-                if isinstance(member, ast.FunctionDef):
+            yield node.name, node, ast.get_docstring(node), found
+            if not isinstance(node, ast.ClassDef):
+                continue
+            for member, following in zip_longest(node.body, node.body[1:]):
+                if isinstance(member, ast.FunctionDef) and not is_setter(member):
                     # A type's constructor is called, and shown, by the name of the type.
                     of = found if member.name == "__new__" else getattr(found, member.name)
-                    yield f"{node.name}.{member.name}", member, of
+                    yield f"{node.name}.{member.name}", member, ast.get_docstring(member), of
+                if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name):
+                    name = member.target.id
+                    of = getattr(found, name)
+                    # Constants have the docstrings of their types.
+                    if isinstance(of, types.GetSetDescriptorType | types.MemberDescriptorType):
+                        yield f"{node.name}.{name}", member, attribute_docstring(following), of
+
+
+def attribute_docstring(following: ast.stmt | None) -> str | None:
+    """The docstring of an attribute, which is the statement after it."""
+    if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
+        return inspect.cleandoc(str(following.value.value))
+    return None
 
 
 # CPython documents the slots of special methods, such as `__len__`, itself.
-ALL = [
-    (name, node, found) for name, node, found in members() if type(found) is not types.WrapperDescriptorType
-]
-DOCUMENTED = [(doc, found, name) for name, node, found in ALL if (doc := ast.get_docstring(node))]
+ALL = [one for one in members() if type(one[-1]) is not types.WrapperDescriptorType]
+DOCUMENTED = [(doc, found, name) for name, _, doc, found in ALL if doc]
 CALLABLE = [
     (node.args, found, name)
-    for name, node, found in ALL
+    for name, node, _, found in ALL
     if isinstance(node, ast.FunctionDef) and callable(found)
 ]
+RESULTS = {
+    name: found
+    for name, node, _, found in ALL
+    if isinstance(node, ast.ClassDef) and hasattr(found, "__match_args__")
+}
 
 
 def test_docstrings_are_written_in_the_stubs() -> None:
     undocumented = [
-        name
-        for name, node, found in ALL
-        if not ast.get_docstring(node) and not name.endswith("__") and inspect.getdoc(found)
+        name for name, _, doc, found in ALL if not doc and not name.endswith("__") and inspect.getdoc(found)
     ]
     assert undocumented == []
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_have_the_attributes_of_their_stubs(name: str) -> None:
+    attributes = [
+        one for one, node, *_ in ALL if isinstance(node, ast.AnnAssign) and one.startswith(f"{name}.")
+    ]
+    assert attributes == [f"{name}.{one}" for one in RESULTS[name].__match_args__]
+    assert {f"{name}.{one}" for one in inspect.signature(RESULTS[name]).parameters} == {*attributes}
 
 
 def test_constructors_are_documented_with_their_classes() -> None:
@@ -68,6 +102,7 @@ def test_docstrings_are_those_of_the_stubs(doc: str, found: Any, name: str) -> N
 @pytest.mark.parametrize(("expected", "found", "name"), CALLABLE, ids=[name for *_, name in CALLABLE])
 def test_parameters_are_those_of_the_stubs(expected: ast.arguments, found: Any, name: str) -> None:
     names = [one.arg for one in (*expected.posonlyargs, *expected.args, *expected.kwonlyargs)]
+    names += [expected.vararg.arg] if expected.vararg else []
     assert list(inspect.signature(found).parameters) == [one for one in names if one != "cls"]
 
 

@@ -16,7 +16,7 @@ import magicbyte
 import pyarrow as pa
 import pytest
 from magicbyte import InternalError, RecordsBuilder, _core
-from magicbyte.broker import AppendConfig, PartitionSimulator
+from magicbyte.broker import PartitionSimulator
 from magicbyte.compat import _core as dropins
 
 panic_next = getattr(_core, "_panic_next", None)
@@ -33,21 +33,11 @@ def builder(magic: int = 2, compression: int = 0) -> RecordsBuilder:
 
 V2 = builder(2, 4).build()
 V1 = builder(1, 1).build()
-CONFIG = AppendConfig()
 ROWS = pa.record_batch({"value": pa.array([b"x"])})
 
 
 def batch(data: bytes = V2) -> Any:
     return next(magicbyte.read_batches(data))
-
-
-def simulator() -> Any:
-    return PartitionSimulator(CONFIG)._core
-
-
-def config() -> Any:
-    """As the facade passes it: captured from a call instead of repeated here."""
-    return CONFIG._fields()
 
 
 class Segment:
@@ -173,8 +163,8 @@ STORED = {
     "AiokafkaDefaultRecord.offset", "AiokafkaDefaultRecord.timestamp", "AiokafkaDefaultRecord.key",
     "AiokafkaDefaultRecord.value", "AiokafkaLegacyRecord.offset", "AiokafkaLegacyRecord.key",
     "AiokafkaLegacyRecord.value", "AiokafkaLegacyRecordBatchBuilder.record_overhead",
-    "ArrowBatch.__len__", "ArrowBatch.num_rows", "BatchLayoutCore.__iter__", "Batches.__iter__",
-    "ChunkDecoder.__iter__", "SurveyInParts.__iter__",
+    "AppendValidator.config", "ArrowBatch.__len__", "ArrowBatch.num_rows", "BatchLayout.__iter__",
+    "Batches.__iter__", "ChunkDecoder.__iter__", "SurveyInParts.__iter__",
     "DefaultRecordMetadata.crc", "DefaultRecordMetadata.offset", "DefaultRecordMetadata.size",
     "DefaultRecordMetadata.timestamp",
     "KafkaPythonControlRecord.key", "KafkaPythonControlRecord.offset", "KafkaPythonControlRecord.timestamp",
@@ -188,12 +178,38 @@ STORED = {
     "LegacyRecordMetadata.timestamp", "LogBatchesCore.__iter__",
     "Record.attributes", "Record.key", "Record.key_bytes", "Record.offset", "Record.timestamp",
     "Record.value", "Record.value_bytes",
+    "PartitionSimulator.config",
     "RecordIterator.__iter__", "RecordIterator.__length_hint__", "RecordIterator.__next__",
-    "RescuerCore.__iter__", "VerificationGuard.__new__",
+    "Rescuer.__iter__", "VerificationGuard.__new__",
     "_Batch.position", "_Batch.size_in_bytes", "_Batch.to_bytes",
     "_DefaultRecordBatch.magic",
     "_MemoryRecords.__iter__", "_MemoryRecords.size_in_bytes",
 }  # fmt: skip
+
+
+def results() -> dict[str, tuple[Any, ...]]:
+    """The attributes of an object of each class of results."""
+    return {
+        "AbortedTransaction": (1, 2, 3),
+        "AppendInfo": (b"", 0, 0, 1, 1, None, 0, 0),
+        "BatchField": (False, 0, b"", "magic", None, None, 2, None),
+        "BatchMetadata": (0, 0, 1, 1, 9),
+        "Check": ("append", "", None),
+        "CompletedTransaction": (1, 2, 3, True, 4),
+        "FetchResponse": (b"", 0, 0, 0, []),
+        "ListedOffset": (1, 2, 3),
+        "LogBatch": (None, "0.log", 0, 1, True),
+        "OffsetIndexEntry": (7, 0),
+        "PartitionMetadata": (0, "AAAAAAAAAAAAAAAAAAAAAA"),
+        "ProduceResponse": (0, 0, -1, 0, False),
+        "ProducerStateEntry": (1, 0, 1, 1, 9, -1, None, ()),
+        "Repair": (b"", 0, "bit 1", 0.1, True),
+        "Rescued": ("0.log", 0, "crc_mismatch", "", b"", None, []),
+        "Suspect": (0, 1, None, b"", []),
+        "TimeIndexEntry": (1, 7),
+        "TransactionIndexEntry": (0, 1, 2, 3, 4),
+        "Truncation": (7, []),
+    }
 
 
 def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[Any, ...]]]]:
@@ -215,7 +231,10 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
     def empty() -> Path:
         return Path(tempfile.mkdtemp(dir=one.new))
 
-    return {
+    made = {
+        name: (lambda cls=COMPILED[name], given=given: cls(*given), {}) for name, given in results().items()
+    }
+    return made | {
         "CommittedOffsets": (lambda: c.CommittedOffsets(), {"replay": (batch(),)}),
         "AbortedFilter": (lambda: c.AbortedFilter([]), {"admit": (batch(),)}),
         "AiokafkaDefaultRecord": (lambda: d.AiokafkaDefaultRecord(0, 1, 0, b"k", b"v", header), {}),
@@ -237,11 +256,11 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
             {"append": fields, "size_in_bytes": fields},
         ),
         "AiokafkaMemoryRecords": (lambda: d.AiokafkaMemoryRecords(V2), {}),
-        "AppendValidatorCore": (lambda: c.AppendValidatorCore(config()), {"validate": (V2, 2, 0, 0, 1)}),
+        "AppendValidator": (lambda: c.AppendValidator(), {"validate": (V2,)}),
         "ArrowBatch": (lambda: batch().to_arrow(), {}),
         "ArrowSchema": (lambda: c.arrow_schema("batches"), {}),
         "ArrowStream": (lambda: magicbyte.read_batches(V2).to_arrow(), {}),
-        "BatchLayoutCore": (lambda: c.BatchLayoutCore(V2), {}),
+        "BatchLayout": (lambda: c.BatchLayout(V2), {}),
         "Batches": (lambda: magicbyte.read_batches(V2), {"to_arrow": (["offset"],)}),
         "KeySet": (lambda: c.KeySet([b"x"]), {"find": (b"x",)}),
         "StoredFile": (lambda: c.StoredFile(one.path / f"{0:020}.log"), {"read": (0, 1)}),
@@ -291,8 +310,8 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
             },
         ),
         "KafkaPythonMemoryRecords": (lambda: d.KafkaPythonMemoryRecords(V2), {}),
-        "LeaderEpochsCore": (
-            lambda: c.LeaderEpochsCore([(0, 0)]),
+        "LeaderEpochs": (
+            lambda: c.LeaderEpochs([(0, 0)]),
             {
                 "assign": (1, 5),
                 "truncate_from_start": (1,),
@@ -301,7 +320,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
                 "previous_epoch": (1,),
                 "next_epoch": (1,),
                 "end_offset_for_epoch": (0, 1),
-                "truncation": (5, c.LeaderEpochsCore([(0, 0)]), 7),
+                "truncation": (5, c.LeaderEpochs([(0, 0)]), 7),
             },
         ),
         "LegacyBatch": (lambda: batch(V1), {"to_arrow": (["offset"],)}),
@@ -318,29 +337,27 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
                 "offset_for_timestamp": (1,),
             },
         ),
-        "PartitionSimulatorCore": (
-            simulator,
+        "PartitionSimulator": (
+            lambda: c.PartitionSimulator(),
             {
-                "produce": (V2, 12),
-                "append": (V2, 2),
-                "end_transaction": (1, 0, True, 0, 0),
-                "fetch": (0, 10, "read_committed"),
-                "list_offset": (-1, "read_committed"),
+                "append": (V2,),
+                "end_transaction": (1, 0, True),
+                "fetch": (0, 10),
+                "list_offsets": (-1,),
                 "truncate": (0,),
                 "delete_records": (0,),
-                "set_now": (5,),
+                "advance": (5,),
             },
         ),
         "PartitionWriter": (lambda: c.PartitionWriter(empty()), {"append": (V2,)}),
-        "ProducerStateManagerCore": (
-            lambda: c.ProducerStateManagerCore({}),
+        "ProducerStateManager": (
+            lambda: c.ProducerStateManager(),
             {
                 "check": (batch(),),
                 "apply": (batch(),),
                 "apply_together": ([batch()],),
-                "start_verification": (1, 0, 0, False, 1),
+                "start_verification": (1, 0, 0, {"supports_epoch_bump": False, "now": 1}),
                 "set_high_watermark": (1,),
-                "set_end_offset": (1,),
                 "truncate_and_reload": (0, 0, 1),
                 "set_log_start_offset": (0,),
                 "truncate_fully_and_start_at": (0,),
@@ -362,7 +379,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
                 "empty_batch": (30, 1),
             },
         ),
-        "RescuerCore": (lambda: c.RescuerCore(one.survey), {}),
+        "Rescuer": (lambda: c.Rescuer(one.survey), {}),
         "SchemaDecoder": (
             lambda: c.SchemaDecoder("avro", '"int"'),
             {
@@ -374,7 +391,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
             },
         ),
         "SchemaEncoder": (lambda: c.SchemaEncoder("avro", '"bytes"'), {"encode": (ROWS,)}),
-        "ServerCore": (lambda: c.ServerCore([], ("127.0.0.1", 0)), {}),
+        "Server": (lambda: c.Server([], ("127.0.0.1", 0)), {}),
         "RowFilter": (lambda: c.RowFilter(), {"mask": (ROWS,)}),
         "RowsWriter": (lambda: c.RowsWriter(empty()), {"append": (ROWS,)}),
         "VerificationGuard": (c.VerificationGuard, {}),
@@ -406,8 +423,12 @@ def members(cls: type) -> Iterator[str]:
         "__iter__", "__next__", "__len__", "__repr__", "__str__", "__length_hint__",
         "__arrow_c_schema__", "__arrow_c_array__", "__arrow_c_stream__",
     }  # fmt: skip
+    # Attributes of results are stored.
+    stored = getattr(cls, "__match_args__", ())
     for base in cls.__mro__[:-1]:
         for name, member in vars(base).items():
+            if name in stored:
+                continue
             if name in slots or (not name.startswith("__") and hasattr(type(member), "__get__")):
                 yield f"{base.__name__}.{name}" if base.__name__.startswith("_") else name
 

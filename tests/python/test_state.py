@@ -32,7 +32,7 @@ def test_committed_records_of_a_real_log() -> None:
     ]
     # A broker answers up to the last stable offset: the open transaction begins at 83.
     batches = (batch for batch in magicbyte.read_batches(data) if batch.base_offset < 83)
-    committed = read_committed(batches, [entry[1:3] for entry in entries])
+    committed = read_committed(batches, [(entry.producer_id, entry.first_offset) for entry in entries])
     offsets = [record.offset for one in committed for record in one]
     lines = (log / "committed.jsonl").read_text().splitlines()
     assert len(offsets) == len(lines)

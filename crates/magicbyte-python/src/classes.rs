@@ -1,8 +1,8 @@
-//! Python classes that the bindings use: enums, exceptions, the tuples Columns and Losses.
+//! Python classes that the bindings use: enums, exceptions, settings, the tuples Columns and Losses.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyModule;
+use pyo3::types::{PyModule, PyType};
 
 use magicbyte::convert::Losses;
 use magicbyte::{Compression, TimestampType};
@@ -10,6 +10,7 @@ use magicbyte::{Compression, TimestampType};
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 static COLUMNS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 static LOSSES: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static APPEND_CONFIG: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static COMPRESSIONS: PyOnceLock<Vec<Py<PyAny>>> = PyOnceLock::new();
 static TIMESTAMP_TYPES: PyOnceLock<Vec<Py<PyAny>>> = PyOnceLock::new();
 
@@ -22,6 +23,10 @@ pub(super) fn columns_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     let class = COLUMNS
         .get_or_try_init(py, || py.import("magicbyte.columns")?.getattr("Columns").map(Bound::unbind))?;
     Ok(class.bind(py))
+}
+
+pub(super) fn append_config_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    APPEND_CONFIG.import(py, "magicbyte.broker", "AppendConfig")
 }
 
 /// The Losses tuple of a conversion.

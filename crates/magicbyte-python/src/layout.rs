@@ -9,13 +9,24 @@ use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use crate::docs::docstring;
 use crate::errors::to_py;
 use crate::locked::Locked;
+use crate::results::result_class;
 use crate::view::to_bytes;
 
-/// A field: true if it is in the decompressed payload, position, bytes, name, record, header, number, computed CRC.
-type Fields = (bool, usize, Py<PyBytes>, &'static str, Option<u32>, Option<u32>, Option<i64>, Option<u32>);
+result_class! {
+    layout, "magicbyte._core", BatchField {
+        is_decompressed: bool,
+        start: usize,
+        data: Py<PyBytes>,
+        name: String,
+        record: Option<u32>,
+        header: Option<u32>,
+        number: Option<i64>,
+        computed_crc: Option<u32>,
+    }
+}
 
-#[doc = docstring!(layout, BatchLayoutCore)]
-#[pyclass(frozen, name = "BatchLayoutCore", module = "magicbyte._core")]
+#[doc = docstring!(layout, BatchLayout)]
+#[pyclass(frozen, name = "BatchLayout", module = "magicbyte._core")]
 pub(super) struct PyBatchLayout(Locked<BatchLayout>);
 
 #[pymethods]
@@ -32,25 +43,25 @@ impl PyBatchLayout {
         slf
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Fields>> {
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<BatchField>> {
         let next = self.0.with(py, |layout| {
             let next = layout.next().transpose()?;
             Ok(next.map(|field| (layout.bytes(field.section).slice(field.range.clone()), field)))
         });
         let Some((data, field)) = next.map_err(|error| to_py(py, &error))? else { return Ok(None) };
-        Ok(Some((
-            field.section == Section::Decompressed,
-            field.range.start,
-            PyBytes::new(py, &data).unbind(),
-            field.name,
-            field.record,
-            field.header,
-            field.number,
-            field.computed_crc,
-        )))
+        Ok(Some(BatchField {
+            is_decompressed: field.section == Section::Decompressed,
+            start: field.range.start,
+            data: PyBytes::new(py, &data).unbind(),
+            name: field.name.to_owned(),
+            record: field.record,
+            header: field.header,
+            number: field.number,
+            computed_crc: field.computed_crc,
+        }))
     }
 
-    #[doc = docstring!(layout, BatchLayoutCore.decompressed_size)]
+    #[doc = docstring!(layout, BatchLayout.decompressed_size)]
     #[getter]
     fn decompressed_size(&self, py: Python<'_>) -> usize {
         self.0.with(py, |layout| layout.bytes(Section::Decompressed).len())

@@ -1,5 +1,6 @@
 //! The Python bindings: arguments, the GIL, errors, buffers. No rule of the format lives here.
 #![deny(unsafe_code)]
+#![allow(clippy::doc_lazy_continuation, reason = "docstrings have Python's examples, and are no Markdown")]
 
 mod append;
 mod append_arguments;
@@ -31,6 +32,7 @@ mod pickle;
 mod protobuf_structure;
 mod record;
 mod rescue;
+mod results;
 mod schema_decoder;
 mod schema_encoder;
 mod schema_framing;
@@ -63,7 +65,7 @@ mod _core {
     #[pymodule_export]
     use crate::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, read_batches};
     #[pymodule_export]
-    use crate::broker::{PyAppendValidator, check_produce_request};
+    use crate::broker::{AppendInfo, PyAppendValidator, check_produce_request};
     #[pymodule_export]
     use crate::builder::PyRecordsBuilder;
     #[pymodule_export]
@@ -84,11 +86,11 @@ mod _core {
     #[pymodule_export]
     use crate::lab::{batches_cost, chunk_cost, cost_report, try_layouts};
     #[pymodule_export]
-    use crate::layout::PyBatchLayout;
+    use crate::layout::{BatchField, PyBatchLayout};
     #[pymodule_export]
     use crate::lines::{PyLineWriter, PyRowFilter};
     #[pymodule_export]
-    use crate::log::{PyLogBatches, PyPartitionLog};
+    use crate::log::{LogBatch, PyLogBatches, PyPartitionLog};
     #[pymodule_export]
     #[pymodule_export]
     use crate::message::{
@@ -99,7 +101,7 @@ mod _core {
     #[pymodule_export]
     use crate::protobuf_structure::protobuf_structure;
     #[pymodule_export]
-    use crate::rescue::PyRescuer;
+    use crate::rescue::{PyRescuer, Repair, Rescued, Suspect};
     #[pymodule_export]
     use crate::schema_decoder::PySchemaDecoder;
     #[pymodule_export]
@@ -110,14 +112,17 @@ mod _core {
     use crate::serve::PyServer;
     #[pymodule_export]
     use crate::sidecars::{
+        OffsetIndexEntry, PartitionMetadata, TimeIndexEntry, TransactionIndexEntry,
         collect_aborted_transactions, decompress, leader_epoch_checkpoint, offset_index, partition_metadata,
         producer_snapshot, read_sidecar, time_index, transaction_index,
     };
     #[pymodule_export]
-    use crate::simulator::PySimulator;
+    use crate::simulator::{FetchResponse, ListedOffset, ProduceResponse, PySimulator};
     #[pymodule_export]
     use crate::state::{
-        AbortedFilter, Guard, PyLeaderEpochs, PyProducerStateManager, partition_history, segment_history,
+        AbortedFilter, AbortedTransaction, BatchMetadata, Check, CompletedTransaction, Guard,
+        ProducerStateEntry, PyLeaderEpochs, PyProducerStateManager, Truncation, partition_history,
+        segment_history,
     };
     #[pymodule_export]
     use crate::store::{

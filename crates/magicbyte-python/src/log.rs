@@ -15,6 +15,7 @@ use crate::batch::{Reading, new_batch};
 use crate::errors::log_to_py;
 use crate::jobs::{parse_located, to_json};
 use crate::locked::Locked;
+use crate::results::result_class;
 use crate::store::located;
 use crate::view::{optional_items, parse_name};
 use crate::{docs::docstring, panics};
@@ -132,6 +133,16 @@ fn read_options(check_crcs: bool, max_decompressed_bytes: usize, mode: &str) -> 
     Ok(ReadOptions { check_crcs, max_decompressed_bytes, mode, ..ReadOptions::default() })
 }
 
+result_class! {
+    log, "magicbyte._core", LogBatch {
+        batch: Py<PyAny>,
+        segment: String,
+        start_offset: i64,
+        end_offset: i64,
+        is_data: bool,
+    }
+}
+
 #[doc = docstring!(log, LogBatchesCore)]
 #[pyclass(frozen, name = "LogBatchesCore", module = "magicbyte._core")]
 pub(super) struct PyLogBatches {
@@ -139,15 +150,13 @@ pub(super) struct PyLogBatches {
     reading: Arc<Reading>,
 }
 
-type Item = (Py<PyAny>, String, i64, i64, bool);
-
 #[pymethods]
 impl PyLogBatches {
     fn __iter__(slf: Py<Self>) -> Py<Self> {
         slf
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Item>> {
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<LogBatch>> {
         let next = self.batches.with(py, Iterator::next);
         let Some(next) = next else { return Ok(None) };
         let next = next.map_err(|e| log_to_py(py, &e))?;
@@ -155,7 +164,13 @@ impl PyLogBatches {
         let position = next.data.position();
         let batch =
             new_batch(py, next.data.data().clone(), Bytes::new(), position, Arc::clone(&self.reading))?;
-        Ok(Some((batch, next.segment, next.start_offset, next.end_offset, is_data)))
+        Ok(Some(LogBatch {
+            batch,
+            segment: next.segment,
+            start_offset: next.start_offset,
+            end_offset: next.end_offset,
+            is_data,
+        }))
     }
 
     #[doc = docstring!(log, LogBatchesCore.problems)]

@@ -1,11 +1,13 @@
 //! The read-only broker.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
+use pyo3::types::PyTuple;
 
 use magicbyte_log::Listing;
 use magicbyte_serve::{CommittedOffset, ReadOnlyBroker, ServeLimits, ServeOptions, ServedTopic, Server};
@@ -15,14 +17,34 @@ use crate::locked::Locked;
 use crate::view::items;
 use crate::{docs::docstring, panics};
 
-/// Group, topic, partition, offset, leader epoch, metadata.
-type Committed = (String, String, i32, i64, i32, Option<String>);
+/// A topic in the report of `magicbyte topics`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Topic {
+    topic: String,
+    topic_id: Option<String>,
+    configs: BTreeMap<String, String>,
+}
 
-#[doc = docstring!(serve, ServerCore)]
-#[pyclass(frozen, name = "ServerCore", module = "magicbyte._core")]
+/// A committed offset in the report of `magicbyte offsets`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Committed {
+    group: String,
+    topic: String,
+    partition: i32,
+    offset: i64,
+    leader_epoch: Option<i32>,
+    metadata: Option<String>,
+}
+
+#[doc = docstring!(serve, Server)]
+#[pyclass(frozen, name = "Server", module = "magicbyte.jobs.serve")]
 pub(super) struct PyServer {
     server: Locked<Server>,
-    address: (String, u16),
+    address: SocketAddr,
+    partitions: Vec<(String, i32)>,
+    problems: Vec<String>,
 }
 
 #[pymethods]
@@ -30,8 +52,8 @@ impl PyServer {
     #[new]
     #[pyo3(signature = (
         listings, listen, *, advertised_listener = None, to_magic_2 = false, as_of = None,
-        read_committed_only = false, follow = false, topics = BTreeMap::new(), committed = Vec::new(),
-        max_connections = None, max_request_bytes = None, idle_ms = None
+        read_committed_only = false, follow = false, topics = Vec::new(), committed = Vec::new(),
+        problems = Vec::new(), max_connections = None, max_request_bytes = None, idle_ms = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn new(
@@ -43,8 +65,9 @@ impl PyServer {
         as_of: Option<i64>,
         read_committed_only: bool,
         follow: bool,
-        topics: BTreeMap<String, (Option<String>, BTreeMap<String, String>)>,
-        committed: Vec<Committed>,
+        #[pyo3(from_py_with = items)] topics: Vec<Topic>,
+        #[pyo3(from_py_with = items)] committed: Vec<Committed>,
+        #[pyo3(from_py_with = items)] problems: Vec<String>,
         max_connections: Option<usize>,
         max_request_bytes: Option<usize>,
         idle_ms: Option<u64>,
@@ -59,12 +82,15 @@ impl PyServer {
             request_bytes: max_request_bytes.unwrap_or(default.request_bytes),
             idle: idle_ms.map_or(default.idle, Duration::from_millis),
         };
-        let topics =
-            topics.into_iter().map(|(name, (topic_id, configs))| (name, ServedTopic { topic_id, configs }));
-        let committed =
-            committed.into_iter().map(|(group, topic, partition, offset, leader_epoch, metadata)| {
-                (group, topic, partition, CommittedOffset { offset, leader_epoch, metadata })
-            });
+        let topics = topics
+            .into_iter()
+            .map(|topic| (topic.topic, ServedTopic { topic_id: topic.topic_id, configs: topic.configs }));
+        let committed = committed.into_iter().map(|of| {
+            let leader_epoch = of.leader_epoch.unwrap_or(-1);
+            let offset = CommittedOffset { offset: of.offset, leader_epoch, metadata: of.metadata };
+            (of.group, of.topic, of.partition, offset)
+        });
+        let partitions = listings.iter().map(|of| (of.topic.clone(), of.partition)).collect();
         let options = ServeOptions {
             advertised_listener,
             to_magic_2,
@@ -82,25 +108,53 @@ impl PyServer {
             let why = format!("cannot listen on {host}:{port}: {error}");
             PyOSError::new_err((error.raw_os_error(), why))
         })?;
-        let address = (server.address().ip().to_string(), server.address().port());
-        Ok(Self { server: Locked::new(server), address })
+        let address = server.address();
+        Ok(Self { server: Locked::new(server), address, partitions, problems })
     }
 
-    #[doc = docstring!(serve, ServerCore.address)]
+    #[doc = docstring!(serve, Server.bootstrap_servers)]
     #[getter]
-    fn address(&self) -> (&str, u16) {
+    fn bootstrap_servers(&self) -> String {
         panics::here();
-        (&self.address.0, self.address.1)
+        self.address.to_string()
     }
 
-    #[doc = docstring!(serve, ServerCore.connections)]
+    #[doc = docstring!(serve, Server.partitions)]
+    #[getter]
+    fn partitions(&self) -> Vec<(String, i32)> {
+        panics::here();
+        self.partitions.clone()
+    }
+
+    #[doc = docstring!(serve, Server.problems)]
+    #[getter]
+    fn problems(&self) -> Vec<String> {
+        panics::here();
+        self.problems.clone()
+    }
+
+    #[doc = docstring!(serve, Server.connections)]
     #[getter]
     fn connections(&self, py: Python<'_>) -> usize {
         self.server.with(py, |server| server.connections())
     }
 
-    #[doc = docstring!(serve, ServerCore.stop)]
+    #[doc = docstring!(serve, Server.stop)]
     fn stop(&self, py: Python<'_>) {
         self.server.with(py, |server| server.stop());
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&self, py: Python<'_>, _error: &Bound<'_, PyTuple>) {
+        self.stop(py);
+    }
+
+    fn __repr__(&self) -> String {
+        panics::here();
+        format!("<Server {}: {} partitions>", self.address, self.partitions.len())
     }
 }

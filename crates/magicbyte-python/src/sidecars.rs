@@ -7,15 +7,15 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use magicbyte::sidecar::{
-    TransactionIndexEntry, offset_index_entries, parse_leader_epoch_checkpoint, parse_offset_index,
-    parse_partition_metadata, parse_producer_snapshot, parse_time_index, parse_transaction_index,
-    time_index_entries,
+    self, offset_index_entries, parse_leader_epoch_checkpoint, parse_offset_index, parse_partition_metadata,
+    parse_producer_snapshot, parse_time_index, parse_transaction_index, time_index_entries,
 };
-use magicbyte::state::ProducerStateEntry;
-use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result, sidecar};
+use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 
 use crate::arguments::Codec;
 use crate::errors::{io_to_py, to_py};
+use crate::results::result_class;
+use crate::state::ProducerStateEntry;
 use crate::store::located;
 use crate::{docs::docstring, panics, view};
 
@@ -35,6 +35,13 @@ fn or_raise<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
     result.map_err(|error| to_py(py, &error))
 }
 
+result_class! {
+    sidecars, "magicbyte._core", OffsetIndexEntry {
+        offset: i64,
+        position: u32,
+    }
+}
+
 #[doc = docstring!(sidecars, offset_index)]
 #[pyfunction]
 #[pyo3(signature = (data, base_offset, *, check = true))]
@@ -43,11 +50,19 @@ pub(super) fn offset_index(
     data: &[u8],
     base_offset: i64,
     check: bool,
-) -> PyResult<Vec<(i64, u32)>> {
+) -> PyResult<Vec<OffsetIndexEntry>> {
     if check {
         or_raise(py, parse_offset_index(data, base_offset))?;
     }
-    Ok(offset_index_entries(data, base_offset).map(|e| (e.offset, e.position)).collect())
+    let entries = offset_index_entries(data, base_offset);
+    Ok(entries.map(|of| OffsetIndexEntry { offset: of.offset, position: of.position }).collect())
+}
+
+result_class! {
+    sidecars, "magicbyte._core", TimeIndexEntry {
+        timestamp: i64,
+        offset: i64,
+    }
 }
 
 #[doc = docstring!(sidecars, time_index)]
@@ -58,19 +73,41 @@ pub(super) fn time_index(
     data: &[u8],
     base_offset: i64,
     check: bool,
-) -> PyResult<Vec<(i64, i64)>> {
+) -> PyResult<Vec<TimeIndexEntry>> {
     if check {
         or_raise(py, parse_time_index(data, base_offset))?;
     }
-    Ok(time_index_entries(data, base_offset).map(|e| (e.timestamp, e.offset)).collect())
+    let entries = time_index_entries(data, base_offset);
+    Ok(entries.map(|of| TimeIndexEntry { timestamp: of.timestamp, offset: of.offset }).collect())
 }
 
-type Aborted = (i16, i64, i64, i64, i64);
+result_class! {
+    sidecars, "magicbyte._core", TransactionIndexEntry {
+        version: i16,
+        producer_id: i64,
+        first_offset: i64,
+        last_offset: i64,
+        last_stable_offset: i64,
+    }
+}
+
+impl From<sidecar::TransactionIndexEntry> for TransactionIndexEntry {
+    fn from(entry: sidecar::TransactionIndexEntry) -> Self {
+        let sidecar::TransactionIndexEntry {
+            version,
+            producer_id,
+            first_offset,
+            last_offset,
+            last_stable_offset,
+        } = entry;
+        Self { version, producer_id, first_offset, last_offset, last_stable_offset }
+    }
+}
 
 #[doc = docstring!(sidecars, transaction_index)]
 #[pyfunction]
-pub(super) fn transaction_index(py: Python<'_>, data: &[u8]) -> PyResult<Vec<Aborted>> {
-    Ok(or_raise(py, parse_transaction_index(data))?.into_iter().map(aborted).collect())
+pub(super) fn transaction_index(py: Python<'_>, data: &[u8]) -> PyResult<Vec<TransactionIndexEntry>> {
+    Ok(or_raise(py, parse_transaction_index(data))?.into_iter().map(Into::into).collect())
 }
 
 #[doc = docstring!(sidecars, collect_aborted_transactions)]
@@ -80,36 +117,16 @@ pub(super) fn collect_aborted_transactions(
     data: &[u8],
     start: i64,
     end: i64,
-) -> PyResult<(Vec<Aborted>, bool)> {
+) -> PyResult<(Vec<TransactionIndexEntry>, bool)> {
     let entries = or_raise(py, parse_transaction_index(data))?;
     let (found, is_complete) = sidecar::transaction_index::collect_aborted_transactions(&entries, start, end);
-    Ok((found.into_iter().map(aborted).collect(), is_complete))
+    Ok((found.into_iter().map(Into::into).collect(), is_complete))
 }
-
-fn aborted(entry: TransactionIndexEntry) -> Aborted {
-    let TransactionIndexEntry { version, producer_id, first_offset, last_offset, last_stable_offset } = entry;
-    (version, producer_id, first_offset, last_offset, last_stable_offset)
-}
-
-type Producer = (i64, i16, i32, i64, i32, i64, i32, Option<i64>);
 
 #[doc = docstring!(sidecars, producer_snapshot)]
 #[pyfunction]
-pub(super) fn producer_snapshot(py: Python<'_>, data: &[u8]) -> PyResult<Vec<Producer>> {
-    let entries = or_raise(py, parse_producer_snapshot(data))?.into_iter();
-    let fields = |e: ProducerStateEntry| {
-        (
-            e.producer_id,
-            e.producer_epoch,
-            e.last_sequence(),
-            e.last_offset(),
-            e.offset_delta(),
-            e.last_timestamp,
-            e.coordinator_epoch,
-            e.current_txn_first_offset,
-        )
-    };
-    Ok(entries.map(fields).collect())
+pub(super) fn producer_snapshot(py: Python<'_>, data: &[u8]) -> PyResult<Vec<ProducerStateEntry>> {
+    ProducerStateEntry::all(py, &or_raise(py, parse_producer_snapshot(data))?)
 }
 
 #[doc = docstring!(sidecars, leader_epoch_checkpoint)]
@@ -119,11 +136,18 @@ pub(super) fn leader_epoch_checkpoint(py: Python<'_>, text: &str) -> PyResult<Ve
     Ok(entries.map(|e| (e.epoch, e.start_offset)).collect())
 }
 
+result_class! {
+    sidecars, "magicbyte._core", PartitionMetadata {
+        version: i32,
+        topic_id: String,
+    }
+}
+
 #[doc = docstring!(sidecars, partition_metadata)]
 #[pyfunction]
-pub(super) fn partition_metadata(py: Python<'_>, text: &str) -> PyResult<(i32, String)> {
+pub(super) fn partition_metadata(py: Python<'_>, text: &str) -> PyResult<PartitionMetadata> {
     let metadata = or_raise(py, parse_partition_metadata(text))?;
-    Ok((metadata.version, metadata.topic_id))
+    Ok(PartitionMetadata { version: metadata.version, topic_id: metadata.topic_id })
 }
 
 #[doc = docstring!(basics, decompress)]

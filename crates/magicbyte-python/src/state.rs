@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use magicbyte::Batch;
 use magicbyte::sidecar::ProducerStateManager;
 use magicbyte::state::{
-    Admission, AppendOrigin, AppendTerms, BatchMetadata, CompletedTransaction, EpochEntry, ProducerEvent,
-    ProducerStateEntry, Verdict, VerificationGuard,
+    self, Admission, AppendOrigin, AppendTerms, EpochEntry, LeaderEpochs, ProducerEvent, Verdict,
+    VerificationGuard, truncation,
 };
 use magicbyte_log::{CoordinatedTransaction, HistoryOptions, steps};
 
@@ -19,6 +19,7 @@ use crate::batch::BatchBase;
 use crate::errors::log_to_py;
 use crate::jobs::{parse, parse_located, to_json};
 use crate::locked::Locked;
+use crate::results::result_class;
 use crate::view::items;
 use crate::{docs::docstring, panics};
 
@@ -68,14 +69,14 @@ pub(super) fn partition_history(
 #[doc = docstring!(state, AbortedFilter)]
 #[pyclass(frozen, module = "magicbyte._core")]
 pub(super) struct AbortedFilter {
-    filter: Locked<magicbyte::state::AbortedFilter>,
+    filter: Locked<state::AbortedFilter>,
 }
 
 #[pymethods]
 impl AbortedFilter {
     #[new]
     fn new(#[pyo3(from_py_with = items)] aborted: Vec<(i64, i64)>) -> Self {
-        Self { filter: Locked::new(magicbyte::state::AbortedFilter::new(aborted)) }
+        Self { filter: Locked::new(state::AbortedFilter::new(aborted)) }
     }
 
     #[doc = docstring!(state, AbortedFilter.admit)]
@@ -91,33 +92,38 @@ impl AbortedFilter {
     }
 }
 
-#[doc = docstring!(state, LeaderEpochsCore)]
-#[pyclass(frozen, name = "LeaderEpochsCore", module = "magicbyte._core")]
-pub(super) struct PyLeaderEpochs {
-    epochs: Locked<magicbyte::state::LeaderEpochs>,
-}
-
 type Entry = (i32, i64);
 
-fn entry_of(entry: EpochEntry) -> Entry {
-    (entry.epoch, entry.start_offset)
+result_class! {
+    state, "magicbyte.state", Truncation {
+        offset: Option<i64>,
+        questions: Py<PyList>,
+    }
+}
+
+#[doc = docstring!(state, LeaderEpochs)]
+#[pyclass(frozen, name = "LeaderEpochs", module = "magicbyte.state")]
+pub(super) struct PyLeaderEpochs {
+    epochs: Locked<LeaderEpochs>,
 }
 
 #[pymethods]
 impl PyLeaderEpochs {
     #[new]
-    #[pyo3(signature = (entries = Vec::new()))]
+    #[pyo3(signature = (entries = Vec::new()), text_signature = "(entries=())")]
     fn new(#[pyo3(from_py_with = items)] entries: Vec<Entry>) -> Self {
         let entries = entries.into_iter().map(|(epoch, start_offset)| EpochEntry { epoch, start_offset });
-        let epochs = magicbyte::state::LeaderEpochs::from_entries(&entries.collect::<Vec<_>>());
-        Self { epochs: Locked::new(epochs) }
+        Self { epochs: Locked::new(LeaderEpochs::from_entries(&entries.collect::<Vec<_>>())) }
     }
 
+    #[doc = docstring!(state, LeaderEpochs.entries)]
     #[getter]
     fn entries(&self, py: Python<'_>) -> Vec<Entry> {
-        self.epochs.with(py, |epochs| epochs.entries().iter().copied().map(entry_of).collect())
+        let pair = |entry: &EpochEntry| (entry.epoch, entry.start_offset);
+        self.epochs.with(py, |epochs| epochs.entries().iter().map(pair).collect())
     }
 
+    #[doc = docstring!(state, LeaderEpochs.assign)]
     fn assign(&self, py: Python<'_>, epoch: i32, start_offset: i64) -> PyResult<()> {
         if epoch < 0 || start_offset < 0 {
             return Err(PyValueError::new_err("an epoch and its start offset must be at least 0"));
@@ -126,43 +132,48 @@ impl PyLeaderEpochs {
         Ok(())
     }
 
+    #[doc = docstring!(state, LeaderEpochs.truncate_from_start)]
     fn truncate_from_start(&self, py: Python<'_>, start_offset: i64) {
         self.epochs.with(py, |epochs| epochs.truncate_from_start(start_offset));
     }
 
+    #[doc = docstring!(state, LeaderEpochs.truncate_from_end)]
     fn truncate_from_end(&self, py: Python<'_>, end_offset: i64) {
         self.epochs.with(py, |epochs| epochs.truncate_from_end(end_offset));
     }
 
+    #[doc = docstring!(state, LeaderEpochs.epoch_for_offset)]
     fn epoch_for_offset(&self, py: Python<'_>, offset: i64) -> Option<i32> {
         self.epochs.with(py, |epochs| epochs.epoch_for_offset(offset))
     }
 
+    #[doc = docstring!(state, LeaderEpochs.previous_epoch)]
     fn previous_epoch(&self, py: Python<'_>, epoch: i32) -> Option<i32> {
         self.epochs.with(py, |epochs| epochs.previous(epoch).map(|entry| entry.epoch))
     }
 
+    #[doc = docstring!(state, LeaderEpochs.next_epoch)]
     fn next_epoch(&self, py: Python<'_>, epoch: i32) -> Option<i32> {
         self.epochs.with(py, |epochs| epochs.next(epoch).map(|entry| entry.epoch))
     }
 
+    #[doc = docstring!(state, LeaderEpochs.end_offset_for_epoch)]
     fn end_offset_for_epoch(&self, py: Python<'_>, epoch: i32, log_end_offset: i64) -> Option<Entry> {
         self.epochs.with(py, |epochs| epochs.end_offset_for_epoch(epoch, log_end_offset))
     }
 
-    #[doc = docstring!(state, LeaderEpochsCore.truncation)]
-    #[allow(clippy::type_complexity, reason = "a tuple that Python takes apart at once")]
+    #[doc = docstring!(state, LeaderEpochs.truncation)]
     fn truncation(
         &self,
         py: Python<'_>,
         log_end_offset: i64,
         leader: &Self,
         leader_end_offset: i64,
-    ) -> (Option<i64>, Vec<(i32, Option<Entry>)>) {
+    ) -> PyResult<Truncation> {
         let follower = self.epochs.with(py, |epochs| epochs.clone());
         let leader = leader.epochs.with(py, |epochs| epochs.clone());
-        let found = magicbyte::state::truncation(&follower, log_end_offset, &leader, leader_end_offset);
-        (found.offset, found.questions)
+        let found = truncation(&follower, log_end_offset, &leader, leader_end_offset);
+        Ok(Truncation { offset: found.offset, questions: PyList::new(py, found.questions)?.unbind() })
     }
 }
 
@@ -177,15 +188,109 @@ fn origin_of(name: &str) -> PyResult<AppendOrigin> {
     }
 }
 
-/// First sequence, first offset, last sequence, last offset, timestamp.
-pub(super) type BatchFields = (i32, i64, i32, i64, i64);
-/// Producer ID, first offset, last offset, committed, last stable offset.
-type Ended = (i64, i64, i64, bool, i64);
-/// Producer ID, epoch, coordinator epoch, last timestamp, first offset of the open transaction, last batches.
-pub(super) type ProducerFields = (i64, i16, i32, i64, Option<i64>, Vec<BatchFields>);
+result_class! {
+    state, "magicbyte.state", AbortedTransaction {
+        producer_id: i64,
+        first_offset: i64,
+        last_offset: i64,
+    }
+}
 
-#[doc = docstring!(state, ProducerStateManagerCore)]
-#[pyclass(frozen, name = "ProducerStateManagerCore", module = "magicbyte._core")]
+result_class! {
+    state, "magicbyte.state", BatchMetadata {
+        first_sequence: i32,
+        first_offset: i64,
+        last_sequence: i32,
+        last_offset: i64,
+        timestamp: i64,
+    }
+}
+
+impl From<state::AbortedTransaction> for AbortedTransaction {
+    fn from(transaction: state::AbortedTransaction) -> Self {
+        let (producer_id, first_offset, last_offset) = transaction.into();
+        Self { producer_id, first_offset, last_offset }
+    }
+}
+
+impl From<&state::BatchMetadata> for BatchMetadata {
+    fn from(batch: &state::BatchMetadata) -> Self {
+        Self {
+            first_sequence: batch.first_sequence(),
+            first_offset: batch.first_offset(),
+            last_sequence: batch.last_sequence,
+            last_offset: batch.last_offset,
+            timestamp: batch.timestamp,
+        }
+    }
+}
+
+result_class! {
+    state, "magicbyte.state", ProducerStateEntry {
+        producer_id: i64,
+        producer_epoch: i16,
+        last_sequence: i32,
+        last_offset: i64,
+        last_timestamp: i64,
+        coordinator_epoch: i32,
+        current_txn_first_offset: Option<i64>,
+        batches: Py<PyTuple>,
+    }
+}
+
+impl ProducerStateEntry {
+    fn of(py: Python<'_>, entry: &state::ProducerStateEntry) -> PyResult<Self> {
+        let batches: Vec<_> = entry.batches().iter().map(BatchMetadata::from).collect();
+        Ok(Self {
+            producer_id: entry.producer_id,
+            producer_epoch: entry.producer_epoch,
+            last_sequence: entry.last_sequence(),
+            last_offset: entry.last_offset(),
+            last_timestamp: entry.last_timestamp,
+            coordinator_epoch: entry.coordinator_epoch,
+            current_txn_first_offset: entry.current_txn_first_offset,
+            batches: PyTuple::new(py, batches)?.unbind(),
+        })
+    }
+
+    /// Copies of entries.
+    pub(super) fn all(py: Python<'_>, entries: &[state::ProducerStateEntry]) -> PyResult<Vec<Self>> {
+        entries.iter().map(|entry| Self::of(py, entry)).collect()
+    }
+}
+
+result_class! {
+    state, "magicbyte.state", CompletedTransaction {
+        producer_id: i64,
+        first_offset: i64,
+        last_offset: i64,
+        committed: bool,
+        last_stable_offset: i64,
+    }
+}
+
+impl From<state::CompletedTransaction> for CompletedTransaction {
+    fn from(transaction: state::CompletedTransaction) -> Self {
+        Self {
+            producer_id: transaction.producer_id,
+            first_offset: transaction.first_offset,
+            last_offset: transaction.last_offset,
+            committed: transaction.committed,
+            last_stable_offset: transaction.last_stable_offset,
+        }
+    }
+}
+
+result_class! {
+    state, "magicbyte.state", Check {
+        verdict: String,
+        message: String,
+        duplicate_of: Option<Py<BatchMetadata>>,
+    }
+}
+
+#[doc = docstring!(state, ProducerStateManager)]
+#[pyclass(frozen, name = "ProducerStateManager", module = "magicbyte.state")]
 pub(super) struct PyProducerStateManager {
     state: Locked<ProducerStateManager>,
 }
@@ -202,14 +307,18 @@ impl PyProducerStateManager {
 #[pymethods]
 impl PyProducerStateManager {
     #[new]
-    #[pyo3(signature = (snapshots = BTreeMap::new(), *, expiration_ms = 86_400_000))]
-    fn new(snapshots: BTreeMap<i64, PyBackedBytes>, expiration_ms: i64) -> Self {
+    #[pyo3(signature = (snapshots = None, *, expiration_ms = 86_400_000))]
+    fn new(py: Python<'_>, snapshots: Option<&Bound<'_, PyAny>>, expiration_ms: i64) -> PyResult<Self> {
         panics::here();
+        let snapshots: BTreeMap<i64, PyBackedBytes> = match snapshots {
+            Some(mapping) => py.get_type::<PyDict>().call1((mapping,))?.extract()?,
+            None => BTreeMap::new(),
+        };
         let snapshots = snapshots.iter().map(|(&offset, bytes)| (offset, bytes.to_vec())).collect();
-        Self { state: Locked::new(ProducerStateManager::new(snapshots, expiration_ms)) }
+        Ok(Self { state: Locked::new(ProducerStateManager::new(snapshots, expiration_ms)) })
     }
 
-    #[doc = docstring!(state, ProducerStateManagerCore.check)]
+    #[doc = docstring!(state, ProducerStateManager.check)]
     #[pyo3(signature = (batch, *, origin = "client", transaction_version = 0, guard = None))]
     fn check(
         &self,
@@ -218,39 +327,44 @@ impl PyProducerStateManager {
         origin: &str,
         transaction_version: i16,
         guard: Option<&Guard>,
-    ) -> PyResult<(&'static str, String, Option<BatchFields>)> {
+    ) -> PyResult<Check> {
         let verification = guard.map(|guard| guard.0);
         let terms = AppendTerms { origin: origin_of(origin)?, transaction_version, verification };
-        let Some(event) = Self::event(py, batch)? else { return Ok(("append", String::new(), None)) };
-        Ok(match self.state.with(py, |state| state.producers.check(&event, terms)) {
+        let verdict = match Self::event(py, batch)? {
+            Some(event) => self.state.with(py, |state| state.producers.check(&event, terms)),
+            None => Verdict::Append,
+        };
+        let (verdict, message, duplicate_of) = match verdict {
             Verdict::Append => ("append", String::new(), None),
-            Verdict::Duplicate(batch) => ("duplicate", String::new(), Some(batch_of(&batch))),
+            Verdict::Duplicate(batch) => {
+                ("duplicate", String::new(), Some(Py::new(py, BatchMetadata::from(&batch))?))
+            }
             Verdict::Refuse(refusal) => (refusal.name(), refusal.to_string(), None),
-        })
+        };
+        Ok(Check { verdict: verdict.to_owned(), message, duplicate_of })
     }
 
-    #[doc = docstring!(state, ProducerStateManagerCore.apply)]
-    fn apply(&self, py: Python<'_>, batch: &BatchBase) -> PyResult<Option<Ended>> {
+    #[doc = docstring!(state, ProducerStateManager.apply)]
+    fn apply(&self, py: Python<'_>, batch: &BatchBase) -> PyResult<Option<CompletedTransaction>> {
         let Some(event) = Self::event(py, batch)? else { return Ok(None) };
         let ended = self.state.with(py, |state| state.producers.apply(&event));
-        Ok(ended.map(|e| (e.producer_id, e.first_offset, e.last_offset, e.committed, e.last_stable_offset)))
+        Ok(ended.map(Into::into))
     }
 
-    #[doc = docstring!(state, ProducerStateManagerCore.apply_together)]
+    #[doc = docstring!(state, ProducerStateManager.apply_together)]
     fn apply_together(
         &self,
         py: Python<'_>,
         #[pyo3(from_py_with = items)] batches: Vec<PyRef<'_, BatchBase>>,
-    ) -> PyResult<Vec<Ended>> {
+    ) -> PyResult<Vec<CompletedTransaction>> {
         let events: PyResult<Vec<_>> = batches.iter().map(|batch| Self::event(py, batch)).collect();
         let events: Vec<_> = events?.into_iter().flatten().collect();
         let ended = self.state.with(py, |state| state.producers.apply_together(&events));
-        let fields = |e: CompletedTransaction| {
-            (e.producer_id, e.first_offset, e.last_offset, e.committed, e.last_stable_offset)
-        };
-        Ok(ended.into_iter().map(fields).collect())
+        Ok(ended.into_iter().map(Into::into).collect())
     }
 
+    #[doc = docstring!(state, ProducerStateManager.start_verification)]
+    #[pyo3(signature = (producer_id, sequence, epoch, *, supports_epoch_bump, now))]
     fn start_verification(
         &self,
         py: Python<'_>,
@@ -266,68 +380,85 @@ impl PyProducerStateManager {
         guard.map(Guard).map_err(|refusal| PyValueError::new_err(format!("{}: {refusal}", refusal.name())))
     }
 
-    #[doc = docstring!(state, ProducerStateManagerCore.producers)]
-    fn producers(&self, py: Python<'_>) -> Vec<ProducerFields> {
-        self.state.with(py, |state| state.producers.entries().iter().map(producer_fields).collect())
+    #[doc = docstring!(state, ProducerStateManager.producers)]
+    #[getter]
+    fn producers(&self, py: Python<'_>) -> PyResult<Vec<ProducerStateEntry>> {
+        let entries = self.state.with(py, |state| state.producers.entries().to_vec());
+        ProducerStateEntry::all(py, &entries)
     }
 
+    #[doc = docstring!(state, ProducerStateManager.first_unstable_offset)]
     #[getter]
     fn first_unstable_offset(&self, py: Python<'_>) -> Option<i64> {
         self.state.with(py, |state| state.producers.first_unstable_offset())
     }
 
+    #[doc = docstring!(state, ProducerStateManager.first_undecided_offset)]
     #[getter]
     fn first_undecided_offset(&self, py: Python<'_>) -> Option<i64> {
         self.state.with(py, |state| state.producers.first_undecided_offset())
     }
 
+    #[doc = docstring!(state, ProducerStateManager.oldest_transaction_timestamp)]
     #[getter]
     fn oldest_transaction_timestamp(&self, py: Python<'_>) -> Option<i64> {
         self.state.with(py, |state| state.producers.oldest_transaction_timestamp())
     }
 
+    #[doc = docstring!(state, ProducerStateManager.set_high_watermark)]
     fn set_high_watermark(&self, py: Python<'_>, offset: i64) {
         self.state.with(py, |state| state.producers.set_high_watermark(offset));
     }
 
+    #[doc = docstring!(state, ProducerStateManager.end_offset)]
     #[getter]
     fn end_offset(&self, py: Python<'_>) -> i64 {
         self.state.with(py, |state| state.end_offset())
     }
 
+    #[setter]
     fn set_end_offset(&self, py: Python<'_>, offset: i64) {
         self.state.with(py, |state| state.set_end_offset(offset));
     }
 
+    #[doc = docstring!(state, ProducerStateManager.take_snapshot)]
     fn take_snapshot(&self, py: Python<'_>) -> Option<i64> {
         self.state.with(py, ProducerStateManager::take_snapshot)
     }
 
+    #[doc = docstring!(state, ProducerStateManager.snapshots)]
+    #[getter]
     fn snapshots<'py>(&self, py: Python<'py>) -> BTreeMap<i64, Bound<'py, PyBytes>> {
         let snapshots = self.state.with(py, |state| state.snapshots().clone());
         snapshots.iter().map(|(&offset, bytes)| (offset, PyBytes::new(py, bytes))).collect()
     }
 
+    #[doc = docstring!(state, ProducerStateManager.truncate_and_reload)]
     fn truncate_and_reload(&self, py: Python<'_>, log_start_offset: i64, log_end_offset: i64, now: i64) {
         self.state.with(py, |state| state.truncate_and_reload(log_start_offset, log_end_offset, now));
     }
 
+    #[doc = docstring!(state, ProducerStateManager.set_log_start_offset)]
     fn set_log_start_offset(&self, py: Python<'_>, offset: i64) {
         self.state.with(py, |state| state.set_log_start_offset(offset));
     }
 
+    #[doc = docstring!(state, ProducerStateManager.truncate_fully_and_start_at)]
     fn truncate_fully_and_start_at(&self, py: Python<'_>, offset: i64) {
         self.state.with(py, |state| state.truncate_fully_and_start_at(offset));
     }
 
+    #[doc = docstring!(state, ProducerStateManager.remove_expired_producers)]
     fn remove_expired_producers(&self, py: Python<'_>, now: i64) {
         self.state.with(py, |state| state.remove_expired_producers(now));
     }
 
+    #[doc = docstring!(state, ProducerStateManager.delete_snapshots_before)]
     fn delete_snapshots_before(&self, py: Python<'_>, offset: i64) {
         self.state.with(py, |state| state.delete_snapshots_before(offset));
     }
 
+    #[doc = docstring!(state, ProducerStateManager.remove_stray_snapshots)]
     fn remove_stray_snapshots(
         &self,
         py: Python<'_>,
@@ -338,23 +469,8 @@ impl PyProducerStateManager {
     }
 }
 
-pub(super) fn producer_fields(entry: &ProducerStateEntry) -> ProducerFields {
-    (
-        entry.producer_id,
-        entry.producer_epoch,
-        entry.coordinator_epoch,
-        entry.last_timestamp,
-        entry.current_txn_first_offset,
-        entry.batches().iter().map(batch_of).collect(),
-    )
-}
-
-fn batch_of(batch: &BatchMetadata) -> BatchFields {
-    (batch.first_sequence(), batch.first_offset(), batch.last_sequence, batch.last_offset, batch.timestamp)
-}
-
 #[doc = docstring!(state, VerificationGuard)]
-#[pyclass(frozen, module = "magicbyte._core", name = "VerificationGuard")]
+#[pyclass(frozen, module = "magicbyte.state", name = "VerificationGuard")]
 pub(super) struct Guard(VerificationGuard);
 
 #[pymethods]

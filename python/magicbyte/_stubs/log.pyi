@@ -1,8 +1,9 @@
-"""A partition's directory: used by `magicbyte.log` and `magicbyte.damage`."""
+"""A partition's directory: used by `magicbyte.log`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Self, final
+from typing import Any, Self, final
 
 from magicbyte._stubs.arrow import ArrowStream
 from magicbyte._stubs.batches import LegacyBatch, RecordBatch
@@ -51,11 +52,37 @@ class PartitionLogCore:
         """The batches that hold the selected records."""
 
 @final
+@dataclass(frozen=True, init=False)
+class LogBatch:
+    """A batch that a read of a log has reached."""
+
+    batch: RecordBatch | LegacyBatch
+    """The batch."""
+    segment: str
+    """The name of its segment."""
+    start_offset: int
+    """The first offset of the read."""
+    end_offset: int
+    """The end of the read (exclusive)."""
+    is_data: bool
+    """True if its records are delivered; not those of control batches and aborted transactions."""
+
+    def __new__(
+        cls,
+        batch: RecordBatch | LegacyBatch,
+        segment: str,
+        start_offset: int,
+        end_offset: int,
+        is_data: bool,
+    ) -> Self: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+@final
 class LogBatchesCore:
-    """Iterates over (batch, segment file, start offset, end offset (exclusive), is data)."""
+    """Iterates over the batches of one read of a log."""
 
     def __iter__(self) -> Self: ...
-    def __next__(self) -> tuple[RecordBatch | LegacyBatch, str, int, int, bool]: ...
+    def __next__(self) -> LogBatch: ...
     def problems(self) -> str:
         """The first `LISTED` problems so far, as JSON."""
     def problems_left_out(self) -> int:
@@ -63,24 +90,3 @@ class LogBatchesCore:
     @property
     def end_offset(self) -> int:
         """The end of the read (exclusive): the requested end, or the last stable offset."""
-
-@final
-class RescuerCore:
-    """Iterates over a segment's quarantined ranges: (position, data, kind, message, repair, suspects).
-
-    A repair is (batch, first byte changed, description of the change, chance of another cause, True if
-    proven), a suspect (offset, timestamp, key, value, headers).
-    """
-
-    def __new__(cls, survey: str, *, max_decompressed_bytes: int = ...) -> Self: ...
-    def __iter__(self) -> Self: ...
-    def __next__(
-        self,
-    ) -> tuple[
-        int,
-        bytes,
-        str,
-        str,
-        tuple[bytes, int, str, float, bool] | None,
-        list[tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]],
-    ]: ...

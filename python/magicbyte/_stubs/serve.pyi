@@ -1,20 +1,22 @@
 """A read-only broker over partition directories: used by `magicbyte.jobs.serve`."""
 
-from collections.abc import Mapping, Sequence
-from typing import final
+from collections.abc import Iterable, Mapping
+from typing import Self, final
 
 @final
-class ServerCore:
-    """Serves the partitions of PartitionListings (JSON). See `magicbyte.serve` for the arguments.
+class Server:
+    """A read-only broker over partition directories, which runs in threads until it is stopped.
 
-    `listen` is a host and a port, 0 for any free one; `topics` has the id and the configs of topics, and
-    `committed` what groups had committed: group, topic, partition, offset, leader epoch (-1 if unknown),
-    metadata. Raises OSError if the address cannot be listened on.
+    >>> import magicbyte
+    >>> with magicbyte.serve("samples", listen="127.0.0.1:0") as server:
+    ...     host, _, port = server.bootstrap_servers.partition(":")
+    >>> host
+    '127.0.0.1'
     """
 
     def __new__(
         cls,
-        listings: Sequence[str],
+        listings: Iterable[str],
         listen: tuple[str, int],
         *,
         advertised_listener: tuple[str, int] | None = None,
@@ -22,15 +24,24 @@ class ServerCore:
         as_of: int | None = None,
         read_committed_only: bool = False,
         follow: bool = False,
-        topics: Mapping[str, tuple[str | None, dict[str, str]]] = ...,
-        committed: Sequence[tuple[str, str, int, int, int, str | None]] = ...,
+        topics: Iterable[Mapping[str, object]] = ...,
+        committed: Iterable[Mapping[str, object]] = ...,
+        problems: Iterable[str] = ...,
         max_connections: int | None = None,
         max_request_bytes: int | None = None,
         idle_ms: int | None = None,
-    ) -> ServerCore: ...
+    ) -> Self: ...
     @property
-    def address(self) -> tuple[str, int]:
-        """The host and port that the server listens on."""
+    def bootstrap_servers(self) -> str:
+        """The address for clients, such as `127.0.0.1:9092`."""
+
+    @property
+    def partitions(self) -> list[tuple[str, int]]:
+        """The topic and number of each partition that is served, apart from the list of problems."""
+
+    @property
+    def problems(self) -> list[str]:
+        """Problems with reading the cluster's metadata and the committed offsets."""
 
     @property
     def connections(self) -> int:
@@ -38,3 +49,6 @@ class ServerCore:
 
     def stop(self) -> None:
         """Closes all connections. Does nothing if that was done before."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_error: object) -> None: ...

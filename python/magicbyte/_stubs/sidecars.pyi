@@ -1,6 +1,11 @@
 """The files beside a segment: used by `magicbyte dump`."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from os import PathLike
+from typing import Any, Self, final
+
+from magicbyte._stubs.state import ProducerStateEntry
 
 def read_sidecar(path: str | PathLike[str]) -> bytes:
     """The content of an index, snapshot or checkpoint file.
@@ -8,35 +13,94 @@ def read_sidecar(path: str | PathLike[str]) -> bytes:
     Raises OSError if it cannot be read, is not a regular file, or is larger than 64 MiB.
     """
 
-def offset_index(data: bytes, base_offset: int, *, check: bool = True) -> list[tuple[int, int]]:
-    """The entries of an `.index`, (offset, position), without the zeros at its end.
+@final
+@dataclass(frozen=True, init=False)
+class OffsetIndexEntry:
+    """An entry of an `.index`."""
+
+    offset: int
+    """An offset."""
+    position: int
+    """The position of its batch in the segment."""
+
+    def __new__(cls, offset: int, position: int) -> Self: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+def offset_index(data: bytes, base_offset: int, *, check: bool = True) -> list[OffsetIndexEntry]:
+    """The entries of an `.index`, without the zeros at its end.
 
     Raises Error if the size or the order is wrong; without `check` returns whatever is there.
     """
 
-def time_index(data: bytes, base_offset: int, *, check: bool = True) -> list[tuple[int, int]]:
-    """The entries of a `.timeindex`, (timestamp in ms, offset); otherwise like `offset_index`."""
+@final
+@dataclass(frozen=True, init=False)
+class TimeIndexEntry:
+    """An entry of a `.timeindex`."""
 
-def transaction_index(data: bytes) -> list[tuple[int, int, int, int, int]]:
-    """The entries of a `.txnindex`: version, producer id, first, last (inclusive), last stable offset."""
+    timestamp: int
+    """The maximum timestamp (ms) so far."""
+    offset: int
+    """The offset of its record."""
+
+    def __new__(cls, timestamp: int, offset: int) -> Self: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+def time_index(data: bytes, base_offset: int, *, check: bool = True) -> list[TimeIndexEntry]:
+    """The entries of a `.timeindex`; otherwise like `offset_index`."""
+
+@final
+@dataclass(frozen=True, init=False)
+class TransactionIndexEntry:
+    """An entry of a `.txnindex`: an aborted transaction."""
+
+    version: int
+    """The version of the entry's format."""
+    producer_id: int
+    """The id of the transaction's producer."""
+    first_offset: int
+    """The offset of its first record."""
+    last_offset: int
+    """The offset of its marker (inclusive)."""
+    last_stable_offset: int
+    """The last stable offset when the marker was written."""
+
+    def __new__(
+        cls, version: int, producer_id: int, first_offset: int, last_offset: int, last_stable_offset: int
+    ) -> Self: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+def transaction_index(data: bytes) -> list[TransactionIndexEntry]:
+    """The entries of a `.txnindex`."""
 
 def collect_aborted_transactions(
     data: bytes, start: int, end: int
-) -> tuple[list[tuple[int, int, int, int, int]], bool]:
+) -> tuple[list[TransactionIndexEntry], bool]:
     """The entries of a `.txnindex` relevant to a fetch of offsets from `start` to `end` (exclusive).
 
     And whether no later segment can have more (`TransactionIndex.collectAbortedTxns`).
     """
 
-def producer_snapshot(data: bytes) -> list[tuple[int, int, int, int, int, int, int, int | None]]:
-    """The producers of a `.snapshot`.
+def producer_snapshot(data: bytes) -> list[ProducerStateEntry]:
+    """The producers of a `.snapshot`, which has the last batch of each.
 
-    Producer id, epoch, last sequence, last offset, offset delta, timestamp (ms), coordinator epoch,
-    first offset of the open transaction. Raises Error or, for a wrong CRC, CorruptRecordError.
+    Raises Error or, for a wrong CRC, CorruptRecordError.
     """
 
 def leader_epoch_checkpoint(text: str) -> list[tuple[int, int]]:
     """The lines of a `leader-epoch-checkpoint`: epoch, start offset."""
 
-def partition_metadata(text: str) -> tuple[int, str]:
-    """The content of a `partition.metadata`: version, topic id."""
+@final
+@dataclass(frozen=True, init=False)
+class PartitionMetadata:
+    """The content of a `partition.metadata`."""
+
+    version: int
+    """The version of the file's format."""
+    topic_id: str
+    """The id of the topic."""
+
+    def __new__(cls, version: int, topic_id: str) -> Self: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+def partition_metadata(text: str) -> PartitionMetadata:
+    """The content of a `partition.metadata`."""

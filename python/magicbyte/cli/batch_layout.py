@@ -46,36 +46,35 @@ def batch_layout(data: bytes, max_decompressed_bytes: int) -> Layout:
         Error: the bytes make no sense; all fields before have been yielded.
 
     """
-    layout = _core.BatchLayoutCore(data, max_decompressed_bytes=max_decompressed_bytes)
+    layout = _core.BatchLayout(data, max_decompressed_bytes=max_decompressed_bytes)
     words = _Words()
     compressed = False
-    for in_payload, start, field, name, record, header, number, computed in layout:
-        if in_payload and not compressed:
+    for field in layout:
+        if field.is_decompressed and not compressed:
             compressed = True
             what = "the records" if words.has_records else "the wrapper's value"
             yield Section(
                 f"{what}, decompressed from {words.codec}: {layout.decompressed_size} bytes;"
                 " positions count from their start"
             )
-        shown = _shown_name(name, record, header, is_record=words.has_records)
-        meaning = words.meaning(name, start, field, number, computed, is_inside=record is not None)
-        yield Field(start, field, shown, meaning)
+        shown = _shown_name(field, is_record=words.has_records)
+        yield Field(field.start, field.data, shown, words.meaning(field))
 
 
 def wrapped_checksums(wrapper: bytes, max_decompressed_bytes: int) -> Iterator[tuple[int, bool]]:
     """Yields the CRC of each message in a compressed wrapper of magic 0 or 1, with True if it is correct."""
-    layout = _core.BatchLayoutCore(wrapper, max_decompressed_bytes=max_decompressed_bytes)
-    for in_payload, _, _, name, _, _, number, computed in layout:
-        if in_payload and name == "crc" and number is not None:
-            yield number, number == computed
+    layout = _core.BatchLayout(wrapper, max_decompressed_bytes=max_decompressed_bytes)
+    for field in layout:
+        if field.is_decompressed and field.name == "crc" and field.number is not None:
+            yield field.number, field.number == field.computed_crc
 
 
-def _shown_name(name: str, record: int | None, header: int | None, *, is_record: bool) -> str:
-    prefix = "" if record is None else f"{'record' if is_record else 'message'} {record}: "
-    if header is None:
-        return prefix + name
-    own = name.removeprefix("header")
-    return f"{prefix}header {header} {own[0].lower()}{own[1:]}"
+def _shown_name(field: _core.BatchField, *, is_record: bool) -> str:
+    prefix = "" if field.record is None else f"{'record' if is_record else 'message'} {field.record}: "
+    if field.header is None:
+        return prefix + field.name
+    name = field.name.removeprefix("header")
+    return f"{prefix}header {field.header} {name[0].lower()}{name[1:]}"
 
 
 class _Words:
@@ -101,19 +100,12 @@ class _Words:
         """The name of the batch's codec."""
         return _codec(self._bits)
 
-    def meaning(
-        self,
-        name: str,
-        start: int,
-        data: bytes,
-        number: int | None,
-        computed: int | None,
-        *,
-        is_inside: bool,
-    ) -> str:
-        """The meaning of a field; `is_inside` if it belongs to a record or to a message inside a wrapper."""
+    def meaning(self, field: _core.BatchField) -> str:
+        """The meaning of a field."""
+        name, start, number = field.name, field.start, field.number
+        is_inside = field.record is not None
         if number is None:
-            return self._bytes_meaning(name, data, is_inside=is_inside)
+            return self._bytes_meaning(name, field.data, is_inside=is_inside)
         if name == "attributes":
             if is_inside and self.has_records:
                 return f"{number}, unused"
@@ -128,7 +120,7 @@ class _Words:
                 if self.has_records
                 else f"CRC-32 of byte {start + 4} on"
             )
-            return f"{kind}: {_verdict(number, computed)}"
+            return f"{kind}: {_verdict(number, field.computed_crc)}"
         if is_inside and name == "offset":
             return f"{number} (magic 1: relative)"
         if name == "size":
@@ -155,6 +147,9 @@ class _Words:
         return derived.get(name, lambda: str(number))()
 
     def _bytes_meaning(self, name: str, data: bytes, *, is_inside: bool) -> str:
+        """The meaning of a field that is no number; `is_inside` if it belongs to a record or to a message
+        inside a wrapper.
+        """
         if name == "rest":
             return f"{len(data)} bytes after the last field"
         is_payload = name == "value" and not is_inside and self._bits & _CODEC

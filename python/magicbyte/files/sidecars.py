@@ -22,8 +22,6 @@ __all__ = ["Entry", "base_offset", "is_sidecar", "kind_of", "read_sidecar"]
 
 Entry = dict[str, Any]
 
-_INT_MAX = (1 << 31) - 1
-
 
 def is_sidecar(path: str) -> bool:
     """True if the name is that of an index, a snapshot or a checkpoint of a partition, or of a file that a
@@ -55,37 +53,41 @@ def read_sidecar(path: str) -> tuple[list[Entry], Error | OSError | None]:
 
 
 def _offset_index(data: bytes, base: int) -> Iterator[Entry]:
-    for offset, position in _core.offset_index(data, base, check=False):
-        yield {"offset": offset, "position": position}
+    for entry in _core.offset_index(data, base, check=False):
+        yield {"offset": entry.offset, "position": entry.position}
     _core.offset_index(data, base)
 
 
 def _time_index(data: bytes, base: int) -> Iterator[Entry]:
-    for timestamp, offset in _core.time_index(data, base, check=False):
-        yield {"timestamp": timestamp, "offset": offset}
+    for entry in _core.time_index(data, base, check=False):
+        yield {"timestamp": entry.timestamp, "offset": entry.offset}
     _core.time_index(data, base)
 
 
 def _transaction_index(data: bytes, _: int) -> Iterator[Entry]:
-    names = ("version", "producerId", "firstOffset", "lastOffset", "lastStableOffset")
-    for values in _core.transaction_index(data):
-        yield dict(zip(names, values, strict=True))
+    for entry in _core.transaction_index(data):
+        yield {
+            "version": entry.version,
+            "producerId": entry.producer_id,
+            "firstOffset": entry.first_offset,
+            "lastOffset": entry.last_offset,
+            "lastStableOffset": entry.last_stable_offset,
+        }
 
 
 def _producer_snapshot(data: bytes, _: int) -> Iterator[Entry]:
-    for producer, epoch, last, offset, delta, time, coordinator, first in _core.producer_snapshot(data):
+    for producer in _core.producer_snapshot(data):
         entry: Entry = {
-            "producerId": producer,
-            "producerEpoch": epoch,
-            "coordinatorEpoch": coordinator,
-            "currentTxnFirstOffset": first,
-            "lastTimestamp": time,
+            "producerId": producer.producer_id,
+            "producerEpoch": producer.producer_epoch,
+            "coordinatorEpoch": producer.coordinator_epoch,
+            "currentTxnFirstOffset": producer.current_txn_first_offset,
+            "lastTimestamp": producer.last_timestamp,
         }
-        if offset >= 0:
-            # Sequences wrap around: 0 follows the maximum.
-            sequence = last - delta if last >= delta else _INT_MAX - (delta - last) + 1
-            entry |= {"firstSequence": sequence, "lastSequence": last}
-            entry |= {"lastOffset": offset, "offsetDelta": delta, "timestamp": time}
+        for batch in producer.batches:
+            entry |= {"firstSequence": batch.first_sequence, "lastSequence": batch.last_sequence}
+            entry |= {"lastOffset": batch.last_offset, "offsetDelta": batch.last_offset - batch.first_offset}
+            entry |= {"timestamp": producer.last_timestamp}
         yield entry
 
 
@@ -95,8 +97,8 @@ def _leader_epoch_checkpoint(data: bytes, _: int) -> Iterator[Entry]:
 
 
 def _partition_metadata(data: bytes, _: int) -> Iterator[Entry]:
-    version, topic_id = _core.partition_metadata(data.decode(errors="replace"))
-    yield {"version": version, "topicId": topic_id}
+    metadata = _core.partition_metadata(data.decode(errors="replace"))
+    yield {"version": metadata.version, "topicId": metadata.topic_id}
 
 
 def _offset_checkpoint(data: bytes, _: int) -> Iterator[Entry]:

@@ -13,7 +13,7 @@ from magicbyte.jobs.explain import coordinated_transactions, partition_histories
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.model import PartitionListing
 from magicbyte.spark.options import TableOptions
-from magicbyte.spark.schema import arrow_schema_of
+from magicbyte.spark.schema import arrow_schema_of, camel_case
 
 __all__ = ["HISTORY_TABLES", "history_rows"]
 
@@ -35,10 +35,5 @@ def history_rows(table: str, listings: Sequence[PartitionListing], engine: Engin
         partition = {"topic": history["topic"], "partition": history["partition"]}
         entries: Sequence[Mapping[str, Any]]
         entries = history["producers"] if table == "producers" else history["transactions"]
-        rows += [partition | {_camel_case(name): value for name, value in one.items()} for one in entries]
+        rows += [partition | {camel_case(name): value for name, value in one.items()} for one in entries]
     return pa.RecordBatch.from_pylist(rows, arrow_schema_of(TableOptions(table)))
-
-
-def _camel_case(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(map(str.capitalize, others))

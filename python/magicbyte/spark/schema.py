@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import replace
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -12,11 +13,21 @@ from pyspark.sql.types import StructType
 from magicbyte.enums import fails_fast
 from magicbyte.jobs.run.columns import INVALID_COLUMNS
 from magicbyte.jobs.run.reading import table_schema
+from magicbyte.model import ProducerHistory, TransactionHistory
+from magicbyte.model.histories import Int32
 from magicbyte.schema.decoding import TYPED_COLUMNS
 from magicbyte.spark.options import OptionError, Options, TableOptions
 from magicbyte.spark.typed import Decoders
 
-__all__ = ["PRODUCERS", "SEGMENTS", "TRANSACTIONS", "arrow_schema_of", "columns_of", "spark_schema_of"]
+__all__ = [
+    "PRODUCERS",
+    "SEGMENTS",
+    "TRANSACTIONS",
+    "arrow_schema_of",
+    "camel_case",
+    "columns_of",
+    "spark_schema_of",
+]
 
 SEGMENTS = pa.schema(
     [
@@ -35,58 +46,29 @@ SEGMENTS = pa.schema(
 )
 """One row per file of the log. `state` is `read`, or `ignored:` and the reason."""
 
-PRODUCERS = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("producerId", pa.int64()),
-        ("producerEpoch", pa.int32()),
-        ("firstOffset", pa.int64()),
-        ("lastOffset", pa.int64()),
-        ("firstSequence", pa.int32()),
-        ("lastSequence", pa.int32()),
-        ("firstTimestamp", pa.int64()),
-        ("lastTimestamp", pa.int64()),
-        ("batches", pa.int64()),
-        ("records", pa.int64()),
-        ("bytes", pa.int64()),
-        ("committed", pa.int64()),
-        ("aborted", pa.int64()),
-        ("emptyMarkers", pa.int64()),
-        ("duplicates", pa.int64()),
-        ("refused", pa.int64()),
-        ("isCurrent", pa.bool_()),
-        ("currentTxnFirstOffset", pa.int64()),
-        ("coordinatorEpoch", pa.int32()),
-    ]
-)
+
+def _history_schema(columns: type) -> pa.Schema:
+    """The columns of a table whose rows are dictionaries of this type, with the names that tables have."""
+    fields = [("topic", pa.string()), ("partition", pa.int32())]
+    for name, annotation in get_type_hints(columns, include_extras=True).items():
+        # A column that may be null has a type and None.
+        kind = get_args(annotation)[0] if type(None) in get_args(annotation) else annotation
+        fields.append((camel_case(name), _ARROW_TYPES[str if get_origin(kind) is Literal else kind]))
+    return pa.schema(fields)
+
+
+def camel_case(name: str) -> str:
+    """The name of a table's column."""
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+_ARROW_TYPES = {int: pa.int64(), Int32: pa.int32(), bool: pa.bool_(), str: pa.string()}
+
+PRODUCERS = _history_schema(ProducerHistory)
 """One row per producer and epoch; the columns are those of `magicbyte.model.ProducerHistory`."""
 
-TRANSACTIONS = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("producerId", pa.int64()),
-        ("producerEpoch", pa.int32()),
-        ("outcome", pa.string()),
-        ("firstOffset", pa.int64()),
-        ("lastOffset", pa.int64()),
-        ("markerOffset", pa.int64()),
-        ("markerEpoch", pa.int32()),
-        ("coordinatorEpoch", pa.int32()),
-        ("firstTimestamp", pa.int64()),
-        ("lastTimestamp", pa.int64()),
-        ("markerTimestamp", pa.int64()),
-        ("batches", pa.int64()),
-        ("records", pa.int64()),
-        ("bytes", pa.int64()),
-        ("lastStableOffset", pa.int64()),
-        ("ageMs", pa.int64()),
-        ("hanging", pa.bool_()),
-        ("transactionalId", pa.string()),
-        ("coordinatorState", pa.string()),
-    ]
-)
+TRANSACTIONS = _history_schema(TransactionHistory)
 """One row per transaction, or per marker without data; the columns are those of
 `magicbyte.model.TransactionHistory`."""
 

@@ -1,0 +1,82 @@
+"""Plain data that the compiled core returns as JSON, as typed dictionaries.
+
+The steps of a job (list, survey, plan, decode, reconcile) may run in different processes, so everything
+that passes between them is plain data. Field names are the core's. Offsets are inclusive if the name says
+first or last, exclusive if it says end or next; positions and sizes are bytes; times are milliseconds.
+"""
+
+from __future__ import annotations
+
+from magicbyte.model.accounts import (
+    ByteRange,
+    ChunkResult,
+    PartitionReconciliation,
+    SegmentReconciliation,
+)
+from magicbyte.model.histories import (
+    Anomaly,
+    Bin,
+    ControlCount,
+    OffsetGap,
+    PartitionHistory,
+    ProducerHistory,
+    SkippedRange,
+    StepBack,
+    TransactionHistory,
+)
+from magicbyte.model.listings import (
+    DirectoryState,
+    IgnoredFile,
+    LeaderEpoch,
+    PartitionCheckpoints,
+    PartitionListing,
+    Problem,
+    Segment,
+    Sidecar,
+)
+from magicbyte.model.plans import (
+    Chunk,
+    PartitionPlan,
+    PlanSegment,
+)
+from magicbyte.model.surveys import (
+    Border,
+    Survey,
+    TransactionBegin,
+    TransactionEnd,
+    TransactionEvent,
+    TransactionIndexEntry,
+)
+
+__all__ = [
+    "Anomaly",
+    "Bin",
+    "Border",
+    "ByteRange",
+    "Chunk",
+    "ChunkResult",
+    "ControlCount",
+    "DirectoryState",
+    "IgnoredFile",
+    "LeaderEpoch",
+    "OffsetGap",
+    "PartitionCheckpoints",
+    "PartitionHistory",
+    "PartitionListing",
+    "PartitionPlan",
+    "PartitionReconciliation",
+    "PlanSegment",
+    "Problem",
+    "ProducerHistory",
+    "Segment",
+    "SegmentReconciliation",
+    "Sidecar",
+    "SkippedRange",
+    "StepBack",
+    "Survey",
+    "TransactionBegin",
+    "TransactionEnd",
+    "TransactionEvent",
+    "TransactionHistory",
+    "TransactionIndexEntry",
+]
