@@ -126,7 +126,7 @@ class AppendError(Error):
         super().__init__(message, kind, position, base_offset, record_index, field)
         self.code = code
         self.error_code = error_code
-        self.record_errors = tuple(RecordError(*one) for one in record_errors)
+        self.record_errors = tuple(RecordError(*error) for error in record_errors)
 
     def __reduce__(self) -> tuple[Any, ...]:
         kind, arguments = super().__reduce__()

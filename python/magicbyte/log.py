@@ -401,7 +401,7 @@ class PartitionLog:
         """A table of the segments for notebooks."""
         from magicbyte.html import table
 
-        rows = [(one["file"], one["base_offset"], one["size"]) for one in self.segments]
+        rows = [(segment["file"], segment["base_offset"], segment["size"]) for segment in self.segments]
         return table(repr(self), ("segment", "base offset", "bytes"), rows)
 
     def _check_open(self) -> None:

@@ -75,7 +75,7 @@ class Log:
     @property
     def topics(self) -> list[str]:
         """The names of the topics, in order."""
-        return sorted({one.topic for one in self._partitions})
+        return sorted({partition.topic for partition in self._partitions})
 
     @property
     def skipped(self) -> list[SkippedDirectory]:
@@ -100,7 +100,7 @@ class Log:
         name = f"{topic}-{partition}"
         if not copies:
             raise KeyError(f"no partition {name} in {', '.join(self.sources)}")
-        raise KeyError(f"{len(copies)} copies of {name}: {', '.join(one.path for one in copies)}")
+        raise KeyError(f"{len(copies)} copies of {name}: {', '.join(copy.path for copy in copies)}")
 
     def __iter__(self) -> Iterator[PartitionLog]:
         return iter(self._partitions)
@@ -109,7 +109,7 @@ class Log:
         return len(self._partitions)
 
     def __repr__(self) -> str:
-        size = sum(one.size for one in self._partitions)
+        size = sum(partition.size for partition in self._partitions)
         topics = len(self.topics)
         return f"<Log {', '.join(self.sources)}: {len(self)} partitions of {topics} topics, {size} bytes>"
 
@@ -117,5 +117,8 @@ class Log:
         """A table of the partitions for notebooks."""
         from magicbyte.html import table
 
-        rows = [(one.topic, one.partition, len(one.segments), one.size) for one in self._partitions]
+        rows = [
+            (partition.topic, partition.partition, len(partition.segments), partition.size)
+            for partition in self._partitions
+        ]
         return table(repr(self), ("topic", "partition", "segments", "bytes"), rows)

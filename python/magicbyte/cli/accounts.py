@@ -67,16 +67,16 @@ def verify_code(report: VerifyReport) -> int:
     problems = sum(one["result"] != "equal" for one in compared)
     if report["indexes"] is not None:
         problems += len(report["indexes"]["mismatches"])
-    problems += report["total"]["problems"] + sum(len(one["problems"]) for one in report["log_dirs"])
+    problems += report["total"]["problems"] + sum(len(log_dir["problems"]) for log_dir in report["log_dirs"])
     return exit_code(problems, balanced=report["balanced"] and is_equal)
 
 
 def _print_indexes(report: IndexReport) -> None:
     """Prints a line for each difference between an index and its segment, and their number."""
     mismatches, left_out = report["mismatches"], report["mismatches_left_out"]
-    for one in mismatches:
-        fields = " ".join(f"{name}: {value}" for name, value in one.items() if name != "file")
-        print_line(f"{one['file']}: {fields}")
+    for mismatch in mismatches:
+        fields = " ".join(f"{name}: {value}" for name, value in mismatch.items() if name != "file")
+        print_line(f"{mismatch['file']}: {fields}")
     if left_out:
         print_line(f"... and {left_out:,} more")
     compared = f"{report['compared']:,} index{'' if report['compared'] == 1 else 'es'} compared"
@@ -86,23 +86,25 @@ def _print_indexes(report: IndexReport) -> None:
 def _print_table(comparison: TableComparison) -> None:
     """Prints how a table compares with the log, and a line for each partition that is not equal."""
     partitions = comparison["partitions"]
-    rows = count_of(sum(one["table_rows"] for one in partitions), "row")
-    equal = sum(one["result"] == "equal" for one in partitions)
+    rows = count_of(sum(partition["table_rows"] for partition in partitions), "row")
+    equal = sum(partition["result"] == "equal" for partition in partitions)
     verdict = "equals the log" if comparison["equal"] else "does not equal the log"
     print_line(
         f"{comparison['table']} {verdict}: {rows} compared,"
         f" {equal:,} of {count_of(len(partitions), 'partition')} equal"
     )
-    different = [one for one in partitions if one["result"] != "equal"]
+    different = [partition for partition in partitions if partition["result"] != "equal"]
     for one in different[:_PARTITIONS_SHOWN]:
         print_line(f"{one['topic']}-{one['partition']}: {_difference(one)}")
     if len(different) > _PARTITIONS_SHOWN:
         print_line(f"... and {len(different) - _PARTITIONS_SHOWN:,} more (--json has all)")
-    if compacted := sum(one["compacted_rows"] for one in partitions if one["result"] != "differs"):
+    if compacted := sum(
+        partition["compacted_rows"] for partition in partitions if partition["result"] != "differs"
+    ):
         print_line(
             f"{count_of(compacted, 'row')} of the table are no longer in the log: compacted, or removed there"
         )
-    if older := sum(one["older_rows"] for one in partitions):
+    if older := sum(partition["older_rows"] for partition in partitions):
         print_line(f"{count_of(older, 'row')} of the table from before the log's beginning not compared")
 
 

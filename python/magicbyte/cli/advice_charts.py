@@ -25,7 +25,7 @@ def advice_charts(topic: TopicAdvice, shown: Sequence[tuple[int, LayoutCost]]) -
 
 
 def _codecs(costs: Sequence[LayoutCost]) -> list[str]:
-    used = {one["compression"] for one in costs}
+    used = {cost["compression"] for cost in costs}
     return [name for name in _CODECS if name in used]
 
 
@@ -84,9 +84,9 @@ def _anchor(x: float) -> str:
 def _front(costs: Sequence[LayoutCost]) -> list[LayoutCost]:
     """The layouts that no other layout beats in both size and speed of writing, the fastest first."""
     front: list[LayoutCost] = []
-    for one in sorted(costs, key=lambda one: (-one["encode_bytes_per_second"], one["size"])):
-        if not front or one["size"] < front[-1]["size"]:
-            front.append(one)
+    for cost in sorted(costs, key=lambda layout: (-layout["encode_bytes_per_second"], layout["size"])):
+        if not front or cost["size"] < front[-1]["size"]:
+            front.append(cost)
     return front
 
 

@@ -35,7 +35,7 @@ def advice_page(report: AdviseReport, *, show_all: bool) -> str:
     if left_out := report["not_sampled"]:
         parts.append(f"<p class=soft>Not sampled, small or empty: {text_of(', '.join(left_out))}</p>\n")
     problems: list[list[Value]] = [
-        [one["segment"], one["kind"], one["message"]] for one in report["problems"]
+        [problem["segment"], problem["kind"], problem["message"]] for problem in report["problems"]
     ]
     total = len(problems) + report["problems_left_out"]
     parts.append(card("Problems", "of the logs", ["file", "kind", "what"], problems, total))

@@ -81,13 +81,13 @@ def shown_layouts(topic: TopicAdvice, *, show_all: bool) -> list[tuple[int, Layo
 
 def largest_of(topic: TopicAdvice) -> float:
     """The maximum of the topic's size today and in its layouts: the scale of the bars."""
-    return max(topic["stored"], *(one["size"] for one in topic["layouts"]))
+    return max(topic["stored"], *(layout["size"] for layout in topic["layouts"]))
 
 
 def columns_of(topic: TopicAdvice) -> list[str]:
     """The names of `figures_of`."""
     names = ["codec", "level", "batch", "bytes", "+-", "savings", "ratio", "ratio per batch", "batch on disk"]
-    priced = any(one["price_per_month"] is not None for one in topic["layouts"])
+    priced = any(layout["price_per_month"] is not None for layout in topic["layouts"])
     return [*names, "write MB/s", "write s", "read MB/s", *(["per month"] if priced else [])]
 
 
@@ -178,9 +178,9 @@ def _on_compaction(topic: TopicAdvice) -> list[str]:
     if storage["level"] is None:
         return [remark]
     cleaned = [
-        one
-        for one in costs
-        if (one["compression"], one["level"], one["batch_bytes"])
+        cost
+        for cost in costs
+        if (cost["compression"], cost["level"], cost["batch_bytes"])
         == (storage["compression"], None, storage["batch_bytes"])
     ]
     return [remark, *(f"  after that: {layout_name(one)}, {change_text(one)}, at best" for one in cleaned)]

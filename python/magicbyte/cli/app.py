@@ -55,7 +55,9 @@ class _Sections(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, commands in _SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl([(str(one.name), one.get_short_help_str(90)) for one in commands])
+                formatter.write_dl(
+                    [(str(command.name), command.get_short_help_str(90)) for command in commands]
+                )
 
 
 @click.group(

@@ -52,12 +52,12 @@ def _total(fields: FieldBytes) -> int:
 def _rows(report: CostReport) -> list[list[Any]]:
     """Batch headers in one row, then the fields of records, then all of it."""
     costs: list[Cost] = [report["decompressed"], *(report["formats"][name] for name in _FORMATS)]
-    rows = [_row("batch headers", [_total(one["batches"]) for one in costs], report)]
+    rows = [_row("batch headers", [_total(cost["batches"]) for cost in costs], report)]
     for name in costs[0]["records"]:
-        values = [one["records"][name] for one in costs]  # type: ignore[literal-required]
+        values = [cost["records"][name] for cost in costs]  # type: ignore[literal-required]
         if any(values):
             rows.append(_row(name.replace("_", " "), values, report))
-    sums = [_total(one["batches"]) + _total(one["records"]) for one in costs]
+    sums = [_total(cost["batches"]) + _total(cost["records"]) for cost in costs]
     return [*rows, _row("total", sums, report)]
 
 

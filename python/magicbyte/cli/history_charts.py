@@ -67,7 +67,14 @@ def _transactions(history: PartitionHistory, offsets: _Offsets) -> Chart:
     total = sum(map(sum, steps))
     outcomes = [name for name, counts in zip(_OUTCOMES, zip(*steps, strict=True), strict=True) if any(counts)]
     if total <= _MOST_BARS:
-        svg = _bars([one for one in history["transactions"] if one["first_offset"] is not None], offsets)
+        svg = _bars(
+            [
+                transaction
+                for transaction in history["transactions"]
+                if transaction["first_offset"] is not None
+            ],
+            offsets,
+        )
         about = "Each transaction from its first offset to its marker; overlapping ones are stacked."
     else:
         svg = _columns(steps, total, offsets)
@@ -252,7 +259,7 @@ def _gaps(history: PartitionHistory, offsets: _Offsets) -> Chart:
 def _epochs(history: PartitionHistory, offsets: _Offsets) -> Chart:
     epochs = history["leader_epochs"]
     height = 56
-    ends = [*(one["start_offset"] for one in epochs[1:]), offsets.end]
+    ends = [*(epoch["start_offset"] for epoch in epochs[1:]), offsets.end]
 
     def parts() -> Iterator[str]:
         for at, (one, end) in enumerate(zip(epochs, ends, strict=True)):

@@ -62,7 +62,7 @@ def history_tables(history: PartitionHistory) -> Iterator[HistoryTable]:
         "Leader epochs",
         "where each leader started to write",
         ["epoch", "from offset"],
-        [[Id(one["epoch"]), one["start_offset"]] for one in history["leader_epochs"]],
+        [[Id(epoch["epoch"]), epoch["start_offset"]] for epoch in history["leader_epochs"]],
         history["leader_epoch_count"],
     )
     yield HistoryTable(
@@ -71,11 +71,11 @@ def history_tables(history: PartitionHistory) -> Iterator[HistoryTable]:
         ["offsets", "missing", "where"],
         [
             [
-                Span(one["first_offset"], one["last_offset"]),
-                one["missing"],
-                "in a batch" if one["inside"] else "between batches",
+                Span(gap["first_offset"], gap["last_offset"]),
+                gap["missing"],
+                "in a batch" if gap["inside"] else "between batches",
             ]
-            for one in history["gaps"]
+            for gap in history["gaps"]
         ],
         history["gap_count"],
     )
@@ -84,8 +84,8 @@ def history_tables(history: PartitionHistory) -> Iterator[HistoryTable]:
         "batches whose largest timestamp is smaller than an earlier one",
         ["offset", "time", "largest before"],
         [
-            [one["offset"], time_text(one["timestamp"]), time_text(one["before"])]
-            for one in history["steps_back"]
+            [step["offset"], time_text(step["timestamp"]), time_text(step["before"])]
+            for step in history["steps_back"]
         ],
         history["step_back_count"],
     )
@@ -102,13 +102,13 @@ def history_tables(history: PartitionHistory) -> Iterator[HistoryTable]:
         ["segment", "from", "to", "size", "where"],
         [
             [
-                one["segment"],
-                one["start"],
-                one["end"],
-                format_bytes(one["end"] - one["start"]),
-                "tail" if one["is_tail"] else "between batches",
+                directory["segment"],
+                directory["start"],
+                directory["end"],
+                format_bytes(directory["end"] - directory["start"]),
+                "tail" if directory["is_tail"] else "between batches",
             ]
-            for one in history["skipped"]
+            for directory in history["skipped"]
         ],
         history["skipped_count"],
     )
@@ -116,7 +116,7 @@ def history_tables(history: PartitionHistory) -> Iterator[HistoryTable]:
         "Problems",
         "of the directory and its sidecars",
         ["file", "kind", "what"],
-        [[one["segment"], one["kind"], one["message"]] for one in history["problems"]],
+        [[problem["segment"], problem["kind"], problem["message"]] for problem in history["problems"]],
         history["problem_count"],
     )
 
@@ -180,14 +180,14 @@ def _anomalies(history: PartitionHistory) -> HistoryTable:
         ["offset", "producer", "epoch", "sequence", "error", "why"],
         [
             [
-                one["offset"],
-                Id(one["producer_id"]),
-                Id(one["producer_epoch"]),
-                one["sequence"],
-                one["kind"],
-                one["message"] + (" (may be due to compaction)" if one["compacted"] else ""),
+                anomaly["offset"],
+                Id(anomaly["producer_id"]),
+                Id(anomaly["producer_epoch"]),
+                anomaly["sequence"],
+                anomaly["kind"],
+                anomaly["message"] + (" (may be due to compaction)" if anomaly["compacted"] else ""),
             ]
-            for one in history["anomalies"]
+            for anomaly in history["anomalies"]
         ],
         sum(history["anomaly_counts"].values()),
     )

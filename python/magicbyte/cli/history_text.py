@@ -64,7 +64,7 @@ def print_histories(histories: Sequence[PartitionHistory]) -> None:
 
 
 def _print_notable(histories: Sequence[PartitionHistory], notable: Sequence[PartitionHistory]) -> None:
-    records, size = (sum(one[name] for one in histories) for name in ("records", "bytes"))
+    records, size = (sum(history[name] for history in histories) for name in ("records", "bytes"))
     more = "nothing notable" if not notable else f"{len(notable):,} notable:"
     print_line(f"{len(histories):,} partitions, {records:,} records, {format_bytes(size)}; {more}")
     for one in notable[:_ROWS_SHOWN]:

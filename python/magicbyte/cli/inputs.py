@@ -17,22 +17,23 @@ _SHOWN = 20
 
 def print_log_dirs(log_dirs: Sequence[LogDirReport]) -> None:
     """Prints what each broker had according to its own files, and how much of it is here."""
-    for one in log_dirs:
-        broker = "a broker" if one["broker_id"] is None else f"broker {one['broker_id']}"
-        cluster = "" if one["cluster_id"] is None else f" of cluster {one['cluster_id']}"
-        stopped = "stopped in order" if one["clean_shutdown"] else "did not stop in order"
-        print_line(f"{one['path']}: {broker}{cluster}, which {stopped}")
-        if one["partitions"]:
+    for log_dir in log_dirs:
+        broker = "a broker" if log_dir["broker_id"] is None else f"broker {log_dir['broker_id']}"
+        cluster = "" if log_dir["cluster_id"] is None else f" of cluster {log_dir['cluster_id']}"
+        stopped = "stopped in order" if log_dir["clean_shutdown"] else "did not stop in order"
+        print_line(f"{log_dir['path']}: {broker}{cluster}, which {stopped}")
+        if log_dir["partitions"]:
             print_line(
-                f"  its checkpoints name {count_of(len(one['partitions']), 'partition')} with"
-                f" {count_of(one['offsets'], 'offset')}; this copy has {one['offsets_held']:,} of them"
+                f"  its checkpoints name {count_of(len(log_dir['partitions']), 'partition')}"
+                f" with {count_of(log_dir['offsets'], 'offset')};"
+                f" this copy has {log_dir['offsets_held']:,} of them"
             )
-        if one["missing_partitions"]:
-            print_line(f"  {count_of(one['missing_partitions'], 'partition')} without a directory")
-        if one["partitions_elsewhere"]:
-            count = count_of(one["partitions_elsewhere"], "partition")
+        if log_dir["missing_partitions"]:
+            print_line(f"  {count_of(log_dir['missing_partitions'], 'partition')} without a directory")
+        if log_dir["partitions_elsewhere"]:
+            count = count_of(log_dir["partitions_elsewhere"], "partition")
             print_line(f"  {count} of this broker may be in other directories, which are not among SRC")
-        for line in (*one["problems"], *one["notes"]):
+        for line in (*log_dir["problems"], *log_dir["notes"]):
             print_line(f"  {line}")
 
 
@@ -50,9 +51,9 @@ def print_unread(
 def _print_ignored(partitions: Sequence[PartitionReconciliation]) -> None:
     """Prints a line for each reason why files of the partitions' directories were not read."""
     by_reason: dict[str, list[str]] = {}
-    for one in partitions:
-        for file in one["ignored"]:
-            by_reason.setdefault(file["reason"], []).append(f"{one['path']}/{file['file']}")
+    for partition in partitions:
+        for file in partition["ignored"]:
+            by_reason.setdefault(file["reason"], []).append(f"{partition['path']}/{file['file']}")
     for reason, files in by_reason.items():
         more = ", ..." if len(files) > 1 else ""
         print_line(f"ignored: {count_of(len(files), f'{reason} file')}: {files[0]}{more}")
@@ -60,12 +61,12 @@ def _print_ignored(partitions: Sequence[PartitionReconciliation]) -> None:
 
 def print_skipped(skipped: Sequence[SkippedDirectory]) -> None:
     """Prints a line for each directory that was not read; of many only the first ones."""
-    for one in skipped[:_SHOWN]:
+    for directory in skipped[:_SHOWN]:
         why = (
             "another copy was preferred"
-            if one["state"] == "current"
-            else f"{one['state']}; --include-{one['state']} reads it"
+            if directory["state"] == "current"
+            else f"{directory['state']}; --include-{directory['state']} reads it"
         )
-        print_line(f"not read: {one['path']} ({count_of(one['size'], 'byte')}): {why}")
+        print_line(f"not read: {directory['path']} ({count_of(directory['size'], 'byte')}): {why}")
     if len(skipped) > _SHOWN:
         print_line(f"... and {len(skipped) - _SHOWN:,} more that were not read (--json has all)")

@@ -217,27 +217,29 @@ def _control(control: dict[str, Any] | None) -> str:
             return f" endTxnMarker: {kind} coordinatorEpoch: {fields['coordinator_epoch']}"
         case "LEADER_CHANGE":
             for voters in ("voters", "granting_voters"):
-                fields[voters] = [_voter(one, with_directory=fields["version"] > 0) for one in fields[voters]]
+                fields[voters] = [
+                    _voter(field, with_directory=fields["version"] > 0) for field in fields[voters]
+                ]
             return f" LeaderChange: {compact_json(_camel_case(fields))}"
         case "KRAFT_VERSION":
             return f" KRaftVersion {compact_json(_camel_case(fields))}"
         case "KRAFT_VOTERS":
             fields["voters"] = [
                 {
-                    **_voter(one, with_directory=True),
+                    **_voter(voter, with_directory=True),
                     "endpoints": [
                         dict(zip(("name", "host", "port"), endpoint, strict=True))
-                        for endpoint in one["endpoints"]
+                        for endpoint in voter["endpoints"]
                     ],
                     "k_raft_version_feature": dict(
                         zip(
                             ("min_supported_version", "max_supported_version"),
-                            one["supported_versions"],
+                            voter["supported_versions"],
                             strict=True,
                         )
                     ),
                 }
-                for one in fields["voters"]
+                for voter in fields["voters"]
             ]
             return f" KRaftVoters {compact_json(_camel_case(fields))}"
         case "SNAPSHOT_HEADER":

@@ -68,20 +68,27 @@ def offsets(
     if as_json:
         reports.print_json(report)
     else:
-        tables.print_table(["group", *_COLUMNS], [_row(one) for one in report["offsets"]])
+        tables.print_table(["group", *_COLUMNS], [_row(offset) for offset in report["offsets"]])
         print_line()
         tables.print_table(
             ["group", "type", "state", "epoch", "protocol", "members"],
             [
-                [one["group"], one["type"], one["state"], one["epoch"], one["protocol"], len(one["members"])]
-                for one in report["groups"]
+                [
+                    group["group"],
+                    group["type"],
+                    group["state"],
+                    group["epoch"],
+                    group["protocol"],
+                    len(group["members"]),
+                ]
+                for group in report["groups"]
             ],
         )
         if report["pending"]:
             print_line(f"{report['pending']:,} offsets of transactions that had not ended are left out")
     for problem in report["problems"]:
         print_problem(f"magicbyte: {problem}")
-    marked = any(one["out_of_range"] or one["lost_ahead"] for one in report["offsets"])
+    marked = any(offset["out_of_range"] or offset["lost_ahead"] for offset in report["offsets"])
     return exit_code(report["problems"] or marked)
 
 

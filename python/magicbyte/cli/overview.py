@@ -91,7 +91,7 @@ def print_overview(
     labels = labels_of(partitions)
     rows = [_of_partition(label, one) for label, one in zip(labels, partitions, strict=True)]
     if by == "topic":
-        rows = _by_topic([one["topic"] for one in partitions], rows)
+        rows = _by_topic([partition["topic"] for partition in partitions], rows)
     shown = first_rows(rows, view)
     _print_rows(by, [*shown, {"name": "total", **total}], total)
     print_left_out(by, len(rows) - len(shown))
@@ -170,7 +170,7 @@ def _print_rows(by: str, rows: Sequence[_Sums], total: Totals) -> None:
         _print_colours(by, rows, columns)
         return
     columns.sort(key=list(_PIPE_ORDER).index)
-    cells = [[one["name"], *(one[name] for name in columns)] for one in rows]
+    cells = [[row["name"], *(row[name] for name in columns)] for row in rows]
     print_table([by, *(_COLUMNS[name] for name in columns)], cells)
 
 
@@ -204,10 +204,10 @@ def _print_colours(by: str, rows: Sequence[_Sums], columns: Sequence[str]) -> No
     def text(one: _Sums, name: str) -> str:
         return format_bytes(one[name]) if name in _BYTES else f"{one[name]:,}"
 
-    room = shutil.get_terminal_size().columns - max(len(plain(one["name"])) for one in rows) - 4
+    room = shutil.get_terminal_size().columns - max(len(plain(row["name"])) for row in rows) - 4
     fitting = []
     for name in columns:
-        width = max(len(_COLUMNS[name]), *(len(text(one, name)) for one in rows)) + 3
+        width = max(len(_COLUMNS[name]), *(len(text(row, name)) for row in rows)) + 3
         if width > room:
             break
         room -= width

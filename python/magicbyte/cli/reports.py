@@ -46,15 +46,21 @@ def print_report(report: Report, print_text: Callable[[Report], None], *, as_jso
 def print_rewrite(report: RewriteReport, out: str) -> None:
     """Prints what was written."""
     rows = [
-        [f"{one['topic']}-{one['partition']}", one["segments"], one["size"], one["batches"], one["records"]]
-        for one in report["written"]
+        [
+            f"{partition['topic']}-{partition['partition']}",
+            partition["segments"],
+            partition["size"],
+            partition["batches"],
+            partition["records"],
+        ]
+        for partition in report["written"]
     ]
     totals = [sum(row[column] for row in rows) for column in range(1, 5)]  # type: ignore[misc]
     print_table([out, "segments", "bytes", "batches", "records"], [*rows, ["total", *totals]])
-    for one in report["written"]:
-        lost = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in one["losses"].items())
+    for partition in report["written"]:
+        lost = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in partition["losses"].items())
         if lost:
-            print_line(f"{one['topic']}-{one['partition']} lost: {lost}")
+            print_line(f"{partition['topic']}-{partition['partition']} lost: {lost}")
     _print_carried(report["written"])
     for problem in report["problems"][:_PROBLEMS_SHOWN]:
         print_line(f"{problem['kind']}  {problem['topic']}-{problem['partition']}: {problem['message']}")
@@ -67,11 +73,11 @@ def print_preview(preview: RedactionPreview, *, as_json: bool) -> int:
         print_json(preview)
     else:
         rows: list[list[Any]] = []
-        for one in preview["partitions"]:
-            offsets = ", ".join(map(str, one["first_offsets"]))
-            more = ", ..." if one["redacted"] > len(one["first_offsets"]) else ""
-            name = f"{one['topic']}-{one['partition']}"
-            rows.append([name, one["records"], one["redacted"], offsets + more])
+        for partition in preview["partitions"]:
+            offsets = ", ".join(map(str, partition["first_offsets"]))
+            more = ", ..." if partition["redacted"] > len(partition["first_offsets"]) else ""
+            name = f"{partition['topic']}-{partition['partition']}"
+            rows.append([name, partition["records"], partition["redacted"], offsets + more])
         rows.append(["total", total["rows"], preview["redacted"], ""])
         print_table(["dry run", "records", "would be redacted", "first offsets"], rows)
     return exit_code(total["problems"], balanced=total["balanced"])
@@ -81,14 +87,14 @@ def print_clean(report: CleanReport, out: str) -> None:
     """Prints what was written, and why the other records were removed."""
     rows = [
         [
-            f"{one['topic']}-{one['partition']}",
-            one["clean_until"],
-            one["segments"],
-            one["size"],
-            one["batches"],
-            *_parts(one["counts"]),
+            f"{partition['topic']}-{partition['partition']}",
+            partition["clean_until"],
+            partition["segments"],
+            partition["size"],
+            partition["batches"],
+            *_parts(partition["counts"]),
         ]
-        for one in report["written"]
+        for partition in report["written"]
     ]
     totals = [sum(row[column] for row in rows) for column in range(2, 5)]  # type: ignore[misc]
     rows.append(["total", None, *totals, *_parts(report["counts"])])
@@ -98,9 +104,9 @@ def print_clean(report: CleanReport, out: str) -> None:
     if (more := len(report["left_out"]) - _PROBLEMS_SHOWN) > 0:
         print_line(f"... and {more:,} more (--json has all)")
     _print_carried(report["written"])
-    for one in report["written"]:
-        for redacted in one["redacted"]:
-            place = f"{one['topic']}-{one['partition']}/{redacted['segment']}"
+    for partition in report["written"]:
+        for redacted in partition["redacted"]:
+            place = f"{partition['topic']}-{partition['partition']}/{redacted['segment']}"
             print_line(
                 f"{place} redacted: {redacted['records']:,} records, offsets {_ranges(redacted['ranges'])}"
             )
@@ -118,13 +124,18 @@ def print_clean(report: CleanReport, out: str) -> None:
 
 def _print_carried(written: Sequence[Carried]) -> None:
     """Prints where logs start that begin before, and which partitions have no `partition.metadata`."""
-    for one in written:
-        if one["log_start_offset"] is not None:
+    for partition in written:
+        if partition["log_start_offset"] is not None:
             print_line(
-                f"{one['topic']}-{one['partition']} starts at offset {one['log_start_offset']} by OUT's "
+                f"{partition['topic']}-{partition['partition']} starts at offset"
+                f" {partition['log_start_offset']} by OUT's "
                 "log-start-offset-checkpoint, which a broker needs beside it: records before it were deleted"
             )
-    without = [f"{one['topic']}-{one['partition']}" for one in written if one["topic_id"] is None]
+    without = [
+        f"{partition['topic']}-{partition['partition']}"
+        for partition in written
+        if partition["topic_id"] is None
+    ]
     if without:
         more = f" and {len(without) - _PROBLEMS_SHOWN:,} more" if len(without) > _PROBLEMS_SHOWN else ""
         print_line(
@@ -163,13 +174,15 @@ def _ranges(ranges: Sequence[Sequence[int]]) -> str:
 
 def print_problems(problems: Sequence[Mapping[str, Any]], left_out: int) -> None:
     """Prints a line per problem; of many only the first ones."""
-    for one in problems[:_PROBLEMS_SHOWN]:
-        place = f"{one['topic']}-{one['partition']}"
-        if one["segment"] is not None:
-            place += f"/{one['segment']}"
-        if one["start"] is not None:
-            place += f" bytes {one['start']:,}-{'' if one['end'] is None else format(one['end'], ',')}"
-        print_line(f"{one['kind']}  {place}: {one['message']}{_lost(one)}")
+    for problem in problems[:_PROBLEMS_SHOWN]:
+        place = f"{problem['topic']}-{problem['partition']}"
+        if problem["segment"] is not None:
+            place += f"/{problem['segment']}"
+        if problem["start"] is not None:
+            place += (
+                f" bytes {problem['start']:,}-{'' if problem['end'] is None else format(problem['end'], ',')}"
+            )
+        print_line(f"{problem['kind']}  {place}: {problem['message']}{_lost(problem)}")
     more = len(problems[_PROBLEMS_SHOWN:]) + left_out
     if more:
         where = "ingest writes all of them as a table" if left_out else "--json has all"

@@ -64,15 +64,15 @@ def check(
     from magicbyte.jobs.schema_check import check_schema
     from magicbyte.schema.directory import read_schema
 
-    schema = read_schema(file, [_reference(one) for one in references])
+    schema = read_schema(file, [_reference(reference) for reference in references])
     report = check_schema(source.open(), subject, schema, level=level, lenient=lenient)
     if as_json:
         reports.print_json(report)
     else:
         if not report["versions"]:
             print_line(f"{subject}: nothing to compare with at the level {report['level']}")
-        for one in report["versions"]:
-            _print_version(one)
+        for version in report["versions"]:
+            _print_version(version)
     return _ended(report["problems"], found=not report["compatible"])
 
 
@@ -96,10 +96,10 @@ def lint(source: SchemaSource, as_json: bool) -> int:
     if as_json:
         reports.print_json(report)
     else:
-        for one in report["findings"]:
-            version = "" if one["version"] is None else f" version {one['version']}"
-            print_line(f"{one['subject']}{version}: {one['rule']}: {one['message']}")
-            print_line(f"  remedy: {one['remedy']}")
+        for finding in report["findings"]:
+            version = "" if finding["version"] is None else f" version {finding['version']}"
+            print_line(f"{finding['subject']}{version}: {finding['rule']}: {finding['message']}")
+            print_line(f"  remedy: {finding['remedy']}")
         print_line(f"{report['subjects']} subjects, {len(report['findings'])} findings")
     return _ended(report["problems"], found=bool(report["findings"]))
 

@@ -110,7 +110,7 @@ def copy(source: SchemaSource, out: str) -> int:
     magicbyte schemas copy /backup/kafka-logs schemas/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     report = source.report(out)
-    versions = sum(len(one["versions"]) for one in report["subjects"])
+    versions = sum(len(subject["versions"]) for subject in report["subjects"])
     print_line(f"{out}: {len(report['subjects'])} subjects, {versions} versions")
     return _report_problems(report["problems"])
 

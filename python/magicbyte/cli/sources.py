@@ -80,11 +80,13 @@ def _found(sources: Sequence[str], choice: PartitionChoice) -> tuple[list[Partit
         except OSError as error:
             code = PROBLEMS
             print_problem(f"magicbyte: {error}")
-    if len(directories) > 1 and any(one["state"] == "remote" for one in listings):
+    if len(directories) > 1 and any(listing["state"] == "remote" for listing in listings):
         # One directory may have the local segments of a partition, and another directory its remote segments.
         joined = {one["path"]: one for one in list_partitions(directories, choice)}
-        others = [one for one in listings if one["state"] != "remote" or one["path"] in joined]
-        listings = [joined.get(one["path"], one) for one in others]
+        others = [
+            listing for listing in listings if listing["state"] != "remote" or listing["path"] in joined
+        ]
+        listings = [joined.get(other["path"], other) for other in others]
     return listings, code
 
 

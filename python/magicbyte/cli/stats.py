@@ -117,7 +117,7 @@ def _print_overview(report: StatsReport, view: View) -> None:
     by = overview.rows_by(view, len(report["partitions"]))
     rows: list[dict[str, Any]]
     if by == "topic":
-        rows = [{**one, "name": one["topic"]} for one in report["topics"]]
+        rows = [{**topic, "name": topic["topic"]} for topic in report["topics"]]
     else:
         labels = labels_of(report["partitions"])
         rows = [{**one, "name": name} for name, one in zip(labels, report["partitions"], strict=True)]
@@ -163,7 +163,7 @@ def _print_groups(title: str, groups: dict[str, Group]) -> None:
     from magicbyte.cli.tables import print_table
 
     shown = sorted(groups, key=lambda name: groups[name]["size"], reverse=True)[:_GROUPS_SHOWN]
-    whole = sum(one["size"] for one in groups.values()) or 1
+    whole = sum(group["size"] for group in groups.values()) or 1
     rows = [
         [
             name,

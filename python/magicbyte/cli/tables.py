@@ -49,6 +49,6 @@ def _cell(value: Any) -> str:
 
 def labels_of(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
     """The name of each partition, `topic-N`; the path if there are several of that name."""
-    names = [f"{one['topic']}-{one['partition']}" for one in partitions]
+    names = [f"{partition['topic']}-{partition['partition']}" for partition in partitions]
     copies = Counter(names)
     return [name if copies[name] == 1 else one["path"] for name, one in zip(names, partitions, strict=True)]

@@ -53,7 +53,7 @@ def topics(sources: tuple[str, ...], choice: PartitionChoice, given: TopicConfig
     if as_json:
         reports.print_json(report)
     else:
-        tables.print_table(["topic", *_COLUMNS], [_row(one) for one in report["topics"]])
+        tables.print_table(["topic", *_COLUMNS], [_row(topic) for topic in report["topics"]])
         if report["cluster_metadata"] is None:
             print_line("no __cluster_metadata: these are the topics that have directories")
     for problem in report["problems"]:
@@ -66,13 +66,13 @@ _COLUMNS = ("id", "partitions", "here", "replicas", "cleanup policy", "from", "o
 
 def _row(topic: Topic) -> list[object]:
     partitions = topic["partitions"]
-    replicas = {len(one["replicas"]) for one in partitions if one["replicas"] is not None}
+    replicas = {len(partition["replicas"]) for partition in partitions if partition["replicas"] is not None}
     shown = sorted((name, value) for name, value in topic["configs"].items() if name != "cleanup.policy")
     return [
         topic["topic"],
         topic["topic_id"],
         len(partitions),
-        sum(one["here"] for one in partitions),
+        sum(partition["here"] for partition in partitions),
         max(replicas, default=None),
         "unknown" if topic["cleanup_policy"] is None else topic["cleanup_policy"] or "(empty)",
         topic["policy_from"],

@@ -223,21 +223,22 @@ def _print_extracted(report: ExtractReport) -> None:
         ["partition", "first offset", "end offset", "batches", "bytes", "produced", "gaps"],
         [
             [
-                f"{one['topic']}-{one['partition']}",
-                one["first_offset"],
-                one["end_offset"],
-                one["batches"],
-                one["size"],
-                one["produced"],
-                len(one["gaps"]) + one["gaps_left_out"],
+                f"{partition['topic']}-{partition['partition']}",
+                partition["first_offset"],
+                partition["end_offset"],
+                partition["batches"],
+                partition["size"],
+                partition["produced"],
+                len(partition["gaps"]) + partition["gaps_left_out"],
             ]
-            for one in report["written"]
+            for partition in report["written"]
         ],
     )
-    for one in report["written"]:
-        for first, last in one["gaps"]:
+    for partition in report["written"]:
+        for first, last in partition["gaps"]:
             print_line(
-                f"{one['topic']}-{one['partition']}: offsets {first:,} to {last:,} are not in the capture"
+                f"{partition['topic']}-{partition['partition']}:"
+                f" offsets {first:,} to {last:,} are not in the capture"
             )
     if report["unacknowledged"]:
         print_line(f"{report['unacknowledged']:,} produced record sets have no offset, and are left out")

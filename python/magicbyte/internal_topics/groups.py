@@ -144,7 +144,7 @@ class GroupsState:
             data["generation"],
             data["protocolType"] or None,
             data["protocol"],
-            {one["memberId"]: _member(one, "groupInstanceId") for one in data["members"]},
+            {member["memberId"]: _member(member, "groupInstanceId") for member in data["members"]},
         )
 
     def _new_group(self, name: str, named: dict[str, Any], data: dict[str, Any] | None) -> None:

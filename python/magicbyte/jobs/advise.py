@@ -266,15 +266,20 @@ def advise(
 def _cluster_of(inputs: Inputs) -> Cluster:
     """The cluster's metadata. Several copies may differ, so none of them is trusted."""
     copies = [
-        one
-        for one in inputs.directories
-        if one["topic"] == CLUSTER_METADATA and one["state"] == "current" and one["segments"]
+        directory
+        for directory in inputs.directories
+        if directory["topic"] == CLUSTER_METADATA
+        and directory["state"] == "current"
+        and directory["segments"]
     ]
     return read_cluster(copies[0] if len(copies) == 1 else None)
 
 
 def _try_window(one: _Try, layouts: tuple[Layout, ...], limit: int) -> Window:
-    tried = [(Compression[one.compression.upper()].value, one.level, one.batch_bytes) for one in layouts]
+    tried = [
+        (Compression[layout.compression.upper()].value, layout.level, layout.batch_bytes)
+        for layout in layouts
+    ]
     # No batch follows the last one of a log: the window then begins with the chunk.
     for position in (one.place.position, one.start):
         text = _core.try_layouts(
@@ -324,36 +329,38 @@ def _advice(
     price: float | None,
     cluster: Cluster,
 ) -> TopicAdvice:
-    sampled = sum(one["stored"] for one in windows)
-    records = sum(one["records"] for one in windows) or 1
-    decompressed = sum(one["decompressed"] for one in windows)
+    sampled = sum(window["stored"] for window in windows)
+    records = sum(window["records"] for window in windows) or 1
+    decompressed = sum(window["decompressed"] for window in windows)
     costs = [_cost(number, layout, windows, stored, price) for number, layout in enumerate(layouts)]
     _mark_pareto(costs)
-    batches = sum(one["batches"] for one in windows)
+    batches = sum(window["batches"] for window in windows)
     return TopicAdvice(
         topic=topic,
         partitions=len(plans),
         stored=stored,
         sampled=sampled,
         windows=len(windows),
-        damaged=sum(one["damaged"] for one in windows),
+        damaged=sum(window["damaged"] for window in windows),
         batch_size=sampled / batches,
-        smallest_batch=min(one["batch_sizes"][0] for one in windows),
-        largest_batch=max(one["batch_sizes"][1] for one in windows),
+        smallest_batch=min(window["batch_sizes"][0] for window in windows),
+        largest_batch=max(window["batch_sizes"][1] for window in windows),
         records_per_batch=records / batches,
         record_size=decompressed / records,
-        key_size=sum(one["keys"] for one in windows) / records,
-        value_size=sum(one["values"] for one in windows) / records,
-        legacy=sum(one["legacy"] for one in windows) / sampled,
-        legacy_messages=sum(one["legacy_messages"] for one in windows) * stored / sampled,
-        legacy_as_batches=sum(one["legacy_as_batches"] for one in windows) * stored / sampled,
-        produced=sum(one["produced"] for one in windows) / batches,
+        key_size=sum(window["keys"] for window in windows) / records,
+        value_size=sum(window["values"] for window in windows) / records,
+        legacy=sum(window["legacy"] for window in windows) / sampled,
+        legacy_messages=sum(window["legacy_messages"] for window in windows) * stored / sampled,
+        legacy_as_batches=sum(window["legacy_as_batches"] for window in windows) * stored / sampled,
+        produced=sum(window["produced"] for window in windows) / batches,
         cleanup_policy=cluster.policy(topic)[0],
         compression_type=cluster.config(topic, "compression.type"),
         layouts=costs,
         advice=[_recommended(goal, costs, stored) for goal in GOALS],
         header_keys=_header_keys(windows, stored / sampled),
-        dictionary=_dictionary([one["dictionary"] for one in windows if one["dictionary"] is not None]),
+        dictionary=_dictionary(
+            [window["dictionary"] for window in windows if window["dictionary"] is not None]
+        ),
     )
 
 
@@ -425,7 +432,7 @@ def _recommended(goal: Goal, costs: Sequence[LayoutCost], stored: int) -> Advice
 
     numbers = range(len(costs))
     if goal == "storage":
-        smallest = min(one["size"] for one in costs)
+        smallest = min(cost["size"] for cost in costs)
         nearly = [number for number in numbers if costs[number]["size"] <= _NEARLY * smallest]
         # No compression is the quickest, even if times that a busy machine measured say otherwise.
         best = min(
@@ -454,10 +461,10 @@ def _dictionary(trials: Sequence[DictionaryTrial]) -> DictionaryTrial | None:
     if not trials:
         return None
     return DictionaryTrial(
-        batches=sum(one["batches"] for one in trials),
-        dictionary=sum(one["dictionary"] for one in trials),
-        without_it=sum(one["without_it"] for one in trials),
-        with_it=sum(one["with_it"] for one in trials),
+        batches=sum(trial["batches"] for trial in trials),
+        dictionary=sum(trial["dictionary"] for trial in trials),
+        without_it=sum(trial["without_it"] for trial in trials),
+        with_it=sum(trial["with_it"] for trial in trials),
     )
 
 

@@ -311,7 +311,7 @@ def clean(
             options=reported,
             balanced=all(map(_adds_up, partitions, written)),
             total=total_of(partitions),
-            counts=_sum([one["counts"] for one in written]),
+            counts=_sum([partition["counts"] for partition in written]),
             partitions=partitions,
             skipped=inputs.skipped,
             written=written,
@@ -344,7 +344,9 @@ def _first_pass(
     passes: Passes,
     progress: Progress,
 ) -> list[list[IndexedKeys]]:
-    logs = [[chunk for group in one["groups"] for chunk in group["chunks"]] for one in compactions]
+    logs = [
+        [chunk for group in compaction["groups"] for chunk in group["chunks"]] for compaction in compactions
+    ]
     sizes = [[_size_of(chunk) for chunk in log] for log in logs]
     target = target_bytes(sum(map(sum, sizes)), engine.parallelism)
     tasks = [

@@ -85,12 +85,12 @@ def select(
 def _refuse_keyless(
     listings: Sequence[PartitionListing], engine: Engine, progress: Progress, max_decompressed_bytes: int
 ) -> None:
-    listings = [one for one in listings if one["segments"]]
+    listings = [listing for listing in listings if listing["segments"]]
     counts = engine.map(
         partial(_keyless, max_decompressed_bytes=max_decompressed_bytes),
-        [one["path"] for one in listings],
+        [listing["path"] for listing in listings],
         name=f"magicbyte keys: {count_of(len(listings), 'partition')}",
-        sizes=[sum(segment["size"] for segment in one["segments"]) for one in listings],
+        sizes=[sum(segment["size"] for segment in listing["segments"]) for listing in listings],
         progress=progress,
     )
     found = [

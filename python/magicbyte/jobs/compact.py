@@ -86,7 +86,7 @@ def compact_partitions(
         all_topics=options.all_topics,
         max_decompressed_bytes=options.max_decompressed_bytes,
     )
-    topics = {one["topic"]: _topic_options(cluster, one["topic"], options) for one in listings}
+    topics = {listing["topic"]: _topic_options(cluster, listing["topic"], options) for listing in listings}
     memory_bytes = max(1 << 20, options.memory_bytes // engine.parallelism)
     passes = _Compact(options, now, topics, checkpoint, secrets.randbits(63), memory_bytes)
     reported = {name: value for name, value in asdict(options).items() if value not in (None, {})}
@@ -154,7 +154,10 @@ class _Compact:
     memory_bytes: int
 
     def files(self, report: CleanReport) -> dict[str, str]:
-        offsets = {(one["topic"], one["partition"]): one["clean_until"] for one in report["written"]}
+        offsets = {
+            (partition["topic"], partition["partition"]): partition["clean_until"]
+            for partition in report["written"]
+        }
         return {CLEANER_OFFSET_CHECKPOINT: format_offset_checkpoint(offsets)}
 
     def plan(self, planned: Planned) -> Compaction:

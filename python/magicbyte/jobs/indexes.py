@@ -100,8 +100,8 @@ def _check_partition(listing: PartitionListing, max_decompressed_bytes: int) -> 
 
 def _indexes_of(listing: PartitionListing) -> Iterator[_Index]:
     """The indexes of a partition; of a segment given by its name, those beside it."""
-    logs = {os.path.splitext(one["path"])[0]: one["path"] for one in listing["segments"]}
-    paths = [os.path.join(listing["path"], one["file"]) for one in listing["sidecars"]]
+    logs = {os.path.splitext(segment["path"])[0]: segment["path"] for segment in listing["segments"]}
+    paths = [os.path.join(listing["path"], sidecar["file"]) for sidecar in listing["sidecars"]]
     if not paths:
         beside = (stem + suffix for stem in logs for suffix in _SUFFIXES)
         paths = [path for path in beside if os.path.exists(path)]
@@ -282,4 +282,4 @@ def _transactions(
     """
     (planned,) = plan_partitions([list_directory(directory)], LocalEngine())
     surveys = map(json.loads, planned.surveys)
-    return {one["segment"]["file"]: one for one in surveys}, json.loads(planned.text)["aborted"]
+    return {survey["segment"]["file"]: survey for survey in surveys}, json.loads(planned.text)["aborted"]

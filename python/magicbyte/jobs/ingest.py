@@ -256,7 +256,7 @@ def ingest(
             bounds=options.bounds,
             progress=progress,
         )
-        staged = _write_plan_problems([one.plan for one in plans], write)
+        staged = _write_plan_problems([planned.plan for planned in plans], write)
         internal = write_internal_tables(inputs, plans, engine, write, progress)
         files = output.add([file for one in decoded for file in one.files], [*staged, *internal.files])
         schemas = {**{table: file_schema(table, read) for table in TABLES}, **internal.schemas}
@@ -267,12 +267,13 @@ def ingest(
             "format": "parquet",
             "sources": list(sources),
             **reported_options(options),
-            "balanced": all(one["balanced"] for one in partitions) and _rows_agree(partitions, files),
+            "balanced": all(partition["balanced"] for partition in partitions)
+            and _rows_agree(partitions, files),
             "total": total_of(partitions),
             "tables": {table: _sum_of(files, table) for table in schemas},
             "partitions": partitions,
             "skipped": inputs.skipped,
-            "log_dirs": log_dir_reports(inputs.log_dirs, [one.plan for one in plans], partitions),
+            "log_dirs": log_dir_reports(inputs.log_dirs, [planned.plan for planned in plans], partitions),
             "above_high_watermark": partitions_above(plans, marks, results),
             "internal_topics": internal.report,
             "files": [_manifest_row(file) for file in files],

@@ -93,9 +93,9 @@ def write_internal_tables(
     """
     tables = InternalTables()
     by_topic: dict[str, list[PartitionListing]] = {CONSUMER_OFFSETS: [], CLUSTER_METADATA: []}
-    for one in inputs.listings:
-        if one["segments"] and one["topic"] in by_topic:
-            by_topic[one["topic"]].append(one)
+    for listing in inputs.listings:
+        if listing["segments"] and listing["topic"] in by_topic:
+            by_topic[listing["topic"]].append(listing)
     if by_topic[CONSUMER_OFFSETS]:
         offsets = offsets_of(
             by_topic[CONSUMER_OFFSETS],

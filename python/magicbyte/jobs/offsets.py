@@ -144,7 +144,9 @@ def offsets(
 
     def ends(places: Collection[tuple[str, int]]) -> Ends:
         listings = [
-            _listed_again(one) for one in inputs.listings if (one["topic"], one["partition"]) in places
+            _listed_again(listing)
+            for listing in inputs.listings
+            if (listing["topic"], listing["partition"]) in places
         ]
         return log_ends(plan_partitions(listings, engine, progress=progress)) if listings else {}
 
@@ -196,10 +198,10 @@ def offsets_of(
         if fnmatchcase(one.group, group) and choice.includes(one.topic, one.partition)
     ]
     groups = [one for _, found, _, _ in folded for one in found if fnmatchcase(one.group, group)]
-    places = {(one.topic, one.partition) for one in commits}
+    places = {(commit.topic, commit.partition) for commit in commits}
     known = ends(places)
     return OffsetsReport(
-        offsets=sorted((_row(one, known) for one in commits), key=_sort_key),
+        offsets=sorted((_row(commit, known) for commit in commits), key=_sort_key),
         groups=sorted(map(_group, groups), key=lambda one: one["group"]),
         pending=sum(pending for _, _, pending, _ in folded),
         problems=[problem for *_, problems in folded for problem in problems],

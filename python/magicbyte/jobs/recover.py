@@ -53,7 +53,9 @@ def cuts_of(partitions: Sequence[PartitionReconciliation]) -> Cuts:
     for partition in partitions:
         for number, segment in enumerate(partition["segments"], 1):
             noticed = [
-                one["start"] for one in segment["quarantined"] if one["reason"] in _NOTICED_BY_A_BROKER
+                damage["start"]
+                for damage in segment["quarantined"]
+                if damage["reason"] in _NOTICED_BY_A_BROKER
             ]
             if segment["tail"] is not None and number < len(partition["segments"]):
                 noticed.append(segment["tail"]["start"])

@@ -96,8 +96,8 @@ def preview_redaction(
     sizes = [task.size for task in tasks]
     found = engine.map(look, tasks, name=task_name("look", tasks), sizes=sizes, progress=progress)
     chunks = [one for of_task in found for one in of_task]
-    seen = {number for one in chunks for number in one["keys"]}
-    partitions = reconcile_partitions(plans, (one["result"] for one in chunks))
+    seen = {number for chunk in chunks for number in chunk["keys"]}
+    partitions = reconcile_partitions(plans, (chunk["result"] for chunk in chunks))
     previewed = [
         PreviewedPartition(
             topic=sums["topic"],

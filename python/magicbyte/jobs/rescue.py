@@ -138,7 +138,8 @@ def _saving(found: Iterator[Rescued], out: str) -> Iterator[Rescued]:
         if rescued.suspects:
             with open(os.path.join(out, "suspects.jsonl"), "a", encoding="utf-8") as lines:
                 lines.writelines(
-                    f"{json.dumps(_suspect_row(segment, rescued.start, one))}\n" for one in rescued.suspects
+                    f"{json.dumps(_suspect_row(segment, rescued.start, suspect))}\n"
+                    for suspect in rescued.suspects
                 )
         if rescued.repair is not None and not rescued.repair.is_proven:
             _write(os.path.join(out, "guesses", name), rescued.repair.batch)

@@ -65,27 +65,27 @@ def check_schema(
     verdicts = check(registry, subject, schema, level, lenient=lenient)
     versions = [
         CheckedVersion(
-            version=one.version.version,
-            id=one.version.id,
-            direction=one.direction,
-            compatible=one.compatible,
+            version=verdict.version.version,
+            id=verdict.version.id,
+            direction=verdict.direction,
+            compatible=verdict.compatible,
             incompatibilities=[
                 {
                     "rule": why.rule,
                     "path": why.path,
                     "message": why.message,
-                    "remedy": remedy(schema.schema_type, why.rule, one.direction),
+                    "remedy": remedy(schema.schema_type, why.rule, verdict.direction),
                 }
-                for why in one.incompatibilities
+                for why in verdict.incompatibilities
             ],
-            error=one.error,
+            error=verdict.error,
         )
-        for one in verdicts
+        for verdict in verdicts
     ]
     return CheckReport(
         subject=subject,
         level=level,
-        compatible=all(one.compatible for one in verdicts),
+        compatible=all(verdict.compatible for verdict in verdicts),
         versions=versions,
         problems=registry.problems,
     )

@@ -154,26 +154,26 @@ def schemas_of(source: str, registry: StoredRegistry) -> SchemasReport:
     """Describes a registry."""
     subjects: dict[str, Subject] = {}
     used: set[tuple[str, int | None]] = set()
-    for one in registry.all_versions():
-        used.add((one.context, one.id))
+    for version in registry.all_versions():
+        used.add((version.context, version.id))
         subject = subjects.setdefault(
-            one.subject,
+            version.subject,
             Subject(
-                subject=one.subject,
-                context=one.context,
-                compatibility=registry.compatibility(one.subject),
-                mode=registry.mode(one.subject),
+                subject=version.subject,
+                context=version.context,
+                compatibility=registry.compatibility(version.subject),
+                mode=registry.mode(version.subject),
                 versions=[],
             ),
         )
-        schema = one.schema
+        schema = version.schema
         subject["versions"].append(
             Version(
-                version=one.version,
-                id=one.id,
+                version=version.version,
+                id=version.id,
                 guid=schema.guid,
                 schema_type=schema.schema_type,
-                deleted=one.deleted,
+                deleted=version.deleted,
                 references=[
                     {"name": other.name, "subject": other.subject, "version": other.version}
                     for other in schema.references

@@ -47,7 +47,7 @@ def serve(
     cluster = read_cluster(inputs.consulted_partition(CLUSTER_METADATA))
     problems = list(cluster.problems)
     committed: list[CommittedOffset] = []
-    own = [one for one in inputs.consulted if one["topic"] == CONSUMER_OFFSETS]
+    own = [listing for listing in inputs.consulted if listing["topic"] == CONSUMER_OFFSETS]
     if own:
         report = offsets_of(
             own,
@@ -60,7 +60,7 @@ def serve(
         committed = report["offsets"]
         problems += report["problems"]
     return Server(
-        [json.dumps(one) for one in inputs.listings],
+        [json.dumps(listing) for listing in inputs.listings],
         listen,
         advertised_listener=None if advertised is None else parse_address(advertised),
         to_magic_2=options.to_magic_2,

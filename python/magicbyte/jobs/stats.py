@@ -219,18 +219,18 @@ def statistics(
         by_directory[counts.directory].append(counts)
     partitions = [
         PartitionStats(
-            path=one["path"],
-            topic=one["topic"],
-            partition=one["partition"],
-            first_offset=one["first_offset"],
-            last_offset=one["last_offset"],
-            **_stats_of(by_directory[one["path"]], [one]),
+            path=partition["path"],
+            topic=partition["topic"],
+            partition=partition["partition"],
+            first_offset=partition["first_offset"],
+            last_offset=partition["last_offset"],
+            **_stats_of(by_directory[partition["path"]], [partition]),
         )
-        for one in reconciled
+        for partition in reconciled
     ]
     by_topic: dict[str, list[PartitionReconciliation]] = defaultdict(list)
-    for one in reconciled:
-        by_topic[one["topic"]].append(one)
+    for partition in reconciled:
+        by_topic[partition["topic"]].append(partition)
     topics = [
         TopicStats(
             topic=topic,
@@ -244,7 +244,7 @@ def statistics(
         topics=topics,
         partitions=partitions,
         skipped=inputs.skipped,
-        balanced=all(one["balanced"] for one in reconciled),
+        balanced=all(partition["balanced"] for partition in reconciled),
     )
 
 
@@ -254,11 +254,11 @@ def _stats_of(counted: Sequence[_Counts], partitions: Sequence[PartitionReconcil
     times = _extremes(time for one in counted for time in one.times)
     producers = _added([kinds], ["producerId"]).sort_by([("size", "descending"), ("producerId", "ascending")])
     return Stats(
-        segments=sum(len(one["segments"]) for one in partitions),
-        size=sum(one["size"] for one in partitions),
+        segments=sum(len(partition["segments"]) for partition in partitions),
+        size=sum(partition["size"] for partition in partitions),
         batches=total["batches"],
-        records=sum(one["rows"] for one in partitions),
-        control_records=sum(one["control"] for one in partitions),
+        records=sum(partition["rows"] for partition in partitions),
+        control_records=sum(partition["control"] for partition in partitions),
         uncompressed_size=total["uncompressed_size"],
         ratio=total["ratio"],
         codecs=_groups(_added([kinds], ["compression"])),
@@ -269,7 +269,7 @@ def _stats_of(counted: Sequence[_Counts], partitions: Sequence[PartitionReconcil
         batch_sizes=_groups(_added([kinds], ["batchSize"])),
         min_timestamp=times[0] if times else None,
         max_timestamp=times[1] if times else None,
-        problems=sum(one["problems"] for one in partitions),
+        problems=sum(partition["problems"] for partition in partitions),
     )
 
 

@@ -81,7 +81,7 @@ def topics(
     metadata = inputs.consulted_partition(CLUSTER_METADATA)
     report = topics_of(read_cluster(metadata, given), inputs.directories, choice)
     if not report["topics"]:
-        raise nothing_found(sources, [one["topic"] for one in inputs.directories], "topic")
+        raise nothing_found(sources, [directory["topic"] for directory in inputs.directories], "topic")
     return report
 
 
@@ -103,7 +103,9 @@ def topics_of(
             found += [_of_directories(cluster, topic, here[topic]) for topic in unnamed]
     for topic in found:
         name, partitions = topic["topic"], topic["partitions"]
-        topic["partitions"] = [one for one in partitions if choice.includes(name, one["partition"])]
+        topic["partitions"] = [
+            partition for partition in partitions if choice.includes(name, partition["partition"])
+        ]
     return TopicsReport(
         cluster_metadata=cluster.path,
         topics=sorted((one for one in found if one["partitions"]), key=lambda one: one["topic"]),
@@ -112,7 +114,7 @@ def topics_of(
 
 
 def _of_cluster(cluster: Cluster, topic: TopicState, listings: Sequence[PartitionListing]) -> Topic:
-    here = {one["partition"] for one in listings}
+    here = {listing["partition"] for listing in listings}
     partitions = [
         TopicPartition(
             partition=number,
@@ -128,10 +130,10 @@ def _of_cluster(cluster: Cluster, topic: TopicState, listings: Sequence[Partitio
 
 
 def _of_directories(cluster: Cluster, topic: str, listings: Sequence[PartitionListing]) -> Topic:
-    ids = [topic_id for one in listings if (topic_id := topic_id_of(one)) is not None]
+    ids = [topic_id for listing in listings if (topic_id := topic_id_of(listing)) is not None]
     partitions = [
         TopicPartition(partition=number, leader=None, leader_epoch=None, replicas=None, isr=None, here=True)
-        for number in sorted({one["partition"] for one in listings})
+        for number in sorted({listing["partition"] for listing in listings})
     ]
     return _topic(cluster, topic, next(iter(ids), None), partitions)
 

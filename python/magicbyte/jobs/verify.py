@@ -206,7 +206,7 @@ def verify(
     sums, times = RecordSums(), NullTimes()
     sums.add_all(one.sums for one in checked)
     times.add_all(one.times for one in checked)
-    problems = [problem for one in plans for problem in one.plan["problems"]]
+    problems = [problem for planned in plans for problem in planned.plan["problems"]]
     problems += [problem for one in checked for problem in one.problems]
     return VerifyReport(
         sources=list(sources),
@@ -214,7 +214,7 @@ def verify(
         total=total,
         partitions=partitions,
         skipped=inputs.skipped,
-        log_dirs=log_dir_reports(inputs.log_dirs, [one.plan for one in plans], partitions),
+        log_dirs=log_dir_reports(inputs.log_dirs, [planned.plan for planned in plans], partitions),
         **listed(problems, sum(one.left_out for one in checked)),
         table=None
         if log is None
@@ -236,7 +236,7 @@ def _log_sums(
 ) -> LogSums:
     absent = {}
     for planned, found in zip(plans, partitions, strict=True):
-        begin = min((one["base_offset"] for one in planned.listing["segments"]), default=0)
+        begin = min((segment["base_offset"] for segment in planned.listing["segments"]), default=0)
         first = planned.plan["next_offset"] if found["first_offset"] is None else found["first_offset"]
         before = max(0, (first or 0) - begin)
         absent[found["topic"], found["partition"]] = before + found["missing_offsets"] - found["lost_offsets"]

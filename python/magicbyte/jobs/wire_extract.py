@@ -207,7 +207,7 @@ def extract(
         segment_bytes: the maximum size of a segment.
 
     """
-    with partitions_output(out, [os.fspath(one) for one in sources]) as output:
+    with partitions_output(out, [os.fspath(source) for source in sources]) as output:
         with output.spool() as spool:
             found = _Found(spool)
             for exchange in exchanges:

@@ -225,26 +225,26 @@ class _Unpublished:
 def _reconciliation(written: Sequence[_Unpublished]) -> dict[str, object]:
     """The rows that were written, and what a reader finds in the files."""
     partitions = []
-    for one in written:
-        log = _core.PartitionLogCore(one.directory)
+    for partition in written:
+        log = _core.PartitionLogCore(partition.directory)
         found: PartitionReconciliation = json.loads(
             log.verify("read_uncommitted", _core.DEFAULT_MAX_DECOMPRESSED_BYTES)
         )
         partitions.append(
             {
-                "topic": one.topic,
-                "partition": one.partition,
-                "topic_id": one.topic_id,
-                "rows": one.rows,
+                "topic": partition.topic,
+                "partition": partition.partition,
+                "topic_id": partition.topic_id,
+                "rows": partition.rows,
                 "records": found["rows"],
                 "size": found["size"],
                 "segments": len(found["segments"]),
                 "first_offset": found["first_offset"],
                 "last_offset": found["last_offset"],
-                "balanced": found["balanced"] and found["rows"] == one.rows,
+                "balanced": found["balanced"] and found["rows"] == partition.rows,
             }
         )
-    balanced = all(one["balanced"] for one in partitions)
+    balanced = all(partition["balanced"] for partition in partitions)
     return {"magicbyte": _core.__version__, "balanced": balanced, "partitions": partitions}
 
 

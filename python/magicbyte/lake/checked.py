@@ -32,7 +32,7 @@ class _Agreement:
         if now.segments == self.segments:
             return True
         before = {path: (path, *other) for path, *other in self.segments}
-        rest = [one for one in now.segments if one[0] in before]
+        rest = [segment for segment in now.segments if segment[0] in before]
         is_appended = now.segments[: len(rest)] == tuple(rest)
         has_last = bool(rest) and rest[-1][0] == self.segments[-1][0]
         return (
@@ -77,7 +77,7 @@ class Checked:
 
 
 def _agreement(listing: PartitionListing, planned: Planned, state: PartitionState) -> _Agreement:
-    paths = (one["path"] for one in planned.listing["segments"])
+    paths = (segment["path"] for segment in planned.listing["segments"])
     return _Agreement(
         replace(state, holes=()),
         tuple(map(segment_state, listing["segments"])),

@@ -36,9 +36,13 @@ class LogOfTable:
         self.read = log_read_options(self.options, max_decompressed_bytes, with_millis=True)
         self._begins: dict[TopicPartition, int] = {}
         self._begin(
-            ((one["topic"], one["partition"]), one["segments"][0]["base_offset"], log_start_of(one))
-            for one in listings
-            if one["segments"]
+            (
+                (listing["topic"], listing["partition"]),
+                listing["segments"][0]["base_offset"],
+                log_start_of(listing),
+            )
+            for listing in listings
+            if listing["segments"]
         )
         states = table.states(list(self._begins))
         self._nexts = {place: state.next_offset for place, state in states.items()}
@@ -65,12 +69,12 @@ class LogOfTable:
         again to find the rows.
         """
         # A broker may have deleted segments since the logs were listed; and a name may be wrong.
-        segments = ((one, one.plan["segments"]) for one in log.plans if one.plan["segments"])
+        segments = ((planned, planned.plan["segments"]) for planned in log.plans if planned.plan["segments"])
         self._begin(
             (_place(one), own[0]["base_offset"], one.plan["log_start_offset"]) for one, own in segments
         )
         table, older, times = self._scan()
-        plans = {_place(one): one for one in log.plans}
+        plans = {_place(planned): planned for planned in log.plans}
         places = sorted({*self._begins, *(place for place in table if choice.includes(*place))})
         compared = []
         for place in places:

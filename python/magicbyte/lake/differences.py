@@ -125,7 +125,7 @@ class TableRows:
         """
         if not self.is_typed or offset >= limit:
             return offset
-        return min((one + 1 for one in self._markers(max(0, offset - 1), limit)), default=limit)
+        return min((marker + 1 for marker in self._markers(max(0, offset - 1), limit)), default=limit)
 
     def sums(self, start: int, ends: Sequence[int]) -> Sums:
         """The sums of buckets; `ends` are exclusive."""
@@ -145,7 +145,7 @@ class TableRows:
     def ends(self, start: int, end: int) -> list[int]:
         """The ends of the buckets of a range. A range that is not split has one bucket."""
         if self.is_typed:
-            ends = _thinned(sorted(one + 1 for one in self._markers(start, end)))
+            ends = _thinned(sorted(marker + 1 for marker in self._markers(start, end)))
             return ends if ends and ends[-1] == end else [*ends, end]
         if end - start <= _LEAF_OFFSETS:
             return [end]
@@ -198,7 +198,7 @@ def digests_of_log(plans: Sequence[Planned], read: ReadOptions, engine: Engine) 
     for part in _map(plans, partial(_digests_of_task, read=read), engine):
         for (topic, partition, offset), digest in part.items():
             found[topic, partition][offset] = digest
-    return [found[one.listing["topic"], one.listing["partition"]] for one in plans]
+    return [found[planned.listing["topic"], planned.listing["partition"]] for planned in plans]
 
 
 def _map(plans: Sequence[Planned], function: Callable[[DecodeTask], R], engine: Engine) -> list[R]:

@@ -250,7 +250,7 @@ class LineageCheck:
             if not is_typed:
                 yield place, _Tail(found, is_group=False)
             elif whole or starts[place] == 0 or len(markers[place]) > 1:
-                before = max((one for one in markers[place] if one < max(found)), default=-1)
+                before = max((marker for marker in markers[place] if marker < max(found)), default=-1)
                 yield place, _Tail({key: one for key, one in found.items() if key > before}, is_group=True)
 
 
@@ -293,7 +293,7 @@ def _epochs(segment: Planned | None, planned: Planned) -> tuple[EpochStart, ...]
     """The epochs of the segment with the table's last row, and of the segments from the table's end on."""
     found: list[LeaderEpoch] = [] if segment is None else list(segment.plan["leader_epochs"])
     newest = found[-1]["epoch"] if found else -1
-    found += (one for one in planned.plan["leader_epochs"] if one["epoch"] > newest)
+    found += (epoch for epoch in planned.plan["leader_epochs"] if epoch["epoch"] > newest)
     return tuple(EpochStart(one["epoch"], one["start_offset"]) for one in found)
 
 

@@ -57,7 +57,7 @@ def stored_states(table: Table) -> dict[TopicPartition, PartitionState]:
     text = table.properties.get(STATE)
     if text is not None:
         job, states = _unpacked(table, text)
-        is_elsewhere = any(_job(one) == job for one in table.snapshots())
+        is_elsewhere = any(_job(snapshot) == job for snapshot in table.snapshots())
         if newest == job or (newest is None and expired and not is_elsewhere):
             return states
     return dict(_in_summaries(table))
@@ -113,8 +113,10 @@ def _in_summaries(table: Table) -> Iterator[tuple[TopicPartition, PartitionState
         if (commit := description(snapshot)) is not None:
             if "partitions" not in commit:
                 return
-            for one in commit["partitions"]:
-                found.setdefault((one["topic"], one["partition"]), PartitionState(one["next_offset"]))
+            for partition in commit["partitions"]:
+                found.setdefault(
+                    (partition["topic"], partition["partition"]), PartitionState(partition["next_offset"])
+                )
         parent = snapshot.parent_snapshot_id
         snapshot = None if parent is None else table.snapshot_by_id(parent)
     yield from found.items()

@@ -109,7 +109,7 @@ def ingest_table(
     def read() -> ReadOptions:
         # Called only if there are records, since it queries a registry. This is after the log was listed, so
         # that the registry knows the schemas of all records.
-        topics = {one["topic"] for one in inputs.listings}
+        topics = {listing["topic"] for listing in inputs.listings}
         decoders = column_decoders(options.typed, topics)
         found = read_options(options, decoders, high_watermarks=marks, digests=True)
         refuse_types(target.name, found.records_schema)
@@ -123,7 +123,7 @@ def ingest_table(
         table=table,
         directory=files.name,
         listings=inputs.listings,
-        clusters={one.path: one.cluster_id for one in inputs.log_dirs},
+        clusters={log_dir.path: log_dir.cluster_id for log_dir in inputs.log_dirs},
         engine=engine,
         options=options,
         read=read,
@@ -185,7 +185,7 @@ def _report(
     options = job.options
     total = total_of(job.partitions)
     total["problems"] += job.other_problems
-    added = [file for one in job.written for file in one.files]
+    added = [file for partition in job.written for file in partition.files]
     rows, size = sum(one.rows for one in added), sum(one.size for one in added)
     return {
         "magicbyte": _core.__version__,
@@ -197,9 +197,9 @@ def _report(
         "tables": {"records": TableSum(files=len(added), rows=rows, size=size)},
         "partitions": job.partitions,
         "skipped": inputs.skipped,
-        "log_dirs": log_dir_reports(inputs.log_dirs, [one.plan for one in job.plans], job.partitions),
+        "log_dirs": log_dir_reports(inputs.log_dirs, [planned.plan for planned in job.plans], job.partitions),
         "above_high_watermark": partitions_above(
-            job.plans, marks, (text for one in job.written for text in one.results)
+            job.plans, marks, (text for partition in job.written for text in partition.results)
         ),
         "internal_topics": InternalTopicsReport(pending_offsets=0, problems=[]),
         "files": [

@@ -109,9 +109,9 @@ class IngestJob:
             raise DivergedError(self.table.name, found)
         self._judge_problems()
         sums = RecordSums()
-        sums.add_all(one.sums for one in self.written)
+        sums.add_all(partition.sums for partition in self.written)
         if not (
-            all(one["balanced"] for one in self.partitions)
+            all(partition["balanced"] for partition in self.partitions)
             and _rows_agree(self.partitions, sums, self.written)
         ):
             raise JobError(
@@ -136,7 +136,7 @@ class IngestJob:
             magicbyte=_core.__version__,
             sources=list(sources),
             partitions=[self._committed(place, state, sums) for place, state in states.items()],
-            files=[*(file for one in self.written for file in one.files), *replaced.kept],
+            files=[*(file for partition in self.written for file in partition.files), *replaced.kept],
             schema=self.schema,
             states=states,
             before=self.states,
@@ -147,7 +147,7 @@ class IngestJob:
         return self.repair.start(place, self.states.get(place))
 
     def _from_start(self) -> list[PartitionListing]:
-        return [_from_offset(one, self._start(_place(one)) or 0) for one in self.listings]
+        return [_from_offset(listing, self._start(_place(listing)) or 0) for listing in self.listings]
 
     def _plan_repair(self) -> None:
         plans = plan_partitions(self._from_start(), self.engine, isolation_level=self.options.isolation_level)
@@ -158,7 +158,7 @@ class IngestJob:
         check = LineageCheck(
             self.table, self.states, self.engine, self.options.max_decompressed_bytes, self.clusters
         )
-        ends = {_place(one.plan): _log_end(one) for one in plans}
+        ends = {_place(planned.plan): _log_end(planned) for planned in plans}
         return check.divergences(self.listings, plans, ends, self.checked)
 
     def _begin(self) -> Callable[[DecodeTask], Written]:
@@ -211,7 +211,7 @@ class IngestJob:
         )
         self.undecoded = undecoded_in(self.written)
         self.partitions = reconcile_partitions(
-            self.plans, (text for one in self.written for text in one.results)
+            self.plans, (text for partition in self.written for text in partition.results)
         )
 
     def _judge_problems(self) -> None:
@@ -220,12 +220,12 @@ class IngestJob:
         starts = {place: start for place in places if (start := self._start(place)) is not None}
         gaps = [
             gap
-            for one in self.plans
-            for gap in gap_before(one.plan, starts.get(_place(one.plan)), self.options.ranges)
+            for planned in self.plans
+            for gap in gap_before(planned.plan, starts.get(_place(planned.plan)), self.options.ranges)
         ]
         self.other_problems = len(gaps)
         self.problems = [*gaps, *_problems(self.plans, self.written)]
-        self.left_out = sum(one.problems_left_out for one in self.written)
+        self.left_out = sum(partition.problems_left_out for partition in self.written)
         if self.growing is not None:
             self.problems = list(without_ends(self.problems, self.partitions))
             refuse_losses(self.table.name, self.problems, self.left_out, starts)
@@ -243,8 +243,10 @@ class IngestJob:
         start = max(self._start(place) or 0, self.options.start_offset or 0)
         end = self.ends[place]
         if self.left_out:
-            counted = sum(one["problems"] for one in self.partitions if _place(one) == place)
-            listed = sum((one["topic"], one["partition"]) == place for one in self.problems)
+            counted = sum(
+                partition["problems"] for partition in self.partitions if _place(partition) == place
+            )
+            listed = sum((problem["topic"], problem["partition"]) == place for problem in self.problems)
             if counted > listed:
                 return (Hole(start, end),) if start < end else ()
         return joined([*holes_in(self.problems, listing, start, end), *self.undecoded.get(place, ())])
@@ -259,7 +261,9 @@ class IngestJob:
         log = LogLineage(
             known_topic_id(listing),
             self.clusters.get(os.path.dirname(listing["path"])),
-            tuple(EpochStart(one["epoch"], one["start_offset"]) for one in planned.plan["leader_epochs"]),
+            tuple(
+                EpochStart(epoch["epoch"], epoch["start_offset"]) for epoch in planned.plan["leader_epochs"]
+            ),
             _log_end(planned),
         )
         end = self.ends[place]
@@ -301,7 +305,7 @@ class IngestJob:
                 begin = listing["segments"][0]["base_offset"]
                 states[place] = replace(state, holes=tuple(uncovered(state.holes, 0, begin)))
         sums.clear()
-        sums.add_all(one.sums for one in self.written)
+        sums.add_all(partition.sums for partition in self.written)
         options = self._write_options(ReadOptions(), self.table.whole_schema())
         rewritten = rewrite_without(self.table, replaced, options)
         self.repaired = [
@@ -332,9 +336,11 @@ class IngestJob:
             bounds=lambda _: _bounds(wanted.start, self.options, wanted.end),
             progress=self.progress,
         )
-        partitions = reconcile_partitions(plans, (text for one in written for text in one.results))
+        partitions = reconcile_partitions(
+            plans, (text for partition in written for text in partition.results)
+        )
         sums = RecordSums()
-        sums.add_all(one.sums for one in written)
+        sums.add_all(partition.sums for partition in written)
         problems = _problems(plans, written)
         log_end = min(wanted.end, _log_end(plans[0]))
         missing = joined([*holes_in(problems, listing, wanted.start, wanted.end), Hole(log_end, wanted.end)])
@@ -344,7 +350,7 @@ class IngestJob:
         has_rows = last is not None and last >= wanted.start
         after = joined([*others, *missing, *undecoded])
         if (
-            any(one.problems_left_out for one in written)
+            any(partition.problems_left_out for partition in written)
             or not _rows_agree(partitions, sums, written)
             or (missing and has_rows)
             or after == tuple(holes)
@@ -377,8 +383,8 @@ class IngestJob:
 
 def _problems(plans: Iterable[Planned], written: Iterable[Written]) -> list[Problem]:
     return [
-        *(problem for one in plans for problem in one.plan["problems"]),
-        *(problem for one in written for problem in one.problems),
+        *(problem for planned in plans for problem in planned.plan["problems"]),
+        *(problem for partition in written for problem in partition.problems),
     ]
 
 
@@ -409,7 +415,7 @@ def _bounds(start: int, options: IngestOptions, end: int | None = None) -> Range
 
 
 def _log_end(planned: Planned) -> int:
-    bases = [one["base_offset"] for one in planned.plan["segments"]]
+    bases = [segment["base_offset"] for segment in planned.plan["segments"]]
     return max(planned.plan["next_offset"] or 0, *bases, 0)
 
 
@@ -426,6 +432,10 @@ def _rows_agree(
     partitions: Sequence[PartitionReconciliation], sums: RecordSums, written: Sequence[Written]
 ) -> bool:
     """True if the files hold exactly the rows that were counted for each partition."""
-    counted = {(one["topic"], one["partition"]): one["rows"] for one in partitions if one["rows"]}
-    in_files = sum(file.rows for one in written for file in one.files)
+    counted = {
+        (partition["topic"], partition["partition"]): partition["rows"]
+        for partition in partitions
+        if partition["rows"]
+    }
+    in_files = sum(file.rows for partition in written for file in partition.files)
     return counted == {place: one.rows for place, one in sums.items()} and in_files == sum(counted.values())

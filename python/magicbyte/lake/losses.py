@@ -62,7 +62,11 @@ def holes_in(
 ) -> tuple[Hole, ...]:
     """The offsets from `start` to `end` (exclusive) that problems of a partition may have cost."""
     place = listing["topic"], listing["partition"]
-    found = (_cost(one, listing, end) for one in problems if (one["topic"], one["partition"]) == place)
+    found = (
+        _cost(problem, listing, end)
+        for problem in problems
+        if (problem["topic"], problem["partition"]) == place
+    )
     return joined(Hole(max(start, hole.start), min(hole.end, end)) for hole in found if hole is not None)
 
 
@@ -88,7 +92,7 @@ def undecoded_in(written: Iterable[Written]) -> dict[TopicPartition, tuple[Hole,
     """
     found: dict[TopicPartition, tuple[Hole, ...]] = {}
     # Nearly no account has any.
-    for text in (text for one in written for text in one.results if UNKNOWN_SCHEMAS in text):
+    for text in (text for partition in written for text in partition.results if UNKNOWN_SCHEMAS in text):
         account = json.loads(text)
         place = account["topic"], account["partition"]
         holes = [Hole(*hole) for hole in account.get(UNKNOWN_SCHEMAS, ())]
@@ -122,16 +126,20 @@ def without_ends(
     """Leaves out what is no problem in a log that is being written: bytes at its end that may become a batch,
     and index entries of batches that were appended after it was listed.
     """
-    ends = {(one["topic"], one["partition"]): one["segments"][-1] for one in partitions if one["segments"]}
-    for one in problems:
-        last, segment = ends.get((one["topic"], one["partition"])), one["segment"]
+    ends = {
+        (partition["topic"], partition["partition"]): partition["segments"][-1]
+        for partition in partitions
+        if partition["segments"]
+    }
+    for problem in problems:
+        last, segment = ends.get((problem["topic"], problem["partition"])), problem["segment"]
         if last is not None and segment is not None:
             tail = last["tail"]
-            if tail is not None and (segment, one["start"]) == (last["file"], tail["start"]):
+            if tail is not None and (segment, problem["start"]) == (last["file"], tail["start"]):
                 continue
-            if one["kind"] == "index_beyond_log" and segment.startswith(last["file"].removesuffix("log")):
+            if problem["kind"] == "index_beyond_log" and segment.startswith(last["file"].removesuffix("log")):
                 continue
-        yield one
+        yield problem
 
 
 def refuse_losses(
@@ -140,14 +148,18 @@ def refuse_losses(
     """Raises UnsettledError for records that are not in the log's files, or in files that cannot be read."""
     if left_out:
         raise UnsettledError(f"{table}: nothing is added, since there are too many problems to list them all")
-    for one in problems:
-        place, segment, last = (one["topic"], one["partition"]), one["segment"], one["last_lost_offset"]
+    for problem in problems:
+        place, segment, last = (
+            (problem["topic"], problem["partition"]),
+            problem["segment"],
+            problem["last_lost_offset"],
+        )
         is_log = segment is None or _core.is_segment_file(segment)
-        is_lost = one["kind"] in _LOSSES and is_log
-        is_lost |= one["kind"] == "missing_segment" and (last is None or last >= starts.get(place, 0))
+        is_lost = problem["kind"] in _LOSSES and is_log
+        is_lost |= problem["kind"] == "missing_segment" and (last is None or last >= starts.get(place, 0))
         if is_lost:
-            name = f"{one['topic']}-{one['partition']}" + (f"/{segment}" if segment else "")
+            name = f"{problem['topic']}-{problem['partition']}" + (f"/{segment}" if segment else "")
             raise UnsettledError(
-                f"{table}: nothing is added, since {name} is not whole: {one['message']}; without --follow, "
-                "what is lost is left out and named, and then this can go on"
+                f"{table}: nothing is added, since {name} is not whole: {problem['message']};"
+                " without --follow, what is lost is left out and named, and then this can go on"
             )

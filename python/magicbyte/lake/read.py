@@ -80,8 +80,8 @@ class _ParquetTables:
                 value_format=self._report["value_format"],
             )
             self._ends = {
-                (one["topic"], one["partition"]): _end(one, self._options)
-                for one in self._report["partitions"]
+                (partition["topic"], partition["partition"]): _end(partition, self._options)
+                for partition in self._report["partitions"]
             }
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise RefusedError(f"{path}: {RECONCILIATION} is not that of an ingest: {error}") from error

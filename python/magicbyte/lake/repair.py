@@ -48,7 +48,7 @@ def plan_repair(
     divergences: Iterable[Divergence],
 ) -> Repair:
     """Plans what to replace and what to read again."""
-    diverging = {(one.topic, one.partition): one for one in divergences}
+    diverging = {(divergence.topic, divergence.partition): divergence for divergence in divergences}
     fills: dict[TopicPartition, list[OffsetRange]] = {}
     acknowledged: dict[TopicPartition, list[Hole]] = {}
     for listing in listings:

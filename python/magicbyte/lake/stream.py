@@ -87,7 +87,7 @@ def ingest_stream(
             _LOGGER.warning("%s", waiting_message(waiting, "--above-high-watermark"))
         commit = report["commit"]
         # Holes of earlier jobs are said once, even if there is nothing to add.
-        has_holes = commit is not None and any(one["kind"] == HOLE for one in commit["problems"])
+        has_holes = commit is not None and any(problem["kind"] == HOLE for problem in commit["problems"])
         if commit is not None and (commit["job"] is not None or (has_holes and not has_said)):
             has_said = True
             yield report

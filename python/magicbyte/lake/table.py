@@ -203,7 +203,7 @@ class Commit:
             "job": self.job,
             "magicbyte": self.magicbyte,
             "changed_partitions": len(self.partitions),
-            "rows": sum(one["rows"] for one in self.partitions),
+            "rows": sum(partition["rows"] for partition in self.partitions),
         }
 
 

@@ -121,14 +121,16 @@ def _read_index(folder: str, document: Mapping[str, Any]) -> StoredRegistry:
         schema = _schema(folder, entry)
         if schema_id is not None:
             registry.put_schema(schema_id, schema, context)
-        for one in versions:
-            if not isinstance(one, dict) or not isinstance(one.get("subject"), str):
+        for version in versions:
+            if not isinstance(version, dict) or not isinstance(version.get("subject"), str):
                 raise InvalidRecordError(f"{where}: versions: expected objects with subject and version")
-            if type(one.get("version")) is not int:
+            if type(version.get("version")) is not int:
                 raise InvalidRecordError(f"{where}: versions: expected a number as version")
-            deleted = one.get("deleted") is True
+            deleted = version.get("deleted") is True
             try:
-                registry.put(SubjectVersion(one["subject"], one["version"], schema_id, schema, deleted))
+                registry.put(
+                    SubjectVersion(version["subject"], version["version"], schema_id, schema, deleted)
+                )
             except SchemaReferenceError as error:
                 raise InvalidRecordError(f"{where}: {error}") from None
     settings = (registry.compatibility_levels, registry.modes, registry.aliases)
@@ -211,8 +213,8 @@ def files_of(registry: StoredRegistry) -> tuple[dict[str, Any], dict[str, str]]:
                 "schemaType": schema.schema_type,
                 "file": file,
                 "references": [
-                    {"name": one.name, "subject": one.subject, "version": one.version}
-                    for one in schema.references
+                    {"name": reference.name, "subject": reference.subject, "version": reference.version}
+                    for reference in schema.references
                 ],
                 "metadata": schema.metadata,
                 "ruleSet": schema.rule_set,

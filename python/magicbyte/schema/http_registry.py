@@ -197,7 +197,7 @@ class HttpRegistry(Registry):
         A deleted version that is listed, but cannot be read, is named in `problems`.
         """
         stored = self.all_schemas()
-        scopes = ["", *(qualified("", one) for one in self.contexts() if one != DEFAULT_CONTEXT)]
+        scopes = ["", *(qualified("", context) for context in self.contexts() if context != DEFAULT_CONTEXT)]
         for scope in [*scopes, *stored.subjects(deleted=True)]:
             config = self._setting("config", scope)
             if level := config.get("compatibilityLevel"):
@@ -332,7 +332,8 @@ def _body(schema: Schema) -> dict[str, Any]:
     body: dict[str, Any] = {"schema": schema.text, "schemaType": schema.schema_type}
     if schema.references:
         body["references"] = [
-            {"name": one.name, "subject": one.subject, "version": one.version} for one in schema.references
+            {"name": reference.name, "subject": reference.subject, "version": reference.version}
+            for reference in schema.references
         ]
     for name, value in (("metadata", schema.metadata), ("ruleSet", schema.rule_set)):
         if value is not None:

@@ -92,9 +92,9 @@ def _level(registry: StoredRegistry, subject: str) -> Iterator[LintFinding]:
 
 def _unrelated(subject: str, versions: list[SubjectVersion]) -> Iterator[LintFinding]:
     names: dict[str, int] = {}
-    for one in versions:
-        if (name := _type_name(one.schema)) is not None:
-            names.setdefault(name, one.version)
+    for version in versions:
+        if (name := _type_name(version.schema)) is not None:
+            names.setdefault(name, version.version)
     if len(names) > 1:
         listed = ", ".join(f"{shown(name)} (version {number})" for name, number in [*names.items()][:_LISTED])
         yield LintFinding(
@@ -121,11 +121,11 @@ def _type_name(schema: Schema) -> str | None:
 
 
 def _references(registry: StoredRegistry, version: SubjectVersion) -> Iterator[LintFinding]:
-    for one in version.schema.references:
-        subject = qualified(one.subject, version.context)
-        what = f"refers to version {one.version} of {shown(subject)}"
+    for reference in version.schema.references:
+        subject = qualified(reference.subject, version.context)
+        what = f"refers to version {reference.version} of {shown(subject)}"
         try:
-            if registry.version(subject, one.version).deleted:
+            if registry.version(subject, reference.version).deleted:
                 yield LintFinding(
                     rule="DELETED_BUT_REFERENCED",
                     subject=version.subject,

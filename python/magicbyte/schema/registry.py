@@ -253,7 +253,7 @@ class StoredRegistry(Registry):
         return sorted(
             subject
             for subject, versions in self._versions.items()
-            if any(deleted or not one.deleted for one in versions.values())
+            if any(deleted or not version.deleted for version in versions.values())
         )
 
     def all_versions(self) -> list[SubjectVersion]:
@@ -277,9 +277,9 @@ class StoredRegistry(Registry):
     def since(self, earlier: StoredRegistry) -> StoredRegistry:
         """The versions and schemas that are missing or different in `earlier`; no settings."""
         added = StoredRegistry()
-        for one in self.all_versions():
-            if earlier._versions.get(one.subject, {}).get(one.version) != one:
-                added.put(one)
+        for version in self.all_versions():
+            if earlier._versions.get(version.subject, {}).get(version.version) != version:
+                added.put(version)
         for (context, schema_id), schema in self._schemas.items():
             if earlier._schemas.get((context, schema_id)) != schema:
                 added.put_schema(schema_id, schema, context)
@@ -292,8 +292,8 @@ class StoredRegistry(Registry):
         joined.modes |= self.modes
         joined.aliases |= self.aliases
         for registry in (self, later):
-            for one in registry.all_versions():
-                joined.put(one)
+            for version in registry.all_versions():
+                joined.put(version)
             for (context, schema_id), schema in registry._schemas.items():
                 joined.put_schema(schema_id, schema, context)
         return joined
@@ -394,9 +394,9 @@ def _in_scope(settings: Mapping[str, str], subject: str) -> str | None:
 def _guid(schema: Schema) -> str | None:
     """The MD5 over text, references and metadata (`Schema.updateHash`); None for odd metadata."""
     digest = hashlib.md5(schema.text.encode(), usedforsecurity=False)
-    for one in schema.references:
-        digest.update(f"{one.name}{one.subject}".encode())
-        digest.update((one.version & 0xFFFFFFFF).to_bytes(4, "big"))
+    for reference in schema.references:
+        digest.update(f"{reference.name}{reference.subject}".encode())
+        digest.update((reference.version & 0xFFFFFFFF).to_bytes(4, "big"))
     if schema.metadata is not None:
         digest.update(b"\1")
         try:

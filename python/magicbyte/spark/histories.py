@@ -35,5 +35,5 @@ def history_rows(table: str, listings: Sequence[PartitionListing], engine: Engin
         partition = {"topic": history["topic"], "partition": history["partition"]}
         entries: Sequence[Mapping[str, Any]]
         entries = history["producers"] if table == "producers" else history["transactions"]
-        rows += [partition | {camel_case(name): value for name, value in one.items()} for one in entries]
+        rows += [partition | {camel_case(name): value for name, value in entry.items()} for entry in entries]
     return pa.RecordBatch.from_pylist(rows, arrow_schema_of(TableOptions(table)))

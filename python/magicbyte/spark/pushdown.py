@@ -47,11 +47,11 @@ class PushdownReader(MagicbyteReader):
         return chosen
 
     def _equalities(self, column: str) -> Iterable[list[Any]]:
-        for one in self._filters:
-            if isinstance(one, spark.EqualTo | spark.EqualNullSafe) and one.attribute == (column,):
-                yield [one.value]
-            elif isinstance(one, spark.In) and one.attribute == (column,):
-                yield list(one.value)
+        for select in self._filters:
+            if isinstance(select, spark.EqualTo | spark.EqualNullSafe) and select.attribute == (column,):
+                yield [select.value]
+            elif isinstance(select, spark.In) and select.attribute == (column,):
+                yield list(select.value)
 
     def _bounds(self, planned: Planned) -> Range:
         start, end = super()._bounds(planned)
@@ -63,14 +63,16 @@ class PushdownReader(MagicbyteReader):
             offsets = [offset for offset in wanted if offset is not None]
             starts.append(min(offsets, default=0))
             ends.append(max(offsets, default=-1) + 1)
-        for one in self._filters:
-            if isinstance(one, spark.GreaterThan | spark.GreaterThanOrEqual):
-                if one.attribute == ("offset",):
-                    starts.append(one.value)
-                elif one.attribute == ("timestamp",):
-                    starts.append(_first_offset(planned, one.value))
-            elif isinstance(one, spark.LessThan | spark.LessThanOrEqual) and one.attribute == ("offset",):
-                ends.append(one.value + 1)
+        for select in self._filters:
+            if isinstance(select, spark.GreaterThan | spark.GreaterThanOrEqual):
+                if select.attribute == ("offset",):
+                    starts.append(select.value)
+                elif select.attribute == ("timestamp",):
+                    starts.append(_first_offset(planned, select.value))
+            elif isinstance(select, spark.LessThan | spark.LessThanOrEqual) and select.attribute == (
+                "offset",
+            ):
+                ends.append(select.value + 1)
         return max(starts, default=None), min(ends, default=None)
 
 

@@ -88,12 +88,12 @@ class MagicbyteReader(DataSourceReader):
 
     def _choose(self, listings: list[PartitionListing]) -> list[PartitionListing]:
         topics = self._options.topics
-        chosen = [one for one in listings if topics.take(one["topic"], one["partition"])]
+        chosen = [listing for listing in listings if topics.take(listing["topic"], listing["partition"])]
         missing = (topics.names or frozenset()) - {one["topic"] for one in chosen}
         partitions = {(one["topic"], one["partition"]) for one in chosen}
         missing |= {f"{topic}-{number}" for topic, number in (topics.partitions or frozenset()) - partitions}
         if missing:
-            found = ", ".join(sorted({one["topic"] for one in listings}))
+            found = ", ".join(sorted({listing["topic"] for listing in listings}))
             raise ValueError(f"not found below path: {', '.join(sorted(missing))}; topics there: {found}")
         check_named(self._options.starting, partitions)
         check_named(self._options.ending, partitions)

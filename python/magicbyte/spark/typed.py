@@ -46,7 +46,11 @@ def decoders_for(options: Options) -> Decoders:
     paths = expand_paths(options.paths)
     options.mount(paths)
     listings = list_partitions(paths, distinct=True)
-    topics = {one["topic"] for one in listings if options.topics.take(one["topic"], one["partition"])}
+    topics = {
+        listing["topic"]
+        for listing in listings
+        if options.topics.take(listing["topic"], listing["partition"])
+    }
     try:
         decoders = column_decoders(typed, topics)
     except RefusedError as error:
@@ -58,7 +62,11 @@ def decoders_for(options: Options) -> Decoders:
 
 def decoders_of(columns: tuple[str, ...], decoders: Decoders) -> Decoders:
     """The decoders that make one of these columns."""
-    return tuple(one for one in decoders if not {one.column, *TYPED_COLUMNS[one.column]}.isdisjoint(columns))
+    return tuple(
+        decoder
+        for decoder in decoders
+        if not {decoder.column, *TYPED_COLUMNS[decoder.column]}.isdisjoint(columns)
+    )
 
 
 class SchemaLookup:

@@ -58,7 +58,7 @@ class RemoteStore:
         if listed is not None:
             listed[key] = entries
             self._requested += 1
-            has_files = any(not one.is_directory for one in entries)
+            has_files = any(not entry.is_directory for entry in entries)
             self._without_files = 0 if has_files else self._without_files + 1
         return entries
 

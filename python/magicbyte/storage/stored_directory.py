@@ -153,7 +153,7 @@ class StoredDirectory:
             entries = store_of(self.path).list(self.path)
         except FileNotFoundError:
             return {}
-        return {one.name: one.modified_ms for one in entries if not one.is_directory}
+        return {entry.name: entry.modified_ms for entry in entries if not entry.is_directory}
 
     @property
     def options(self) -> StorageOptions:

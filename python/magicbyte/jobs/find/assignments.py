@@ -31,9 +31,9 @@ def add_assigned(
     purpose. Without a copy of the cluster's metadata in `listings`, nothing is known.
     """
     brokers: dict[tuple[str, int], list[LogDir]] = defaultdict(list)
-    for one in log_dirs:
-        if one.cluster_id is not None and one.broker_id is not None:
-            brokers[one.cluster_id, one.broker_id].append(one)
+    for log_dir in log_dirs:
+        if log_dir.cluster_id is not None and log_dir.broker_id is not None:
+            brokers[log_dir.cluster_id, log_dir.broker_id].append(log_dir)
     clusters: dict[str, Cluster] = {}
     for (_, broker), own in brokers.items():
         metadata = metadata_of(own, log_dirs, listings)
@@ -56,15 +56,15 @@ def metadata_of(
     own: Sequence[LogDir], log_dirs: Sequence[LogDir], listings: Sequence[PartitionListing]
 ) -> PartitionListing | None:
     """The newest copy of the metadata among a broker's own directories, else among those of its cluster."""
-    of_cluster = [one for one in log_dirs if one.cluster_id == own[0].cluster_id]
+    of_cluster = [log_dir for log_dir in log_dirs if log_dir.cluster_id == own[0].cluster_id]
     return _newest_metadata(listings, own) or _newest_metadata(listings, of_cluster)
 
 
 def _newest_metadata(
     listings: Iterable[PartitionListing], log_dirs: Iterable[LogDir]
 ) -> PartitionListing | None:
-    paths = {os.path.join(one.path, f"{CLUSTER_METADATA}-0") for one in log_dirs}
-    copies = [one for one in listings if one["path"] in paths and one["segments"]]
+    paths = {os.path.join(log_dir.path, f"{CLUSTER_METADATA}-0") for log_dir in log_dirs}
+    copies = [listing for listing in listings if listing["path"] in paths and listing["segments"]]
 
     def reach(copy: PartitionListing) -> tuple[int, int]:
         last = copy["segments"][-1]
@@ -78,7 +78,11 @@ def _add_assigned_to(
 ) -> None:
     paths = {one.path for one in own}
     # A broker has each partition once, in any of its directories.
-    there = {(one["topic"], one["partition"]) for one in listings if os.path.dirname(one["path"]) in paths}
+    there = {
+        (listing["topic"], listing["partition"])
+        for listing in listings
+        if os.path.dirname(listing["path"]) in paths
+    }
     there |= {(one["topic"], one["partition"]) for log_dir in own for one in log_dir.absent}
     by_id = {one.directory_id: one for one in own}
     all_are_here = {*state.log_dirs.get(broker, ())} <= {*by_id}

@@ -100,7 +100,7 @@ class PartitionChoice(Options):
         # Copies from two brokers hold the same records, which would appear twice in one output.
         name = f"{copies[0]['topic']}-{copies[0]['partition']}"
         times = "twice" if len(copies) == 2 else f"{len(copies)} times"
-        paths = [one["path"] for one in copies]
+        paths = [copy["path"] for copy in copies]
         raise RefusedError(
             f"{name} is there {times}, in {', '.join(paths[:-1])} and {paths[-1]}: read one"
             f" copy at a time, or prefer one of the directories (--prefer {os.path.dirname(paths[0])})"
@@ -113,7 +113,7 @@ class PartitionChoice(Options):
         def is_inside(path: str) -> bool:
             return any(path == place or path.startswith(os.path.join(place, "")) for place in places)
 
-        return [one for one in copies if is_inside(one["path"])]
+        return [copy for copy in copies if is_inside(copy["path"])]
 
 
 EVERYTHING = PartitionChoice()

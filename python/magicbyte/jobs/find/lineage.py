@@ -74,7 +74,7 @@ class LogLineage:
             known: the lineage of an earlier offset that this log continues.
 
         """
-        begun = [one for one in self.epochs if one.start_offset < next_offset <= self.end_offset]
+        begun = [epoch for epoch in self.epochs if epoch.start_offset < next_offset <= self.end_offset]
         last = begun[-1] if begun else None
         before = known.leader_epoch
         if last is not None and before is not None and last.epoch == before.epoch:

@@ -184,7 +184,7 @@ def note_missing_ids(log_dirs: Iterable[LogDir], listings: Iterable[PartitionLis
 
     A broker that starts takes such a log for that of a deleted topic (`LogManager.isStrayKraftReplica`).
     """
-    kraft = {one.path for one in log_dirs if one.is_kraft}
+    kraft = {log_dir.path for log_dir in log_dirs if log_dir.is_kraft}
     for listing in listings:
         files = {one["file"] for one in (*listing["sidecars"], *listing["ignored"])}
         if (
@@ -237,7 +237,7 @@ def read_log_starts(listings: Iterable[PartitionListing], log_dirs: Container[st
     for listing in listings:
         segments = listing["segments"]
         path = listing["path"]
-        directory = os.path.dirname(path) if [one["path"] for one in segments] == [path] else path
+        directory = os.path.dirname(path) if [segment["path"] for segment in segments] == [path] else path
         parent = os.path.dirname(directory)
         if parent in log_dirs or listing["state"] != "current":
             continue

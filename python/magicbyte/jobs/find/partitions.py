@@ -85,7 +85,7 @@ class Inputs:
 
     def consulted_partition(self, topic: str) -> PartitionListing | None:
         """The partition of a topic of one partition that was to be consulted, if it is there."""
-        return next((one for one in self.consulted if one["topic"] == topic), None)
+        return next((listing for listing in self.consulted if listing["topic"] == topic), None)
 
 
 @dataclass
@@ -316,7 +316,7 @@ def nothing_found(sources: Sequence[str], found: Iterable[str], what: str) -> Re
 
 def _one_of_each(listings: Sequence[PartitionListing], choice: PartitionChoice) -> list[PartitionListing]:
     """The preferred copy of each partition that has segments."""
-    with_segments = [one for one in listings if one["segments"]]
+    with_segments = [listing for listing in listings if listing["segments"]]
     return [
         _preferred(copies, choice, newest=copies[0]["topic"] in INTERNAL_TOPICS)
         for copies in _by_name(with_segments)
@@ -342,7 +342,7 @@ def _list_all(directories: Mapping[str, str | None]) -> list[PartitionListing]:
     """Lists directories, several at once: if they are not in memory, most of the time is spent waiting."""
     with ThreadPoolExecutor(_LISTING_THREADS, thread_name_prefix="magicbyte-list") as pool:
         listings = pool.map(_list, directories.keys(), directories.values())
-        return [one for one in listings if one is not None]
+        return [listing for listing in listings if listing is not None]
 
 
 def _list(path: str, why: str | None) -> PartitionListing | None:
@@ -380,15 +380,15 @@ def _distinct(
 def _by_name(listings: Iterable[PartitionListing]) -> list[list[PartitionListing]]:
     """The copies of each partition."""
     by_name: dict[tuple[str, int], list[PartitionListing]] = defaultdict(list)
-    for one in listings:
-        by_name[one["topic"], one["partition"]].append(one)
+    for listing in listings:
+        by_name[listing["topic"], listing["partition"]].append(listing)
     return list(by_name.values())
 
 
 def _preferred(
     copies: Sequence[PartitionListing], choice: PartitionChoice, *, newest: bool
 ) -> PartitionListing:
-    with_segments = [one for one in copies if one["segments"]]
+    with_segments = [copy for copy in copies if copy["segments"]]
     if len(with_segments) < 2:
         return [*with_segments, *copies][0]
     if newest and len(preferred := choice.inside(with_segments)) != 1:
@@ -417,9 +417,9 @@ def refuse_unread(listings: Iterable[PartitionListing]) -> None:
 def _note_log_starts(
     listings: Sequence[PartitionListing], log_dirs: Collection[str], choice: PartitionChoice
 ) -> None:
-    read_log_starts([one for one in listings if one["checkpoints"] is None], log_dirs)
-    for one in listings:
-        one["include_deleted_records"] = choice.include_deleted_records
+    read_log_starts([listing for listing in listings if listing["checkpoints"] is None], log_dirs)
+    for listing in listings:
+        listing["include_deleted_records"] = choice.include_deleted_records
 
 
 def list_directory(path: str) -> PartitionListing:

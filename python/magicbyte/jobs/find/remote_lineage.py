@@ -40,7 +40,7 @@ def diverged_segments(
     """
     segments = remote["segments"]
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="magicbyte-epochs") as pool:
-        spans = [states.span(segment_id(one)) for one in segments]
+        spans = [states.span(segment_id(segment)) for segment in segments]
         unknown = [at for at, span in enumerate(spans) if span is None]
         for at, span in zip(unknown, pool.map(_span, [segments[at] for at in unknown]), strict=True):
             spans[at] = span

@@ -32,23 +32,25 @@ def join_remote(listings: Sequence[PartitionListing]) -> list[PartitionListing]:
     a topic with another ID, which was deleted and created again, remain a partition of their own, and so do
     those whose partition is not there.
     """
-    if not any(one["state"] == "remote" for one in listings):
+    if not any(listing["state"] == "remote" for listing in listings):
         return list(listings)
     states = _states(listings)
-    local = {_name(one): one for one in listings if one["state"] == "current"}
+    local = {_name(listing): listing for listing in listings if listing["state"] == "current"}
     listings = [
-        _of_lineage(_live(one, states), local.get(_name(one)), states) if one["state"] == "remote" else one
-        for one in listings
+        _of_lineage(_live(listing, states), local.get(_name(listing)), states)
+        if listing["state"] == "remote"
+        else listing
+        for listing in listings
     ]
-    remote = {_name(one): one for one in listings if one["state"] == "remote"}
+    remote = {_name(listing): listing for listing in listings if listing["state"] == "remote"}
     joined: list[PartitionListing] = []
     used: set[tuple[str, int, str | None]] = set()
-    for one in listings:
-        if one["state"] == "current" and (other := remote.get(_name(one))) is not None:
-            used.add(_name(one))
-            joined.append(_joined(one, other))
+    for listing in listings:
+        if listing["state"] == "current" and (other := remote.get(_name(listing))) is not None:
+            used.add(_name(listing))
+            joined.append(_joined(listing, other))
         else:
-            joined.append(one)
+            joined.append(listing)
     return [one for one in joined if one["state"] != "remote" or _name(one) not in used]
 
 
@@ -60,22 +62,22 @@ def _states(listings: Iterable[PartitionListing]) -> RemoteSegmentsState:
         if not batch.is_control:
             states.replay(record.value_bytes)
 
-    for one in listings:
-        if one["topic"] == REMOTE_LOG_METADATA and one["state"] == "current":
-            replay(one["path"], apply)
+    for listing in listings:
+        if listing["topic"] == REMOTE_LOG_METADATA and listing["state"] == "current":
+            replay(listing["path"], apply)
     return states
 
 
 def _live(remote: PartitionListing, states: RemoteSegmentsState) -> PartitionListing:
     topic_id = topic_id_of(remote)
     segments, ignored = [], list(remote["ignored"])
-    for one in remote["segments"]:
-        state = states.state(topic_id, remote["partition"], segment_id(one))
+    for segment in remote["segments"]:
+        state = states.state(topic_id, remote["partition"], segment_id(segment))
         if state in (None, RemoteSegmentState.COPY_SEGMENT_FINISHED):
-            segments.append(one)
+            segments.append(segment)
         else:
             reason = "unfinished" if state is RemoteSegmentState.COPY_SEGMENT_STARTED else "deleted"
-            ignored.append(IgnoredFile(file=one["file"], size=one["size"], reason=reason))
+            ignored.append(IgnoredFile(file=segment["file"], size=segment["size"], reason=reason))
     return {**remote, "segments": segments, "ignored": ignored}
 
 
@@ -84,7 +86,7 @@ def _of_lineage(
 ) -> PartitionListing:
     diverged = {one["file"]: one for one in diverged_segments(remote, local, states)}
     left_out = [IgnoredFile(file=name, size=one["size"], reason="diverged") for name, one in diverged.items()]
-    segments = [one for one in remote["segments"] if one["file"] not in diverged]
+    segments = [segment for segment in remote["segments"] if segment["file"] not in diverged]
     return {**remote, "segments": segments, "ignored": [*remote["ignored"], *left_out]}
 
 
@@ -93,11 +95,11 @@ def _name(listing: PartitionListing) -> tuple[str, int, str | None]:
 
 
 def _joined(local: PartitionListing, remote: PartitionListing) -> PartitionListing:
-    begin = min((one["base_offset"] for one in local["segments"]), default=None)
-    earlier = [one for one in remote["segments"] if begin is None or one["base_offset"] < begin]
+    begin = min((segment["base_offset"] for segment in local["segments"]), default=None)
+    earlier = [segment for segment in remote["segments"] if begin is None or segment["base_offset"] < begin]
     in_both = [
-        IgnoredFile(file=one["file"], size=one["size"], reason="overlapping")
-        for one in remote["segments"][len(earlier) :]
+        IgnoredFile(file=segment["file"], size=segment["size"], reason="overlapping")
+        for segment in remote["segments"][len(earlier) :]
     ]
     problems = local["problems"]
     if earlier:
@@ -112,7 +114,7 @@ def _joined(local: PartitionListing, remote: PartitionListing) -> PartitionListi
 
 def _still_missing(local: PartitionListing, begin: int) -> Iterable[Problem]:
     """The problems of the local part, but for offsets that are in remote segments, which begin at `begin`."""
-    first_local = min((one["base_offset"] for one in local["segments"]), default=None)
+    first_local = min((segment["base_offset"] for segment in local["segments"]), default=None)
     for problem in local["problems"]:
         first, last = problem["first_lost_offset"], problem["last_lost_offset"]
         is_before = (

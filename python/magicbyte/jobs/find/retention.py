@@ -27,7 +27,7 @@ def excuse_what_a_broker_deleted(log_dirs: Sequence[LogDir], listings: Sequence[
     metadata, retention may be the reason, and a missing directory stays a problem.
     """
     for log_dir in log_dirs:
-        own = [one for one in listings if os.path.dirname(one["path"]) == log_dir.path]
+        own = [listing for listing in listings if os.path.dirname(listing["path"]) == log_dir.path]
         late = [one for one in own if _begins_late(one)]
         if not (late or log_dir.absent):
             continue
@@ -36,16 +36,18 @@ def excuse_what_a_broker_deleted(log_dirs: Sequence[LogDir], listings: Sequence[
             if cluster is None or not _forbids_deletion(cluster, one["topic"]):
                 _excuse(one, log_dir)
         if cluster is not None and _knows_all(cluster, own):
-            deleted = {one["topic"] for one in log_dir.absent} - cluster.state.names
+            deleted = {partition["topic"] for partition in log_dir.absent} - cluster.state.names
             log_dir.notes.extend(
                 f"the topic {topic} is deleted: checkpoints still name it" for topic in sorted(deleted)
             )
-            log_dir.absent[:] = [one for one in log_dir.absent if one["topic"] not in deleted]
+            log_dir.absent[:] = [
+                partition for partition in log_dir.absent if partition["topic"] not in deleted
+            ]
 
 
 def _knows_all(cluster: Cluster, listings: Sequence[PartitionListing]) -> bool:
     """True if the metadata is whole and has every topic of a broker's directory: it then has all topics."""
-    current = {one["topic"] for one in listings if one["state"] == "current"}
+    current = {listing["topic"] for listing in listings if listing["state"] == "current"}
     return not cluster.problems and current <= cluster.state.names | {CLUSTER_METADATA}
 
 

@@ -68,7 +68,11 @@ def _ids_of_cluster(directories: Iterable[PartitionListing]) -> dict[str, str]:
         return last["base_offset"], last["size"]
 
     ids: dict[str, str] = {}
-    copies = [one for one in directories if one["topic"] == CLUSTER_METADATA and one["segments"]]
+    copies = [
+        directory
+        for directory in directories
+        if directory["topic"] == CLUSTER_METADATA and directory["segments"]
+    ]
     for copy in sorted(copies, key=reach):
         try:
             state = read_cluster(copy).state
@@ -108,9 +112,9 @@ def with_log_end(
 
 def _log_end(plan: PartitionPlan, cut: str | None) -> int | None:
     """The offset at which the log ends, by its batches or by the name of its last segment."""
-    segments = [one for one in plan["segments"] if not one["is_checkpoint"]]
+    segments = [segment for segment in plan["segments"] if not segment["is_checkpoint"]]
     if cut is not None:
-        return next((one["base_offset"] for one in segments if one["file"] == cut), None)
+        return next((segment["base_offset"] for segment in segments if segment["file"] == cut), None)
     if not segments:
         return None
     last, end = segments[-1], plan["next_offset"]
@@ -122,8 +126,8 @@ def _log_end(plan: PartitionPlan, cut: str | None) -> int | None:
 def log_start_checkpoint(written: Iterable[Carried]) -> dict[str, str]:
     """The `log-start-offset-checkpoint` of an output, by its name; nothing if no partition needs it."""
     starts = {
-        (one["topic"], one["partition"]): one["log_start_offset"]
-        for one in written
-        if one["log_start_offset"] is not None
+        (partition["topic"], partition["partition"]): partition["log_start_offset"]
+        for partition in written
+        if partition["log_start_offset"] is not None
     }
     return {LOG_START_OFFSET_CHECKPOINT: format_offset_checkpoint(starts)} if starts else {}

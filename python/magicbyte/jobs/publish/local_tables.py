@@ -233,9 +233,10 @@ def foreign_file(report: bytes | None, files: Iterable[str]) -> str | None:
     if report is None:
         return f"no {RECONCILIATION}"
     try:
-        ours = {one["path"] for one in json.loads(report)["files"]}
+        ours = {file["path"] for file in json.loads(report)["files"]}
     except (ValueError, TypeError, KeyError):
         return f"{RECONCILIATION} is not ours"
     return next(
-        (one for one in files if one not in ours and not _EMPTY_FILE.fullmatch(os.path.basename(one))), None
+        (file for file in files if file not in ours and not _EMPTY_FILE.fullmatch(os.path.basename(file))),
+        None,
     )

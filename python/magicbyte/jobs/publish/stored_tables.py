@@ -48,7 +48,7 @@ class _Uploads:
 
     def upload(self, files: Sequence[DataFile]) -> list[DataFile]:
         """Uploads local files; returns them as they are in the output."""
-        named = {f"{one.table}/{self._name(one)}": one for one in files}
+        named = {f"{file.table}/{self._name(file)}": file for file in files}
         self.output.put_files({name: one.path for name, one in named.items()})
         return [replace(one, path=self.output.url_of(name)) for name, one in named.items()]
 
@@ -92,7 +92,7 @@ class StoredTables(TablesOutput):
         replaced = check_replaced(
             self._output.path,
             {name.partition("/")[0] for name in files},
-            lambda: foreign_file(self._output.read(RECONCILIATION), (one for one in files if "/" in one)),
+            lambda: foreign_file(self._output.read(RECONCILIATION), (file for file in files if "/" in file)),
             overwrite=overwrite,
         )
         if replaced:

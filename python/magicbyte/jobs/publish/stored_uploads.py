@@ -96,7 +96,7 @@ def _replaced(output: StoredDirectory) -> _Replaced:
     try:
         found: _Replaced = json.loads(output.read(REPLACED) or b"")
         parts = [name.split("/") for name in found["files"]]
-        if isinstance(found["report"], str) and all(len(one) > 1 and ".." not in one for one in parts):
+        if isinstance(found["report"], str) and all(len(part) > 1 and ".." not in part for part in parts):
             return found
     except (ValueError, TypeError, KeyError, AttributeError):
         pass

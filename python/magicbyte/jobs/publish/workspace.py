@@ -295,7 +295,7 @@ def _journal(job: str) -> list[_Published]:
         return []
     if not isinstance(entries, list):
         return []
-    published = [found for one in entries if (found := _published(one)) is not None]
+    published = [found for entry in entries if (found := _published(entry)) is not None]
     return published if len(published) == len(entries) else []
 
 

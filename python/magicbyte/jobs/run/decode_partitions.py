@@ -195,7 +195,7 @@ def _rest(
 
 def _in_order(plans: Sequence[Planned], decoded: Iterable[tuple[Task, R]]) -> list[tuple[Task, R]]:
     """Tasks in the order of the plans' chunks."""
-    texts = (json.dumps(chunk) for one in plans for chunk in one.plan["chunks"])
+    texts = (json.dumps(chunk) for planned in plans for chunk in planned.plan["chunks"])
     places = {text: place for place, text in enumerate(texts)}
     return sorted(decoded, key=lambda one: places[one[0].chunks[0]])
 

@@ -86,7 +86,7 @@ class _GrowingPlan:
         final = [chunk for chunk in plan["chunks"] if (chunk["path"], chunk["end"]) != end]
         new = final[self._given :]
         self._given = len(final)
-        self._forget([one["path"] for one in plan["segments"] if _has_offsets(one)], final)
+        self._forget([segment["path"] for segment in plan["segments"] if _has_offsets(segment)], final)
         return new
 
     def _forget(self, known: Sequence[str], final: Sequence[Chunk]) -> None:

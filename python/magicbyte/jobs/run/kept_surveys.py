@@ -55,8 +55,8 @@ class KeptSurveys:
                     texts[state] = text
                     if not _is_settled(state, text, now):
                         unsettled.add(state)
-        surveys = [[texts[segment_state(segment)] for segment in one["segments"]] for one in listings]
-        listed = {segment_state(segment) for one in listings for segment in one["segments"]}
+        surveys = [[texts[segment_state(segment)] for segment in listing["segments"]] for listing in listings]
+        listed = {segment_state(segment) for listing in listings for segment in listing["segments"]}
         self._texts = {state: texts[state] for state in listed - unsettled}
         self._last = {state[0]: texts[state] for state in listed}
         return surveys

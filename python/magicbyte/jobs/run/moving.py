@@ -29,13 +29,15 @@ Doubted = Collection[str | None]
 
 def doubted_by_plan(problems: Iterable[Problem], surveys: Iterable[Survey]) -> set[str | None]:
     """The files of a partition with problems, and those that do not end with a batch."""
-    torn = {one["segment"]["file"] for one in surveys if one["sound_end"] < one["segment"]["size"]}
-    return {*(one["segment"] for one in problems), *torn}
+    torn = {
+        survey["segment"]["file"] for survey in surveys if survey["sound_end"] < survey["segment"]["size"]
+    }
+    return {*(problem["segment"] for problem in problems), *torn}
 
 
 def doubted_by_results(results: Iterable[ChunkResult]) -> set[str | None]:
     """The files of a partition with bytes that could not be decoded."""
-    return {one["segment"] for one in results if one["quarantined_bytes"] or _is_torn(one)}
+    return {result["segment"] for result in results if result["quarantined_bytes"] or _is_torn(result)}
 
 
 def _is_torn(result: ChunkResult) -> bool:
@@ -73,14 +75,16 @@ def of_each_segment(
 ) -> list[str]:
     """A result for each segment of `now`: that for the same segment of `before`, or one of `work`."""
     known = dict(zip(map(json.dumps, before["segments"]), results, strict=True))
-    new = [one for one in now["segments"] if json.dumps(one) not in known]
+    new = [segment for segment in now["segments"] if json.dumps(segment) not in known]
     known.update(zip(map(json.dumps, new), work({**now, "segments": new}), strict=True))
-    return [known[json.dumps(one)] for one in now["segments"]]
+    return [known[json.dumps(segment)] for segment in now["segments"]]
 
 
 def _is_live_directory(listing: PartitionListing) -> bool:
     path = listing["path"]
-    is_in_it = all(path in (one["path"], os.path.dirname(one["path"])) for one in listing["segments"])
+    is_in_it = all(
+        path in (segment["path"], os.path.dirname(segment["path"])) for segment in listing["segments"]
+    )
     return is_in_it and locate(path).is_live
 
 
@@ -104,9 +108,11 @@ def _state(listing: PartitionListing, before: PartitionListing, doubted: Doubted
     if last is not None and None in doubted:
         names.add(_stem(last["file"]))
     end = last["base_offset"] if last else 0
-    yield [one["file"] for one in listing["segments"] if last is None or one["base_offset"] <= end]
+    yield [
+        segment["file"] for segment in listing["segments"] if last is None or segment["base_offset"] <= end
+    ]
     files = cast(Sequence[Any], (*listing["segments"], *listing["sidecars"], *listing["ignored"]))
-    yield [one for one in files if _stem(one["file"]) in names]
+    yield [file for file in files if _stem(file["file"]) in names]
 
 
 def _stem(name: str) -> str:

@@ -281,7 +281,7 @@ def tasks_of(
     plans: Sequence[Planned], parallelism: int, tasks: int | None = None, most: int = LARGEST_TARGET
 ) -> list[Task]:
     """Groups the chunks of all plans into tasks of similar size, in order; see `target_bytes`."""
-    chunks = [chunk for one in plans for chunk in one.plan["chunks"]]
+    chunks = [chunk for planned in plans for chunk in planned.plan["chunks"]]
     return tasks_of_chunks(chunks, parallelism, tasks, most)
 
 

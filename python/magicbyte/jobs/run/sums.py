@@ -107,10 +107,10 @@ class NullTimes:
 
     def add_all(self, others: Iterable[NullTimes]) -> None:
         """Adds the null timestamps of other rows."""
-        for one in others:
-            for place, digest in one.digests.items():
-                self._add(place, digest, one.first[place])
-            for place, rows in one.unknown.items():
+        for other in others:
+            for place, digest in other.digests.items():
+                self._add(place, digest, other.first[place])
+            for place, rows in other.unknown.items():
                 self.unknown[place] = self.unknown.get(place, 0) + rows
 
     def _add(self, place: TopicPartition, digest: int, offset: int) -> None:

@@ -117,9 +117,9 @@ class Verdict:
         if self.error is not None:
             return [self.error]
         return [
-            f"{one.rule} at {one.path or '/'}: {one.message}."
-            f" Remedy: {remedy(self.version.schema.schema_type, one.rule, self.direction)}"
-            for one in self.incompatibilities
+            f"{incompatibility.rule} at {incompatibility.path or '/'}: {incompatibility.message}."
+            f" Remedy: {remedy(self.version.schema.schema_type, incompatibility.rule, self.direction)}"
+            for incompatibility in self.incompatibilities
         ]
 
 
@@ -167,7 +167,7 @@ def check_history(
 
 def refuse_incompatible(subject: str, verdicts: Sequence[Verdict]) -> None:
     """Raises IncompatibleSchemaError unless every verdict is that the schemas are compatible."""
-    refused = [one for one in verdicts if not one.compatible]
+    refused = [verdict for verdict in verdicts if not verdict.compatible]
     if refused:
         first = refused[0]
         more = f" (and {len(refused) - 1} more verdicts)" if len(refused) > 1 else ""

@@ -70,7 +70,11 @@ class _Comparison:
             self._kept += (old, new)
             # Compatible until proven otherwise: this is how recursion ends.
             self._found[pair] = None
-            differences = (one for one in self._differences(old, new) if one.rule not in self._allowed)
+            differences = (
+                difference
+                for difference in self._differences(old, new)
+                if difference.rule not in self._allowed
+            )
             self._found[pair] = list(islice(differences, _LISTED))
         return _under(path, self._found[pair] or [])
 
@@ -100,11 +104,11 @@ class _Comparison:
         if old.kind != "combined" and new.kind == "combined":
             branches = new.all_branches()
             if len(branches) == 1 or new.criterion != "allOf":
-                return any(not self.compare(old, one) for one in branches)
+                return any(not self.compare(old, branch) for branch in branches)
         elif old.kind == "combined" and new.kind != "combined":
             branches = old.all_branches()
             if len(branches) == 1 or old.criterion == "allOf":
-                return any(not self.compare(one, new) for one in branches)
+                return any(not self.compare(branch, new) for branch in branches)
         return False
 
     def _nots(self, old: JsonSchema, new: JsonSchema) -> Iterator[_Difference]:
@@ -306,7 +310,7 @@ def _object(of: JsonSchema, value: Any) -> JsonSchema | None:
 
 
 def _under(path: tuple[str, ...], differences: Iterable[_Difference]) -> list[_Difference]:
-    return [one._replace(path=(*path, *one.path)) for one in differences]
+    return [difference._replace(path=(*path, *difference.path)) for difference in differences]
 
 
 def _names(of: JsonSchema, key: str) -> set[str]:

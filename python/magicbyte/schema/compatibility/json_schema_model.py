@@ -81,7 +81,7 @@ class JsonSchema:
 
     def all_branches(self) -> list[JsonSchema]:
         """The branches of a `combined` schema; references are followed now."""
-        return [one() for one in self.branches]
+        return [branch() for branch in self.branches]
 
 
 Branch = Callable[[], JsonSchema]

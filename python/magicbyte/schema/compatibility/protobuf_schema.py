@@ -95,11 +95,13 @@ def _message(full: str, found: dict[str, Any]) -> ProtobufMessage:
     package = found["package"]
     name = full[len(package) + 1 :] if package else full
     fields = [
-        ProtobufField(one["name"], one["number"], _type(one["type"]), one.get("label"), one.get("oneof"))
-        for one in found["fields"]
+        ProtobufField(
+            field["name"], field["number"], _type(field["type"]), field.get("label"), field.get("oneof")
+        )
+        for field in found["fields"]
     ]
     return ProtobufMessage(
-        name, found["local"], _by_name(found["messages"]), {one.number: one for one in fields}
+        name, found["local"], _by_name(found["messages"]), {field.number: field for field in fields}
     )
 
 
