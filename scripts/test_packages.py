@@ -13,7 +13,9 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 UNPACKED = ROOT / "target" / "packages"
@@ -24,6 +26,9 @@ APART = "magicbyte-object-store"
 def main() -> int:
     """Packages and checks; returns the exit code of the command that failed, or 0."""
     profile = sys.argv[sys.argv.index("--profile") + 1] if "--profile" in sys.argv else "ci"
+    if forgotten := members() - checked_members():
+        print(f"Cargo.toml: [profile.ci.package] lacks {', '.join(sorted(forgotten))}", file=sys.stderr)
+        return 1
     versions = published()
     selected = [part for name in versions for part in ("--package", name)]
     subprocess.run(
@@ -35,11 +40,26 @@ def main() -> int:
     return subprocess.run(command, cwd=UNPACKED).returncode
 
 
-def published() -> dict[str, str]:
-    """The versions of the crates of this workspace that are published, by name."""
+def packages() -> list[dict[str, Any]]:
+    """The crates of this workspace, as `cargo metadata` describes them."""
     command = ["cargo", "metadata", "--quiet", "--no-deps", "--format-version=1"]
     metadata = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
-    return {one["name"]: one["version"] for one in metadata["packages"] if one["publish"] is None}
+    return list(metadata["packages"])
+
+
+def members() -> set[str]:
+    """The names of the crates of this workspace."""
+    return {package["name"] for package in packages()}
+
+
+def checked_members() -> set[str]:
+    """The names of the crates whose arithmetic is checked in tests."""
+    return {*tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["profile"]["ci"]["package"]}
+
+
+def published() -> dict[str, str]:
+    """The versions of the crates of this workspace that are published, by name."""
+    return {package["name"]: package["version"] for package in packages() if package["publish"] is None}
 
 
 def unpack(versions: dict[str, str]) -> None:
