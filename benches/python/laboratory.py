@@ -9,10 +9,8 @@ from pathlib import Path
 
 from bench import Bench
 from figures import figure, only_ratio
-from magicbyte import DEFAULT_MAX_DECOMPRESSED_BYTES
-from magicbyte.jobs.field_costs import field_costs
+from magicbyte import field_costs, verify
 from magicbyte.jobs.run.engines import LocalEngine
-from magicbyte.jobs.verify import verify
 from processes import pin, unpin
 from ratios import Comparison, in_turn
 from sets import DATA, Set, partition
@@ -47,7 +45,7 @@ def measure(bench: Bench) -> None:
 def rate(job, directory: str, of: Set) -> float:
     """Records/s of CPU time."""
     start = time.process_time()
-    report = job([directory], LocalEngine(), max_decompressed_bytes=DEFAULT_MAX_DECOMPRESSED_BYTES)
+    report = job(directory, engine=LocalEngine())
     elapsed = time.process_time() - start
     if not report["balanced"]:
         raise RuntimeError(f"{job.__name__} is not balanced")

@@ -22,6 +22,7 @@ from magicbyte import Compression
 from magicbyte.conversion import Converter
 from magicbyte.jobs.advise import Layout, advise
 from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.options.read import AdviseOptions
 from processes import pin
 
 ROOT = Path(__file__).parents[2]
@@ -188,7 +189,8 @@ def of_dictionary(shape: str, batch_bytes: int) -> Figures | None:
         partition.mkdir()
         (partition / f"{0:020}.log").write_bytes(shapes.batches(shape, 4 << 20, batch_bytes))
         layouts = [Layout("none", None, None)]
-        (topic,) = advise([directory], LocalEngine(), layouts=layouts, window_bytes=8 << 20)["topics"]
+        options = AdviseOptions(window_bytes=8 << 20)
+        (topic,) = advise([directory], LocalEngine(), options, layouts=layouts)["topics"]
     found = topic["dictionary"]
     return None if found is None else dict(found)
 

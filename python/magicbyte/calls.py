@@ -21,12 +21,15 @@ from magicbyte.options.declare import Options, argument, defaults_of, narrowed
 
 __all__ = ["Chosen", "Path", "Run", "Sources", "paths_of", "reads", "writes"]
 
+_SOURCES = "Directories with partitions at or below them, or segment files: one path, or a sequence."
+_OUT = "A directory or URL that does not exist or is empty. It appears under its name when all is done."
+
 P = ParamSpec("P")
 S = TypeVar("S", bound=Options)
 R = TypeVar("R")
 
 Path: TypeAlias = "str | PathLike[str]"
-Sources: TypeAlias = "Path | Sequence[Path]"
+Sources: TypeAlias = "str | PathLike[str] | Sequence[str | PathLike[str]]"
 """Directories with partitions at or below them, or segment files: one path, or a sequence of them."""
 
 
@@ -68,30 +71,31 @@ def paths_of(sources: Sources) -> list[str]:
 
 
 def reads(
-    keywords: Callable[P, A], options: type[S]
+    keywords: Callable[P, A], options: type[S], *, sources: str = _SOURCES
 ) -> Callable[[Callable[[list[str], A, S], R]], Callable[Concatenate[Sources, P], R]]:
     """Makes the function of a command that only reads.
 
     Args:
         keywords: the class whose fields are the keywords.
         options: the part of it that the job needs, and sends to its tasks.
+        sources: the help of the argument.
 
     """
 
     def decorate(function: Callable[[list[str], A, S], R]) -> Callable[Concatenate[Sources, P], R]:
         @wraps(function)
         def command(sources: Sources, /, *args: P.args, **kwargs: P.kwargs) -> R:
-            given = keywords(*args, **kwargs)
+            given = _given(function, keywords, *args, **kwargs)
             return function(paths_of(sources), given, narrowed(options, given))
 
-        _describe(command, keywords, {"sources": Sources})
+        _describe(command, keywords, {"sources": (Sources, sources)})
         return command
 
     return decorate
 
 
 def writes(
-    keywords: Callable[P, A], options: type[S]
+    keywords: Callable[P, A], options: type[S], *, sources: str = _SOURCES, out: str = _OUT
 ) -> Callable[[Callable[[list[str], str, A, S], R]], Callable[Concatenate[Sources, Path, P], R]]:
     """Makes the function of a command that writes; the arguments are those of `reads`."""
 
@@ -100,42 +104,53 @@ def writes(
     ) -> Callable[Concatenate[Sources, Path, P], R]:
         @wraps(function)
         def command(sources: Sources, out: Path, /, *args: P.args, **kwargs: P.kwargs) -> R:
-            given = keywords(*args, **kwargs)
+            given = _given(function, keywords, *args, **kwargs)
             return function(paths_of(sources), os.fspath(out), given, narrowed(options, given))
 
-        _describe(command, keywords, {"sources": Sources, "out": Path})
+        _describe(command, keywords, {"sources": (Sources, sources), "out": (Path, out)})
         return command
 
     return decorate
 
 
-_POSITIONAL = {
-    "sources": "Directories with partitions at or below them, or segment files: one path, or a sequence.",
-    "out": "A directory or URL that does not exist or is empty. It appears under its name when all is done.",
-}
+def _given(function: Callable[..., Any], keywords: Callable[P, A], *args: P.args, **kwargs: P.kwargs) -> A:
+    """The keywords of a call. Errors name the function, not the class."""
+    if args:
+        raise TypeError(f"{function.__name__}() has too many positional arguments: the others are keywords")
+    try:
+        return keywords(*args, **kwargs)
+    except TypeError as error:
+        _, call, problem = str(error).partition("__init__() ")
+        raise TypeError(f"{function.__name__}() {problem}" if call else str(error)) from None
 
 
-def _describe(command: Callable[..., Any], keywords: Callable[..., Any], leading: dict[str, Any]) -> None:
+def _describe(
+    command: Callable[..., Any], keywords: Callable[..., Any], leading: dict[str, tuple[Any, str]]
+) -> None:
     """Gives a command the signature that it has, and a docstring with all arguments."""
     signature = inspect.signature(command)
     positional = [
         inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY, annotation=annotation)
-        for name, annotation in leading.items()
+        for name, (annotation, _) in leading.items()
     ]
     by_name = inspect.signature(keywords).parameters
     given = [by_name[name].replace(default=default) for name, default in defaults_of(keywords)]
-    command.__signature__ = signature.replace(parameters=[*positional, *given])  # type: ignore[attr-defined]
-    text = inspect.cleandoc(command.__doc__ or "")
-    summary, heading, rest = _before_section(text)
+    shown = signature.replace(parameters=[*positional, *given])
+    command.__signature__ = shown  # type: ignore[attr-defined]
+    command.__annotations__ = {name: parameter.annotation for name, parameter in shown.parameters.items()}
+    command.__annotations__["return"] = shown.return_annotation
+    # `help` would show the arguments of the job.
+    del command.__wrapped__  # type: ignore[attr-defined]
+    summary, rest = _before_section(inspect.cleandoc(command.__doc__ or ""))
     described = (keywords.__doc__ or "").partition("\n\nArgs:\n")[2].rstrip()
-    first = "\n".join(f"    {name}: {_POSITIONAL[name]}" for name in leading)
-    command.__doc__ = f"{summary}\n\nArgs:\n{first}\n{described}\n{heading}{rest}"
+    first = "\n".join(f"    {name}: {text}" for name, (_, text) in leading.items())
+    command.__doc__ = f"{summary}\n\nArgs:\n{first}\n{described}\n{rest}"
 
 
-def _before_section(text: str) -> tuple[str, str, str]:
+def _before_section(text: str) -> tuple[str, str]:
     """A docstring as its text before the first section, and the rest."""
     for heading in ("\n\nReturns:", "\n\nRaises:", "\n\nYields:"):
-        before, found, after = text.partition(heading)
-        if found:
-            return before, found[1:], after
-    return text, "", ""
+        before, section, after = text.partition(heading)
+        if section:
+            return before, section[1:] + after
+    return text, ""

@@ -101,7 +101,12 @@ class _Ingest(Run, IngestOptions, TargetOptions):
     """The keywords of `ingest`."""
 
 
-@writes(_Ingest, IngestOptions)
+@writes(
+    _Ingest,
+    IngestOptions,
+    out="The directory or URL of the tables: new or empty, but for `overwrite`. For delta, the table; for"
+    " iceberg, its name in the catalog.",
+)
 def ingest(sources: list[str], out: str, given: _Ingest, options: IngestOptions) -> IngestReport:
     """Decodes every partition into Parquet tables in `out`: `records`, `batches` and `problems`.
 
@@ -249,7 +254,11 @@ class _Schemas(Chosen, SchemasOptions):
     )
 
 
-@reads(_Schemas, SchemasOptions)
+@reads(
+    _Schemas,
+    SchemasOptions,
+    sources="Directories with the topic, one directory or JSON map of schemas in files, or an address.",
+)
 def schemas(sources: list[str], given: _Schemas, options: SchemasOptions) -> SchemasReport:
     """The schemas of a registry, from its topic's segments, from files or from itself.
 

@@ -27,7 +27,7 @@ class _Stream(Run, FollowOptions, IngestOptions, TargetOptions):
     stop: threading.Event | None = argument("The stream ends once this is set.", default=None)
 
 
-@writes(_Stream, IngestOptions)
+@writes(_Stream, IngestOptions, out="The table: a directory or URL, or a name in the catalog.")
 def ingest_stream(
     sources: list[str], out: str, given: _Stream, options: IngestOptions
 ) -> Iterator[IngestReport]:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import pickle
+import re
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import click
@@ -21,9 +25,10 @@ from magicbyte.cli.overview import View
 from magicbyte.cli.record_options import RecordOptions
 from magicbyte.cli.terminal import print_line
 from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.lake.table import TableTarget
 from magicbyte.options import compact, ingest, read, redact, rewrite, serve, shared, typed
 from magicbyte.options.declare import Options, argument, declared, narrowed, option
-from magicbyte.options.values import SIZE, Number, Repeated, Size, words
+from magicbyte.options.values import SIZE, Number, Real, Repeated, Size, words
 
 OF_COMMANDS: dict[str, tuple[type[Options], ...]] = {
     "advise": (read.AdviseOptions, PartitionChoice, EngineChoice),
@@ -81,7 +86,7 @@ def test_every_option_is_a_keyword(name: str) -> None:
     assert "<factory>" not in str(inspect.signature(function))
     assert "..." not in str(inspect.signature(function))
     with pytest.raises(TypeError, match="unexpected keyword argument 'bananas'"):
-        function("samples", *(("out",) if "out" in list(parameters)[:2] else ()), bananas=1)
+        function(*(("samples", "out")[: len(parameters) - len(keywords)]), bananas=1)
 
 
 @pytest.mark.parametrize("cls", CLASSES)
@@ -198,3 +203,91 @@ def test_secrets_are_in_no_repr() -> None:
 def test_sizes(size: int, shown: str) -> None:
     assert Size().show(size) == shown
     assert Size().parse(shown) == size
+
+
+@pytest.mark.parametrize("cls", [one for one in CLASSES if ".cli." not in one.__module__])
+def test_help_suits_programs_and_the_command_line(cls: Any) -> None:
+    """A keyword's help names no flag and no argument of the command line, and no texts that only flags take."""
+    described = (cls.__doc__ or "").partition("Args:")[2]
+    for word in ("--", " SRC", "OUT ", "may be repeated", "ISO 8601"):
+        assert word not in described, (cls, word)
+
+
+def test_units_are_told() -> None:
+    ingest_help, convert_help = (
+        " ".join((inspect.getdoc(one) or "").split()) for one in (magicbyte.ingest, magicbyte.convert)
+    )
+    assert "start_timestamp: The start of the time range. In milliseconds since 1970." in ingest_help
+    assert "larger than this after decompression as damaged. In bytes." in ingest_help
+    assert "By topic; '' stands for the only topic." in convert_help
+    assert "By default: each batch's own." in convert_help
+    flag_help = (
+        CliRunner()
+        .invoke(app.commands["ingest"], ["--help"], terminal_width=500, max_content_width=500)
+        .output
+    )
+    assert "The start of the time range. ISO 8601, or milliseconds or seconds since 1970." in flag_help
+
+
+def test_values_are_kept_in_one_form() -> None:
+    assert (
+        rewrite.ConvertOptions(compression="ZSTD").codec == rewrite.ConvertOptions(compression=4).codec == 4
+    )
+    with pytest.raises(ValueError, match="no codec 'zst': expected one of none, gzip"):
+        magicbyte.convert("samples", "nowhere", compression="zst")
+    with pytest.raises(TypeError, match="rebatch is True or False; the size of a batch is batch_bytes"):
+        magicbyte.convert("samples", "nowhere", rebatch=65536)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="'orders' is one text: expected a sequence"):
+        PartitionChoice(topics="orders")  # type: ignore[arg-type]
+    assert PartitionChoice(topics=["orders"], partitions=[1, 2]) == PartitionChoice(  # type: ignore[arg-type]
+        topics=("orders",), partitions=frozenset({1, 2})
+    )
+    assert rewrite.ConvertOptions(topic_ids=None).topic_ids == {}  # type: ignore[arg-type]
+    assert ingest.TargetOptions(catalog_properties=MappingProxyType({"a": "b"})).catalog_properties == {
+        "a": "b"
+    }
+
+
+def test_keys_are_read_once(tmp_path: Path) -> None:
+    with pytest.raises(magicbyte.RefusedError, match="nothing"):
+        magicbyte.redact("samples", tmp_path / "out", keys=iter([]))
+    assert not (tmp_path / "out").exists()
+    options = redact.RedactOptions(keys={b"a": 1}.keys())
+    assert pickle.loads(pickle.dumps(options)).keys == (b"a",)
+
+
+def test_errors_name_the_function() -> None:
+    with pytest.raises(TypeError, match=r"^verify\(\) got an unexpected keyword argument 'foo'$"):
+        magicbyte.verify("samples", foo=1)  # type: ignore[call-arg]
+    with pytest.raises(
+        TypeError, match=r"^rescue\(\) has too many positional arguments: the others are keywords$"
+    ):
+        magicbyte.rescue("samples", "out")  # type: ignore[call-arg]
+    assert "given" not in magicbyte.verify.__annotations__
+
+
+def test_a_catalogs_secrets_are_in_no_repr() -> None:
+    properties = {"token": "SECRET"}
+    for shown in (
+        ingest.TargetOptions(catalog_properties=properties),
+        read.VerifyOptions(catalog_properties=properties),
+        TableTarget("iceberg", "a.b", "prod", properties),
+    ):
+        assert "SECRET" not in repr(shown)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "says"),
+    [
+        (Real("X", positive=True), "inf", "inf is not a finite number"),
+        (Real("X"), "nan", "nan is not a finite number"),
+        (Real("X", positive=True), "0", "0 is not above 0"),
+        (Real("X"), "-1", "-1 is not at least 0"),
+        (Number(1), "0", "0 is not at least 1"),
+        (Number(1, 9), "10", "10 is not in the range from 1 to 9"),
+        (Size(least=1), "0", "0 is less than 1 bytes"),
+    ],
+)
+def test_what_is_out_of_range(kind: Any, text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)):
+        kind.parse(text)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+import magicbyte
 from magicbyte.cli import options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import exit_code
@@ -62,13 +63,14 @@ def advise(
     from magicbyte.cli.advice_page import advice_page
     from magicbyte.cli.advice_text import print_advice
     from magicbyte.cli.html_page import check_replaceable, write_page
-    from magicbyte.commands import advise
     from magicbyte.jobs.run.progress import terminal_progress
 
     if page is not None:
         check_replaceable(page, "advise")
     with engine.open("magicbyte advise") as runner:
-        report = advise(sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given))
+        report = magicbyte.advise(
+            sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
+        )
     if page is not None:
         write_page(page, "advise", advice_page(report, show_all=show_all))
     if as_json:

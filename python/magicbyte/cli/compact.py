@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+import magicbyte
 from magicbyte.cli import partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.flags import flags
@@ -53,11 +54,10 @@ def compact(
     magicbyte compact --topic-config topics.json logs/ out/              a cluster with ZooKeeper
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import accounts, reports
-    from magicbyte.commands import compact
     from magicbyte.jobs.run.progress import terminal_progress
 
     with engine.open(f"magicbyte compact {sources[0]}") as runner:
-        report = compact(
+        report = magicbyte.compact(
             sources, out, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
         )
     return accounts.print_written(report, out, reports.print_clean, view)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+import magicbyte
 from magicbyte import RecordsBuilder
 from magicbyte.cli import partition_choice
 from magicbyte.cli.engines import EngineChoice
@@ -44,7 +45,6 @@ def convert(
     magicbyte convert --topic-id orders=AAAAAAAAAAAAAAAAAAAAAQ backup/ new-logs/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import accounts, reports
-    from magicbyte.commands import convert
     from magicbyte.jobs.run.progress import terminal_progress
 
     if given.level is not None and given.codec is None:
@@ -57,7 +57,7 @@ def convert(
     if given.rebatch and given.magic not in (2, None):
         raise click.UsageError("--rebatch needs magic 2")
     with engine.open(f"magicbyte convert {sources[0]}") as runner:
-        report = convert(
+        report = magicbyte.convert(
             sources, out, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
         )
     return accounts.print_written(report, out, reports.print_rewrite, view)

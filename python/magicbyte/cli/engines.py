@@ -41,9 +41,7 @@ class EngineChoice(Options):
         default_text="local[*]",
         kind=Kind("URL"),
     )
-    conf: tuple[str, ...] = option(
-        "A setting of Spark; may be repeated.", default=(), kind=Repeated("KEY=VALUE")
-    )
+    conf: tuple[str, ...] = option("A setting of Spark.", default=(), kind=Repeated("KEY=VALUE"))
 
     @contextmanager
     def open(self, title: str) -> Iterator[Engine]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from magicbyte import commands
+import magicbyte
 from magicbyte.cli import options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import exit_code
@@ -73,10 +73,10 @@ def explain(
         check_replaceable(page, "explain")
     with engine.open("magicbyte explain") as runner:
         progress = terminal_progress()
-        histories = commands.explain(sources, choice=choice, engine=runner, progress=progress, **vars(given))
+        histories = magicbyte.explain(sources, choice=choice, engine=runner, progress=progress, **vars(given))
         checked = None
         if verify:
-            checked = commands.verify(sources, choice=choice, engine=runner, progress=progress)
+            checked = magicbyte.verify(sources, choice=choice, engine=runner, progress=progress)
     if page is not None:
         write_page(page, "explain", history_page(histories, verified=verify))
     if as_json:

@@ -11,7 +11,7 @@ import click
 from magicbyte.options.declare import Declared, declared
 from magicbyte.options.values import EXPRESSION, Directories, File, Kind, OneOf, Repeated
 
-__all__ = ["Value", "flag", "flags", "together"]
+__all__ = ["flag", "flags"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,7 +22,7 @@ else:
     _AnyType = click.ParamType
 
 
-class Value(_AnyType):
+class _Value(_AnyType):
     """A value of a kind; anything else is a usage error, before a job starts."""
 
     def __init__(self, kind: Kind) -> None:
@@ -46,7 +46,7 @@ def flags(
     without: Collection[str] = (),
     defaults: Mapping[str, Any] | None = None,
 ) -> Callable[[F], F]:
-    """The flags of a class of options; the command gets one object of the class as `name`.
+    """The flags of a class of options; the command gets declaration object of the class as `name`.
 
     Args:
         options: the class.
@@ -55,49 +55,53 @@ def flags(
         defaults: defaults that differ from those of the class.
 
     """
-    chosen = [one for one in declared(cast(type, options)) if one.name not in without]
+    chosen = [declaration for declaration in declared(cast(type, options)) if declaration.name not in without]
 
     def decorate(command: F) -> F:
         @wraps(command)
         def with_options(**arguments: Any) -> Any:
-            values = {one.name: arguments.pop(one.name) for one in chosen}
+            values = {declaration.name: arguments.pop(declaration.name) for declaration in chosen}
             return command(**{name: options(**values)}, **arguments)
 
         decorated: Callable[..., Any] = with_options
-        for one in reversed(chosen):
-            decorated = _option(one, (defaults or {}).get(one.name, one.default))(decorated)
+        for declaration in reversed(chosen):
+            decorated = _option(declaration, (defaults or {}).get(declaration.name, declaration.default))(
+                decorated
+            )
         return cast(F, decorated)
 
     return decorate
 
 
 def flag(options: type, name: str, *, help: str | None = None) -> Callable[[F], F]:
-    """The flag of one field; the command gets its value."""
-    chosen = next(one for one in declared(options) if one.name == name)
+    """The flag of declaration field; the command gets its value."""
+    chosen = next(declaration for declaration in declared(options) if declaration.name == name)
     return _option(chosen, chosen.default, help)
 
 
-def _option(one: Declared, default: Any, help: str | None = None) -> Callable[[F], F]:
-    kind = one.kind
-    text = help or one.help
+def _option(declaration: Declared, default: Any, help: str | None = None) -> Callable[[F], F]:
+    kind = declaration.kind
+    text = " ".join(filter(None, (help or declaration.help, kind.texts if kind else "")))
     if kind is None:
         # With --no-, it is true by default.
-        flags = f"{one.flag}/--no-{one.flag[2:]}" if default else one.flag
-        return click.option(flags, one.name, is_flag=True, default=default, show_default=default, help=text)
+        flags = f"{declaration.flag}/--no-{declaration.flag[2:]}" if default else declaration.flag
+        return click.option(
+            flags, declaration.name, is_flag=True, default=default, show_default=default, help=text
+        )
     more: dict[str, Any] = {
         "metavar": kind.metavar,
         "help": f"{text} See below for EXPR." if kind is EXPRESSION else text,
-        "show_default": one.default_text or False,
+        "show_default": declaration.default_text or False,
     }
     if isinstance(kind, Repeated):
-        more |= {"multiple": True, "callback": together(kind)}
+        more |= {"multiple": True, "callback": _together(kind)}
         if isinstance(kind, Directories):
             more["type"] = click.Path(exists=True, file_okay=False)
     else:
         more |= _type_of(kind, default)
         if default is not None and default is not False:
             more |= {"default": kind.show(default), "show_default": True}
-    return click.option(one.flag, one.name, **more)
+    return click.option(declaration.flag, declaration.name, **more)
 
 
 def _type_of(kind: Kind, default: Any) -> dict[str, Any]:
@@ -112,11 +116,11 @@ def _type_of(kind: Kind, default: Any) -> dict[str, Any]:
             return default if word is None else kind.values[word]
 
         return {"type": type, "metavar": f"[{'|'.join(words)}]", "callback": meant}
-    return {"type": Value(kind)}
+    return {"type": _Value(kind)}
 
 
-def together(kind: Repeated) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], Any]:
-    """The callback of an option with `multiple=True`, for values that are one value together."""
+def _together(kind: Repeated) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], Any]:
+    """The callback of an option with `multiple=True`, for values that are declaration value _together."""
 
     def parse(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> Any:
         try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from magicbyte import commands
+import magicbyte
 from magicbyte.cli import expressions, overview, partition_choice
 from magicbyte.cli.catalogs import check_catalog
 from magicbyte.cli.commits import print_above, print_commit, print_invalid, print_stream
@@ -18,11 +18,11 @@ from magicbyte.cli.interrupts import stopped_by_signals
 from magicbyte.cli.overview import View
 from magicbyte.cli.terminal import print_line
 from magicbyte.cli.typed import typed_columns
-from magicbyte.following import ingest_stream
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.run.progress import terminal_progress
-from magicbyte.options.declare import narrowed, option
+from magicbyte.options.declare import narrowed
 from magicbyte.options.ingest import FollowOptions, IngestOptions, TargetOptions
+from magicbyte.options.shared import Follow
 
 if TYPE_CHECKING:
     from magicbyte.jobs.ingest import IngestReport
@@ -33,12 +33,8 @@ _PROBLEMS_SHOWN = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Following(FollowOptions):
+class _Following(Follow, FollowOptions):
     """`--follow`, and its pace."""
-
-    follow: bool = option(
-        "Follow growing logs: look for new segments and records until interrupted.", default=False
-    )
 
 
 @click.command(short_help="Write Parquet tables, with proof that nothing is lost.", epilog=expressions.HELP)
@@ -48,7 +44,7 @@ class Following(FollowOptions):
 @flags(IngestOptions, "given")
 @typed_columns
 @flags(TargetOptions, "target")
-@flags(Following, "following")
+@flags(_Following, "following")
 @flags(EngineChoice, "engine")
 @flags(View, "view")
 def ingest(
@@ -57,7 +53,7 @@ def ingest(
     choice: PartitionChoice,
     given: IngestOptions,
     target: TargetOptions,
-    following: Following,
+    following: _Following,
     view: View,
     engine: EngineChoice,
 ) -> int:
@@ -119,11 +115,11 @@ def ingest(
         arguments = {**run, **vars(given), **vars(target)}
         if following.follow:
             with stopped_by_signals() as stop:
-                stream = ingest_stream(
+                stream = magicbyte.ingest_stream(
                     sources, out, stop=stop, **vars(narrowed(FollowOptions, following)), **arguments
                 )
                 return print_stream(stream, as_json=view.as_json)
-        report = commands.ingest(sources, out, **arguments)
+        report = magicbyte.ingest(sources, out, **arguments)
     if view.as_json:
         reports.print_json(report)
     else:
@@ -140,7 +136,7 @@ def _problems(report: IngestReport) -> int:
     return problems + sum(len(one["problems"]) for one in (*report["log_dirs"], report["internal_topics"]))
 
 
-def _check(given: IngestOptions, target: TargetOptions, following: Following) -> None:
+def _check(given: IngestOptions, target: TargetOptions, following: _Following) -> None:
     """Raises UsageError for options that contradict each other."""
     for_tables = (
         target.partition_by != "topic"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+import magicbyte
 from magicbyte.cli import options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import exit_code
@@ -60,11 +61,12 @@ def offsets(
     magicbyte offsets /backup/kafka-logs/__consumer_offsets-7 /backup/kafka-logs/orders-0
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports, tables
-    from magicbyte.commands import offsets
     from magicbyte.jobs.run.progress import terminal_progress
 
     with engine.open("magicbyte offsets") as runner:
-        report = offsets(sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given))
+        report = magicbyte.offsets(
+            sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
+        )
     if as_json:
         reports.print_json(report)
     else:

@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 
 import click
 
+from magicbyte.cli.flags import flag
 from magicbyte.internal_topics.decode import DECODERS
 from magicbyte.options.declare import Options, option
 from magicbyte.options.values import OneOf
 
-__all__ = ["BYTE_FORMATS", "InternalTopics", "Secrets", "as_json", "key_bytes"]
+__all__ = ["BYTE_FORMATS", "InternalTopics", "Json", "Secrets", "as_json", "key_bytes"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -63,8 +64,12 @@ def key_bytes(key: str, key_format: str) -> bytes:
         raise click.UsageError(f"a key is not valid {key_format}") from None
 
 
-def as_json(command: F) -> F:
-    """`--json`"""
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")(
-        command
-    )
+@dataclass(frozen=True, kw_only=True)
+class Json(Options):
+    """The form of a report."""
+
+    as_json: bool = option("Print one JSON document instead of text.", default=False, flag="--json")
+
+
+as_json = flag(Json, "as_json")
+"""`--json`, for a command that has no table to print."""

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
+from magicbyte.cli.options import Json
 from magicbyte.cli.tables import labels_of, print_table
 from magicbyte.cli.terminal import is_terminal, plain, print_line
 from magicbyte.jobs.run.progress import format_bytes
-from magicbyte.options.declare import Options, option
+from magicbyte.options.declare import option
 from magicbyte.options.values import COUNT, OneOf
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ _SORTS: dict[str, Callable[[_Sums], Any]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class View(Options):
+class View(Json):
     """The form of a report: JSON, or a table with some rows in some order."""
 
     by: Literal["topic", "partition"] | None = option(
@@ -79,7 +80,6 @@ class View(Options):
         kind=OneOf({name: name for name in _SORTS}),
     )
     top: int = option("The number of rows of the table to print; 0 for all.", default=_ROWS, kind=COUNT)
-    as_json: bool = option("Print one JSON document instead of text.", default=False, flag="--json")
 
 
 def print_overview(

@@ -25,7 +25,7 @@ class RecordOptions(Selection, Registry, InternalTopics, Isolation, Decoding):
 
     tail: int | None = option("Only the last N records of each partition.", default=None, kind=COUNT)
     keys: tuple[str, ...] = option(
-        "Only records with this key; may be repeated.", default=(), flag="--key", kind=Repeated("KEY")
+        "Only records with this key.", default=(), flag="--key", kind=Repeated("KEY")
     )
     grep: str | None = option(
         "Only records whose key or value matches this regular expression (Rust's crate regex).",

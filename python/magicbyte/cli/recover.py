@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+import magicbyte
 from magicbyte.cli import overview, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import exit_code
@@ -42,7 +43,6 @@ def recover(
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import accounts, inputs, reports
     from magicbyte.cli.terminal import print_line
-    from magicbyte.commands import recover
     from magicbyte.jobs.recover import cuts_of, diagnose
     from magicbyte.jobs.run.progress import terminal_progress
 
@@ -65,5 +65,7 @@ def recover(
                 inputs.print_unread(diagnosis["partitions"], diagnosis["skipped"], diagnosis["log_dirs"])
                 print_line("nothing was written: give OUT to repair")
             return exit_code(diagnosis["total"]["problems"] or cuts)
-        report = recover(sources, out, choice=choice, engine=runner, progress=progress, **vars(given))
+        report = magicbyte.recover(
+            sources, out, choice=choice, engine=runner, progress=progress, **vars(given)
+        )
     return accounts.print_written(report, out, reports.print_rewrite, view)

@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 import click
 
+import magicbyte
 from magicbyte.cli import expressions, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
@@ -30,7 +31,7 @@ class _Keys(Options):
     """Keys on the command line, and the format of all keys."""
 
     keys: tuple[str, ...] = option(
-        "Redact records with this key; may be repeated.", default=(), flag="--key", kind=Repeated("KEY")
+        "Redact records with this key.", default=(), flag="--key", kind=Repeated("KEY")
     )
     key_format: str = option(
         "The format of the keys in --key and --key-file.",
@@ -80,7 +81,6 @@ def redact(
     magicbyte redact --where "TRY(value ->> '$.user.id') = '4711'" /backup/kafka-logs out/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import accounts, reports
-    from magicbyte.commands import redact
     from magicbyte.jobs.run.progress import terminal_progress
 
     def parse(key: str) -> bytes:
@@ -94,7 +94,7 @@ def redact(
 
             preview = preview_redaction(sources, runner, settings, terminal_progress(), choice=choice)
         else:
-            report = redact(
+            report = magicbyte.redact(
                 sources, out, choice=choice, engine=runner, progress=terminal_progress(), **vars(settings)
             )
     if out is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+import magicbyte
 from magicbyte.cli import options, partition_choice
 from magicbyte.cli.exits import exit_code
 from magicbyte.cli.flags import flags
@@ -47,9 +48,8 @@ def rescue(
     from magicbyte.cli import reports
     from magicbyte.cli.inputs import print_skipped
     from magicbyte.cli.terminal import print_line
-    from magicbyte.commands import rescue
 
-    report = rescue(sources, out=out, choice=choice, **vars(given))
+    report = magicbyte.rescue(sources, out=out, choice=choice, **vars(given))
     if as_json:
         reports.print_json(report)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+import magicbyte
 from magicbyte.cli import options, partition_choice
 from magicbyte.cli.flags import flags
 from magicbyte.cli.interrupts import wait_for_interrupt
@@ -45,10 +46,9 @@ def serve(
     magicbyte serve --topic 'orders-*' --as-of 2026-03-01T00:00:00 /backup/kafka-logs
     magicbyte serve --magic 2 /backup/kafka-0.10
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.commands import serve
     from magicbyte.jobs.run.progress import terminal_progress
 
-    with serve(sources, choice=choice, progress=terminal_progress(), **vars(given)) as server:
+    with magicbyte.serve(sources, choice=choice, progress=terminal_progress(), **vars(given)) as server:
         for problem in server.problems:
             print_problem(f"magicbyte: {problem}")
         if as_json:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+import magicbyte
 from magicbyte.cli import overview, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import exit_code
@@ -63,17 +64,18 @@ def stats(
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
     from magicbyte.cli.field_costs import print_field_costs
-    from magicbyte.commands import field_costs, stats
     from magicbyte.jobs.run.progress import terminal_progress
 
     with engine.open("magicbyte stats") as runner:
         if fields:
-            costs = field_costs(
+            costs = magicbyte.field_costs(
                 sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
             )
             reports.print_report(costs, print_field_costs, as_json=view.as_json)
             return exit_code(costs["account"]["problems"], balanced=costs["balanced"])
-        report = stats(sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given))
+        report = magicbyte.stats(
+            sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
+        )
     reports.print_report(report, partial(_print, view=view), as_json=view.as_json)
     return exit_code(report["total"]["problems"], balanced=report["balanced"])
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+import magicbyte
 from magicbyte.cli import options, partition_choice
 from magicbyte.cli.exits import exit_code
 from magicbyte.cli.flags import flags
@@ -47,9 +48,8 @@ def topics(sources: tuple[str, ...], choice: PartitionChoice, given: TopicConfig
     magicbyte topics --topic-config topics.json /backup/zookeeper-era
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports, tables
-    from magicbyte.commands import topics
 
-    report = topics(sources, choice=choice, **vars(given))
+    report = magicbyte.topics(sources, choice=choice, **vars(given))
     if as_json:
         reports.print_json(report)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+import magicbyte
 from magicbyte.cli import partition_choice
 from magicbyte.cli.catalogs import check_catalog
 from magicbyte.cli.engines import EngineChoice
@@ -56,13 +57,14 @@ def verify(
     --json lists the first 1000 problems and counts all; the table problems of ingest holds each.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import accounts, reports
-    from magicbyte.commands import verify
     from magicbyte.jobs.run.progress import terminal_progress
 
     if given.table is None:
         check_catalog(given, needed=False)
     with engine.open("magicbyte verify") as runner:
-        report = verify(sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given))
+        report = magicbyte.verify(
+            sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
+        )
     if view.as_json:
         reports.print_json(report)
     else:

@@ -34,10 +34,10 @@ class _Capture(Secrets):
         "All bytes that the broker sent on that connection.", default=None, kind=FILE
     )
     ports: tuple[int, ...] = option(
-        "Read only connections to this port; may be repeated.", default=(), flag="--port", kind=PORTS
+        "Read only connections to this port.", default=(), flag="--port", kind=PORTS
     )
     topic_ids: Mapping[str, str] = option(
-        "The id of a topic that the capture does not name; may be repeated.",
+        "The id of a topic that the capture does not name.",
         default_factory=dict,
         flag="--topic-id",
         kind=NAMED_TOPIC_IDS,

@@ -72,7 +72,7 @@ class TableTarget:
     """The directory or URL of a Delta table, or the identifier of an Iceberg table, `namespace.table`."""
     catalog: str | None = None
     """The name of pyiceberg's catalog; its properties are in pyiceberg's configuration or those below."""
-    catalog_properties: Mapping[str, str] = field(default_factory=dict)
+    catalog_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     partition_by: PartitionBy = "topic"
     """The partitioning of the table's files."""
 

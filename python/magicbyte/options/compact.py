@@ -54,7 +54,8 @@ class CompactOptions(TopicConfigFile, Clock, CleanOptions):
         kind=SEGMENT_SIZE,
     )
     memory_bytes: int = option(
-        "Memory for the maps of keys; larger maps go to files beside OUT.", default=128 << 20, kind=SIZE
+        "Memory for the maps of keys; larger maps go to files beside the output.",
+        default=128 << 20,
+        kind=SIZE,
     )
     segment_index_bytes: int = argument("The limit for the indexes of merged segments.", default=10 << 20)
-    index_interval_bytes: int = argument("Bytes of log between two index entries.", default=4096)

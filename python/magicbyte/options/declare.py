@@ -5,7 +5,7 @@
 >>> @dataclass(frozen=True, kw_only=True)
 ... class Sampling(Options):
 ...     windows: int = option("The number of places to sample.", default=32)
->>> [(found.name, found.help) for found in declared(Sampling)]
+>>> [(field.name, field.help) for field in declared(Sampling)]
 [('windows', 'The number of places to sample.')]
 """
 
@@ -46,7 +46,7 @@ class Declared:
     """The kind of its values; None for a boolean option."""
     default: Any
     default_text: str | None
-    """The meaning of a default of None."""
+    """The meaning of the default, where it says nothing itself."""
 
 
 def option(
@@ -65,9 +65,9 @@ def option(
         help: one or two sentences, for both.
         default: the value without the option.
         default_factory: makes that value, if it is mutable.
-        kind: the kind of its values; None for true and false.
+        kind: the kind of its values; None for a flag that is given or not.
         flag: the flag, where it is not the name of the field with hyphens.
-        default_text: the meaning of a default of None.
+        default_text: the meaning of the default, where it says nothing itself.
         secret: leave the value out of the repr.
 
     """
@@ -83,7 +83,17 @@ def argument(help: str, *, default: Any, secret: bool = False) -> Any:
 
 
 class Options:
-    """The base of classes with options; their docstrings list the fields."""
+    """The base of classes with options; their docstrings list the fields.
+
+    Raises:
+        ValueError: if an option has a value that is not of its kind.
+
+    """
+
+    def __post_init__(self) -> None:
+        for each in declared(type(self)):
+            if each.kind is not None:
+                object.__setattr__(self, each.name, each.kind.normal(getattr(self, each.name)))
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -100,11 +110,18 @@ def _described(cls: type) -> Iterator[tuple[str, str]]:
     for owner in cls.__mro__:
         inherited = owner.__dict__.get("__dataclass_fields__", {})
         for name in inspect.get_annotations(owner):
-            found = inherited.get(name, owner.__dict__.get(name))
-            if isinstance(found, Field) and name not in seen:
+            attribute = inherited.get(name, owner.__dict__.get(name))
+            if isinstance(attribute, Field) and name not in seen:
                 seen.add(name)
-                given = found.metadata.get(_KEY)
-                yield name, given.help if given is not None else found.metadata.get(_HELP, "")
+                given = attribute.metadata.get(_KEY)
+                yield name, attribute.metadata.get(_HELP, "") if given is None else _keyword_help(given)
+
+
+def _keyword_help(given: _Option) -> str:
+    parts = [given.help, given.kind.unit if given.kind else ""]
+    if given.default_text is not None:
+        parts.append(f"By default: {given.default_text}.")
+    return " ".join(filter(None, parts))
 
 
 def _paragraph(name: str, text: str) -> str:
@@ -115,7 +132,7 @@ def _paragraph(name: str, text: str) -> str:
 
 def declared(cls: type) -> Iterator[Declared]:
     """The options of a class, its own before those of its bases."""
-    by_name = {found.name: found for found in fields(cls)}
+    by_name = {attribute.name: attribute for attribute in fields(cls)}
     for name, default in defaults_of(cls):
         given: _Option | None = by_name[name].metadata.get(_KEY)
         if given is None:
@@ -126,12 +143,12 @@ def declared(cls: type) -> Iterator[Declared]:
 
 def defaults_of(cls: Any) -> Iterator[tuple[str, Any]]:
     """The fields of a class with their defaults, its own before those of its bases."""
-    by_name = {found.name: found for found in fields(cls)}
+    by_name = {attribute.name: attribute for attribute in fields(cls)}
     for name, _ in _described(cls):
-        found = by_name[name]
-        yield name, found.default if found.default_factory is MISSING else found.default_factory()
+        attribute = by_name[name]
+        yield name, attribute.default if attribute.default_factory is MISSING else attribute.default_factory()
 
 
 def narrowed(cls: type[T], given: Any) -> T:
     """The part of some options that a class has: itself without the fields of its subclasses."""
-    return cls(**{found.name: getattr(given, found.name) for found in fields(cls)})  # type: ignore[arg-type]
+    return cls(**{attribute.name: getattr(given, attribute.name) for attribute in fields(cls)})  # type: ignore[arg-type]

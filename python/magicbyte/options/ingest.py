@@ -43,7 +43,7 @@ class IngestOptions(Ranges, Isolation, Decoding):
         default=False,
     )
     overwrite: bool = option(
-        "Replace an earlier output of ingest in OUT, once the new output is complete.", default=False
+        "Replace an earlier output of ingest once the new output is complete.", default=False
     )
     parquet_compression: ParquetCodec = option(
         "The codec of the Parquet files.", default="zstd", kind=words(ParquetCodec)
@@ -53,23 +53,23 @@ class IngestOptions(Ranges, Isolation, Decoding):
         default=False,
     )
     digest: bool = option(
-        "Write the column _digest, by which verify --table compares typed keys and values with the log."
+        "Write the column _digest, by which a verification compares typed keys and values with the log."
         " Delta and Iceberg tables always have it.",
         default=False,
     )
     target_file_size: int | None = option(
-        "With delta and iceberg: the target size of files, if a task has enough to write.",
+        "For delta and iceberg: the target size of files, if a task has enough to write.",
         default=None,
         default_text="256MiB",
         kind=SIZE,
     )
     repair: bool = option(
-        "With delta and iceberg: replace the rows from the offset on where the log diverges from the table,"
+        "For delta and iceberg: replace the rows from the offset on where the log diverges from the table,"
         " and add records that earlier runs could not read, in one commit with the new records.",
         default=False,
     )
     fail_on_missing: bool = option(
-        "With delta and iceberg: add nothing if records of the log are lost or unreadable.", default=False
+        "For delta and iceberg: add nothing if records of the log are lost or unreadable.", default=False
     )
 
     @property
@@ -91,8 +91,9 @@ class CatalogOptions(Options):
         "The catalog of an Iceberg table, as in pyiceberg's configuration.", default=None, kind=Kind("NAME")
     )
     catalog_properties: Mapping[str, str] = option(
-        "A property of the catalog, such as uri=...; may be repeated.",
+        "A property of the catalog, such as uri=....",
         default_factory=dict,
+        secret=True,
         flag="--catalog-property",
         kind=PROPERTIES,
     )
@@ -108,7 +109,7 @@ class TargetOptions(CatalogOptions):
         kind=words(TableFormat),
     )
     partition_by: PartitionBy = option(
-        "With delta and iceberg: the partitioning of files; day is by topic and day of the timestamp.",
+        "For delta and iceberg: the partitioning of files; day is by topic and day of the timestamp.",
         default="topic",
         kind=words(PartitionBy),
     )
@@ -119,13 +120,13 @@ class FollowOptions(Options):
     """The pace of `--follow`."""
 
     interval: float | None = option(
-        "With --follow: the time from one look at SRC to the next.",
+        "The time from one look at growing logs to the next, in seconds.",
         default=None,
         default_text="10",
         kind=Real("SECONDS", positive=True),
     )
     above_high_watermark: bool = option(
-        "With --follow: do not wait until a broker has replicated records; a failover may replace them.",
+        "While following, do not wait until a broker has replicated records; a failover may replace them.",
         default=False,
     )
 

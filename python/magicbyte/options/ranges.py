@@ -20,11 +20,7 @@ class Ranges(Options):
 
     start_offset: int | None = option("The first offset.", default=None, kind=OFFSET)
     end_offset: int | None = option("The end of the offset range, exclusive.", default=None, kind=OFFSET)
-    start_timestamp: int | None = option(
-        "The start of the time range: ISO 8601, or milliseconds or seconds since 1970.",
-        default=None,
-        kind=TIME,
-    )
+    start_timestamp: int | None = option("The start of the time range.", default=None, kind=TIME)
     end_timestamp: int | None = option("The end of the time range, exclusive.", default=None, kind=TIME)
 
     def bounds(self, _partition: object) -> tuple[int | None, int | None]:

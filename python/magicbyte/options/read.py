@@ -35,7 +35,7 @@ class VerifyOptions(CatalogOptions, Isolation, Decoding):
 
     table: str | PathLike[str] | None = option(
         "Compare the records with those of a table of ingest: a Delta or Parquet directory or URL, or an"
-        " Iceberg table with --catalog.",
+        " Iceberg table of a catalog.",
         default=None,
         kind=Kind("TABLE"),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from magicbyte.options.declare import argument, option
@@ -17,7 +17,7 @@ class RedactOptions(CleanOptions):
     """The records to redact, and how to redact them."""
 
     # Neither is in the repr: they may be confidential themselves.
-    keys: Collection[bytes] = argument("Redact records with one of these keys.", default=(), secret=True)
+    keys: Iterable[bytes] = argument("Redact records with one of these keys.", default=(), secret=True)
     where: str | None = option(
         "Redact records for which this SQL expression is true.", default=None, kind=EXPRESSION, secret=True
     )
@@ -28,4 +28,8 @@ class RedactOptions(CleanOptions):
     check: bool = option(
         "Read the output again before it is published, to check that none of the keys is left.", default=True
     )
-    index_interval_bytes: int = argument("Bytes of log between two index entries.", default=4096)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # Any iterable: tasks need all of the keys, again and again.
+        object.__setattr__(self, "keys", tuple(self.keys))

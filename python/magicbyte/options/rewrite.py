@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
-from magicbyte.enums import Compression
 from magicbyte.options.declare import argument, option
-from magicbyte.options.shared import Decoding, Epochs, TopicIds
-from magicbyte.options.values import LEVEL, SEGMENT_SIZE, SIZE, OneOf, words
+from magicbyte.options.shared import Decoding, Epochs, Indexes, TopicIds
+from magicbyte.options.values import LEVEL, SEGMENT_SIZE, SIZE, Codec, OneOf, words
 
 __all__ = ["ConvertOptions", "CopyOptions", "RecoverOptions", "RecoveryMethod"]
 
@@ -18,7 +17,7 @@ on, as a broker does when it starts."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class CopyOptions(Epochs, TopicIds, Decoding):
+class CopyOptions(Epochs, TopicIds, Indexes, Decoding):
     """Options of partitions that are written. They have the names of Kafka's topic configs."""
 
     # Less than a broker's 1 GiB, so that tasks can share a partition.
@@ -30,7 +29,6 @@ class CopyOptions(Epochs, TopicIds, Decoding):
     segment_ms: int | None = argument(
         "The maximum time (ms) that a segment may span; None for no limit.", default=None
     )
-    index_interval_bytes: int = argument("Bytes of log between two index entries.", default=4096)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +36,8 @@ class ConvertOptions(CopyOptions):
     """Options of a conversion."""
 
     magic: int | None = option(
-        "The format to write. 1 and 0 have no headers, producers and transactions; losses are counted.",
+        "The format to write; without one, that of each batch. 1 and 0 have no headers, producers and"
+        " transactions; losses are counted.",
         default=2,
         kind=OneOf({"2": 2, "1": 1, "0": 0, "keep": None}),
     )
@@ -46,10 +45,10 @@ class ConvertOptions(CopyOptions):
         "The codec to write.",
         default=None,
         default_text="each batch's own",
-        kind=OneOf({codec.name.lower(): codec.value for codec in Compression}),
+        kind=Codec(),
     )
     level: int | None = option(
-        "With --compression: gzip 1 to 9, lz4 1 to 17, zstd -131072 to 22.",
+        "The level of the codec that is written: gzip 1 to 9, lz4 1 to 17, zstd -131072 to 22.",
         default=None,
         default_text="Kafka's",
         kind=LEVEL,
@@ -57,24 +56,17 @@ class ConvertOptions(CopyOptions):
     rebatch: bool = option(
         "Pack the records of batches without a producer id into full batches.", default=False
     )
-    batch_bytes: int = option(
-        "With --rebatch: the size of a batch before compression.", default=1 << 20, kind=SIZE
-    )
+    batch_bytes: int = option("The size of a packed batch, before compression.", default=1 << 20, kind=SIZE)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.rebatch, bool):
+            raise TypeError("rebatch is True or False; the size of a batch is batch_bytes")
 
     @property
     def codec(self) -> int | None:
-        """The number of the codec; None keeps each batch's.
-
-        Raises:
-            ValueError: if there is no such codec.
-
-        """
-        if not isinstance(self.compression, str):
-            return self.compression
-        names = [codec.name.lower() for codec in Compression]
-        if self.compression.lower() not in names:
-            raise ValueError(f"no codec {self.compression!r}: expected one of {', '.join(names)}")
-        return Compression[self.compression.upper()].value
+        """The number of the codec; None keeps each batch's."""
+        return cast("int | None", self.compression)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from magicbyte.options.declare import option
-from magicbyte.options.shared import Decoding
+from magicbyte.options.shared import Decoding, Follow
 from magicbyte.options.values import SIZE, TIME, Kind, Number, OneOf, Seconds
 
 __all__ = ["DEFAULT_LISTEN", "ServeOptions"]
@@ -15,7 +15,7 @@ DEFAULT_LISTEN = "127.0.0.1:9092"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServeOptions(Decoding):
+class ServeOptions(Follow, Decoding):
     """Options of a read-only broker."""
 
     listen: str = option(
@@ -39,9 +39,6 @@ class ServeOptions(Decoding):
     )
     read_committed_only: bool = option(
         "Hide records of transactions that were aborted or had not ended from all clients.", default=False
-    )
-    follow: bool = option(
-        "Follow growing logs: look for new segments and records until interrupted.", default=False
     )
     committed_offsets: bool = option(
         "Let groups continue at their committed offsets, as __consumer_offsets has them.", default=True

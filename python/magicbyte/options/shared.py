@@ -9,7 +9,7 @@ from os import PathLike
 
 from magicbyte import _core
 from magicbyte.enums import DamageMode, IsolationLevel
-from magicbyte.options.declare import Options, option
+from magicbyte.options.declare import Options, argument, option
 from magicbyte.options.values import FILE, TIME, TOPIC_IDS, Number, Size, words
 
 __all__ = [
@@ -18,6 +18,8 @@ __all__ = [
     "Damage",
     "Decoding",
     "Epochs",
+    "Follow",
+    "Indexes",
     "Isolation",
     "TopicConfigFile",
     "TopicIds",
@@ -32,7 +34,7 @@ class Decoding(Options):
     max_decompressed_bytes: int = option(
         "Treat batches that are larger than this after decompression as damaged.",
         default=_core.DEFAULT_MAX_DECOMPRESSED_BYTES,
-        kind=Size((1 << 32) - 1),
+        kind=Size((1 << 32) - 1, least=1),
     )
 
 
@@ -77,18 +79,12 @@ class TopicIds(Options):
     """The ids of topics in what is written."""
 
     topic_ids: Mapping[str, str] = option(
-        "The topic's id in the cluster that OUT is for, for partition.metadata; may be repeated. A bare ID is"
-        " that of the only topic.",
+        "The topic's id in the cluster that the output is for, for partition.metadata.",
         default_factory=dict,
-        default_text="that of SRC",
+        default_text="that of the sources",
         flag="--topic-id",
         kind=TOPIC_IDS,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class CleanOptions(Damage, TopicIds, Decoding):
-    """Options of every job that removes records."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +100,22 @@ class TopicConfigFile(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Indexes(Options):
+    """The indexes of what is written."""
+
+    index_interval_bytes: int = argument("Bytes of log between two index entries.", default=4096)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Follow(Options):
+    """The choice to follow logs that grow."""
+
+    follow: bool = option(
+        "Follow growing logs: look for new segments and records until interrupted.", default=False
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Clock(Options):
     """The time at which a job counts ages."""
 
@@ -115,3 +127,8 @@ class Clock(Options):
     def now_ms(self) -> int:
         """That time, or the clock's."""
         return round(time.time() * 1000) if self.now is None else self.now
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleanOptions(Damage, TopicIds, Indexes, Decoding):
+    """Options of every job that removes records."""

@@ -49,8 +49,8 @@ class TypedColumns(Registry):
         default=None,
     )
     messages: tuple[str, ...] = option(
-        "The Protobuf message that values are, with its package; by default the first one of the schema. May"
-        " be repeated: each is a field then.",
+        "The Protobuf message that values are, with its package; by default the first one of the schema. Of"
+        " several, each is a field.",
         default=(),
         flag="--message",
         kind=Repeated("NAME"),

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, get_args
 
 from magicbyte import _core
+from magicbyte.enums import Compression
 from magicbyte.errors import Error
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "SIZE",
     "TIME",
     "TOPIC_IDS",
+    "Codec",
     "Directories",
     "File",
     "Kind",
@@ -67,6 +69,10 @@ class Kind:
     """
 
     name = "text"
+    texts = ""
+    """A sentence for `--help`: the texts that stand for such a value."""
+    unit = ""
+    """A sentence for the help of keywords: the unit of a value."""
 
     def __init__(self, metavar: str | None = None) -> None:
         self.metavar = metavar
@@ -83,6 +89,15 @@ class Kind:
     def show(self, value: Any) -> str:
         """The text that stands for a value."""
         return str(value)
+
+    def normal(self, value: Any) -> Any:
+        """The form in which a value is kept, for all forms in which a caller may give it.
+
+        Raises:
+            ValueError: if it is no such value.
+
+        """
+        return value
 
 
 class File(Kind):
@@ -106,13 +121,18 @@ class Number(Kind):
         stripped = text.strip()
         if re.fullmatch(r"[+-]?\d{1,20}", stripped) is None:
             raise ValueError(f"{text!r} is not a whole number of at most 20 digits")
-        if not self._least <= int(stripped) <= self._most:
+        number = int(stripped)
+        if number < self._least and self._most == _MAX:
+            raise ValueError(f"{stripped} is not at least {self._least:,}")
+        if not self._least <= number <= self._most:
             raise ValueError(f"{stripped} is not in the range from {self._least:,} to {self._most:,}")
-        return int(stripped)
+        return number
 
 
 class Seconds(Number):
     """A whole number of seconds; the value is in milliseconds."""
+
+    unit = "In milliseconds."
 
     def parse(self, text: str) -> int:
         """See `Kind.parse`."""
@@ -138,7 +158,9 @@ class Real(Kind):
             number = float(text)
         except ValueError:
             raise ValueError(f"{text!r} is not a number") from None
-        if not (number > 0 if self._positive else number >= 0) or math.isinf(number):
+        if not math.isfinite(number):
+            raise ValueError(f"{text} is not a finite number")
+        if number < 0 or (self._positive and number == 0):
             raise ValueError(f"{text} is not {'above' if self._positive else 'at least'} 0")
         return number
 
@@ -151,9 +173,11 @@ class Size(Kind):
     """A number of bytes: `1048576`, `512k`, `64MiB`, `1g`."""
 
     name = "size"
+    unit = "In bytes."
 
-    def __init__(self, most: int = _MAX) -> None:
+    def __init__(self, most: int = _MAX, *, least: int = 0) -> None:
         super().__init__("SIZE")
+        self._least = least
         self._most = most
 
     def parse(self, text: str) -> int:
@@ -164,6 +188,8 @@ class Size(Kind):
         size = int(match[1]) * _UNITS[match[2]]
         if size > self._most:
             raise ValueError(f"{text} is more than {self._most:,} bytes")
+        if size < self._least:
+            raise ValueError(f"{text} is less than {self._least:,} bytes")
         return size
 
     def show(self, value: int) -> str:
@@ -178,6 +204,8 @@ class Time(Kind):
     """A time in milliseconds or seconds since 1970, or in ISO 8601 (UTC unless it has an offset)."""
 
     name = "time"
+    texts = "ISO 8601, or milliseconds or seconds since 1970."
+    unit = "In milliseconds since 1970."
 
     def parse(self, text: str) -> int:
         """See `Kind.parse`; the value is in milliseconds."""
@@ -215,6 +243,21 @@ class OneOf(Kind):
         return next(word for word, meant in self.values.items() if meant == value)
 
 
+class Codec(OneOf):
+    """The number of a codec, which a caller may also give by its name."""
+
+    def __init__(self) -> None:
+        super().__init__({codec.name.lower(): codec.value for codec in Compression})
+
+    def normal(self, value: Any) -> Any:
+        """See `Kind.normal`."""
+        if not isinstance(value, str):
+            return value
+        if value.lower() not in self.values:
+            raise ValueError(f"no codec {value!r}: expected one of {', '.join(self.values)}")
+        return self.values[value.lower()]
+
+
 def words(literal: Any) -> OneOf:
     """The words of a `Literal` type."""
     return OneOf({word: word for word in get_args(literal)})
@@ -224,10 +267,17 @@ class Repeated(Kind):
     """Any number of texts, which together are one value: here a tuple of them."""
 
     name = "texts"
+    texts = "May be repeated."
 
     def parse_all(self, texts: Sequence[str]) -> Any:
         """The value that the texts stand for; errors are those of `Kind.parse`."""
         return tuple(map(self.parse, texts))
+
+    def normal(self, value: Any) -> Any:
+        """See `Kind.normal`."""
+        if isinstance(value, str):
+            raise ValueError(f"{value!r} is one text: expected a sequence of them")
+        return tuple(value)
 
 
 class Directories(Repeated):
@@ -239,6 +289,8 @@ class Directories(Repeated):
 class _Partitions(Repeated):
     """Numbers of partitions, a `frozenset` of them: `7`, `0,3`, `0-15`."""
 
+    texts = "7, or 0,3, or 0-15; may be repeated."
+
     def parse_all(self, texts: Sequence[str]) -> frozenset[int]:
         numbers: set[int] = set()
         for text in texts:
@@ -249,6 +301,9 @@ class _Partitions(Repeated):
                     raise ValueError(f"{text!r} are not partitions such as 7 or 0,3 or 0-15")
                 numbers.update(range(first, last + 1))
         return frozenset(numbers)
+
+    def normal(self, value: Any) -> Any:
+        return frozenset(value)
 
 
 class _Numbers(Repeated):
@@ -274,12 +329,18 @@ class _Properties(Repeated):
             properties[key] = value
         return properties
 
+    def normal(self, value: Any) -> Any:
+        return dict(value or {})
 
-class _TopicIds(Repeated):
+
+class _TopicIds(_Properties):
     """A `dict` from topics to their ids: `TOPIC=ID`, or the ID alone for the only topic, if it may be."""
+
+    unit = f"By topic; {ONLY_TOPIC!r} stands for the only topic."
 
     def __init__(self, *, named: bool = False) -> None:
         super().__init__("TOPIC=ID")
+        self.texts = "May be repeated." if named else "A bare ID is that of the only topic; may be repeated."
         self._named = named
 
     def parse_all(self, texts: Sequence[str]) -> dict[str, str]:

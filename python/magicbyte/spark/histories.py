@@ -12,8 +12,9 @@ import pyarrow as pa
 from magicbyte.jobs.explain import coordinated_transactions, partition_histories
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.model import PartitionListing
+from magicbyte.spark.names import camel_case
 from magicbyte.spark.options import TableOptions
-from magicbyte.spark.schema import arrow_schema_of, camel_case
+from magicbyte.spark.schema import arrow_schema_of
 
 __all__ = ["HISTORY_TABLES", "history_rows"]
 

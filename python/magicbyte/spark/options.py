@@ -20,6 +20,7 @@ from magicbyte.options.typed import UNTYPED, TypedColumns
 from magicbyte.options.values import Repeated
 from magicbyte.schema.decoding import TYPED_COLUMNS
 from magicbyte.schema.http_client import read_settings
+from magicbyte.spark.names import camel_case
 from magicbyte.spark.offsets import Edge, ending_edge, starting_edge
 from magicbyte.spark.paths import absolute_paths
 from magicbyte.storage.encryption_keys import EncryptionKey, add_keys, named_key
@@ -375,11 +376,10 @@ def _encryption_keys(value: str) -> tuple[EncryptionKey, ...]:
 
 def _value(cls: type, name: str, options: Mapping[str, str]) -> Any:
     """The value of an option that a class declares, under its name in Spark."""
-    option = next(one for one in declared(cls) if one.name == name)
-    words = option.flag.removeprefix("--").split("-")
-    spark_name = words[0] + "".join(map(str.capitalize, words[1:]))
+    option = next(each for each in declared(cls) if each.name == name)
+    spark_name = camel_case(option.flag.removeprefix("--").replace("-", "_"))
     text = options.get(spark_name.lower())
-    if text is None:
+    if not text:
         return option.default
     if option.kind is None:
         return _flag(spark_name, text)

@@ -6,7 +6,7 @@ import glob
 import os
 from collections.abc import Iterable
 
-from magicbyte.storage.location import locate
+from magicbyte.storage.location import are_fetched, locate
 from magicbyte.storage.paths import is_relative, split_paths
 
 __all__ = ["absolute_paths", "expand_paths"]
@@ -27,7 +27,8 @@ def expand_paths(paths: Iterable[str]) -> list[str]:
 
 
 def _expand(path: str) -> list[str]:
-    if locate(path).is_still_there():
+    # A store is asked when it is listed.
+    if are_fetched([path]) or locate(path).exists():
         return [path]
     matches = sorted(filter(os.path.isdir, glob.glob(path)))
     if not matches:

@@ -16,6 +16,7 @@ from magicbyte.jobs.run.reading import table_schema
 from magicbyte.model import ProducerHistory, TransactionHistory
 from magicbyte.model.histories import Int32
 from magicbyte.schema.decoding import TYPED_COLUMNS
+from magicbyte.spark.names import camel_case
 from magicbyte.spark.options import OptionError, Options, TableOptions
 from magicbyte.spark.typed import Decoders
 
@@ -24,7 +25,6 @@ __all__ = [
     "SEGMENTS",
     "TRANSACTIONS",
     "arrow_schema_of",
-    "camel_case",
     "columns_of",
     "spark_schema_of",
 ]
@@ -55,12 +55,6 @@ def _history_schema(columns: type) -> pa.Schema:
         kind = get_args(annotation)[0] if type(None) in get_args(annotation) else annotation
         fields.append((camel_case(name), _ARROW_TYPES[str if get_origin(kind) is Literal else kind]))
     return pa.schema(fields)
-
-
-def camel_case(name: str) -> str:
-    """The name of a table's column."""
-    first, *others = name.split("_")
-    return first + "".join(map(str.capitalize, others))
 
 
 _ARROW_TYPES = {int: pa.int64(), Int32: pa.int32(), bool: pa.bool_(), str: pa.string()}

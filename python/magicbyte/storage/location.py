@@ -159,7 +159,10 @@ class _ArchivedPath(Location):
 
     def exists(self) -> bool:
         directory, name = os.path.split(self.path)
-        return any(name == other for other, _ in _core.list_directory(directory))
+        try:
+            return any(name == other for other, _ in _core.list_directory(directory))
+        except FileNotFoundError:
+            return False
 
     def is_still_there(self) -> bool:
         return True

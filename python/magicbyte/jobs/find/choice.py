@@ -22,13 +22,13 @@ class PartitionChoice(Options):
     """The partitions to read. Patterns are those of a shell (`*`, `?`, `[a-z]`) and match whole names."""
 
     topics: tuple[str, ...] = option(
-        "Read only these topics: a name, or a pattern such as 'orders-*'; may be repeated.",
+        "Read only these topics: a name, or a pattern such as 'orders-*'.",
         default=(),
         flag="--topic",
         kind=Repeated("PATTERN"),
     )
     exclude: tuple[str, ...] = option(
-        "Leave out topics: a name, or a pattern such as 'test-*'; may be repeated.",
+        "Leave out topics: a name, or a pattern such as 'test-*'.",
         default=(),
         kind=Repeated("PATTERN"),
     )
@@ -36,7 +36,7 @@ class PartitionChoice(Options):
         "Leave out Kafka's own topics, such as __consumer_offsets.", default=False
     )
     partitions: frozenset[int] = option(
-        "Read only these partitions: 7, or 0,3, or 0-15; may be repeated.",
+        "Read only these partitions.",
         default=frozenset(),
         flag="--partition",
         kind=PARTITIONS,
@@ -52,7 +52,7 @@ class PartitionChoice(Options):
         default=False,
     )
     prefer: tuple[str, ...] = option(
-        "Read the copy in DIR of a partition that exists several times; may be repeated.",
+        "Read the copy in this directory of a partition that exists several times.",
         default=(),
         kind=DIRECTORIES,
     )

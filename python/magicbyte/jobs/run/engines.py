@@ -142,6 +142,7 @@ class LocalEngine:
                 finished += size_of(running.pop(future))
                 step.done(finished)
 
+        # The items end before the pool does: those that wait for surveys must not start more of them.
         with (
             progress.step(name, size) as step,
             ThreadPoolExecutor(self._threads, thread_name_prefix="magicbyte") as pool,
