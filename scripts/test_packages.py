@@ -53,7 +53,7 @@ def members() -> set[str]:
 
 
 def checked_members() -> set[str]:
-    """The names of the crates whose arithmetic is checked in tests."""
+    """The names of the crates that the profile of the tests names: ours check their arithmetic."""
     return {*tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["profile"]["ci"]["package"]}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Sequence
+from types import ModuleType
 
 from magicbyte.storage.paths import absolute, is_url, local_path
 
@@ -20,19 +21,21 @@ def overlapping(path: str, others: Sequence[str]) -> str | None:
     path never do.
     """
     if is_url(path):
-        return next((url for url in filter(is_url, others) if _overlap(_normal(path), _normal(url))), None)
+        place = _normal(path)
+        return next((url for url in filter(is_url, others) if _nested(posixpath, place, _normal(url))), None)
     real = os.path.realpath(local_path(path))
     above = {_identity(parent) for parent in _ancestors(real)} - {None}
     identity = _identity(real)
     for other in (os.path.realpath(local_path(other)) for other in others if not is_url(other)):
         is_inside = identity is not None and identity in map(_identity, _ancestors(other))
-        if is_inside or _identity(other) in above or _overlap(real, other):
+        if is_inside or _identity(other) in above or _nested(os.path, real, other):
             return other
     return None
 
 
-def _overlap(path: str, other: str) -> bool:
-    return os.path.commonpath([path, other]) in (path, other)
+def _nested(paths: ModuleType, path: str, other: str) -> bool:
+    """True if one path contains the other, by the rules of the module `posixpath` or `os.path`."""
+    return paths.commonpath([path, other]) in (path, other)
 
 
 def _normal(url: str) -> str:
