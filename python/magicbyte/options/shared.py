@@ -9,7 +9,7 @@ from os import PathLike
 
 from magicbyte import _core
 from magicbyte.enums import DamageMode, IsolationLevel
-from magicbyte.options.declare import Options, argument, option
+from magicbyte.options.declare import Options, option
 from magicbyte.options.values import FILE, TIME, TOPIC_IDS, Number, Size, words
 
 __all__ = [
@@ -103,7 +103,9 @@ class TopicConfigFile(Options):
 class Indexes(Options):
     """The indexes of what is written."""
 
-    index_interval_bytes: int = argument("Bytes of log between two index entries.", default=4096)
+    index_interval_bytes: int = option(
+        "The bytes of log between two entries of an index.", default=4096, kind=Size((1 << 31) - 1, least=1)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
