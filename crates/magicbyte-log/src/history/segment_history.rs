@@ -232,32 +232,14 @@ impl HistoryBuilder {
         missing_before: u64,
     ) {
         let (producer_id, producer_epoch) = (batch.producer_id(), batch.producer_epoch());
-        if batch.is_control() {
-            let name = match control {
-                None => "UNREADABLE",
-                Some(control) => control.kind.map_or("EMPTY", |kind| kind.name()),
-            };
-            *self.controls.entry(name.to_owned()).or_default() += 1;
-        }
         if producer_id < 0 {
             self.without_producer += 1;
-            return;
         }
         if batch.is_control() {
-            let Some(control) = control else { return };
-            let committed = control.committed();
-            if committed.is_none() && control.kind.is_some() {
-                return;
-            }
-            self.last.insert(producer_id, self.events.len());
-            self.events.push(HistoryEvent::Marker {
-                producer_id,
-                producer_epoch,
-                committed,
-                coordinator_epoch: control.coordinator_epoch.unwrap_or(-1),
-                offset: batch.base_offset(),
-                timestamp: control.timestamp,
-            });
+            self.add_control_batch(batch, control);
+            return;
+        }
+        if producer_id < 0 {
             return;
         }
         let this = BatchMetadata {
@@ -319,6 +301,29 @@ impl HistoryBuilder {
             max_timestamp: this.timestamp,
             missing_before,
             missing_until: self.missing,
+        });
+    }
+
+    fn add_control_batch(&mut self, batch: &RecordBatch<'_>, control: Option<&Control>) {
+        let name = match control {
+            None => "UNREADABLE",
+            Some(control) => control.kind.map_or("EMPTY", |kind| kind.name()),
+        };
+        *self.controls.entry(name.to_owned()).or_default() += 1;
+        let (producer_id, Some(control)) = (batch.producer_id(), control) else { return };
+        let committed = control.committed();
+        // Other kinds of control records end no transaction.
+        if producer_id < 0 || (committed.is_none() && control.kind.is_some()) {
+            return;
+        }
+        self.last.insert(producer_id, self.events.len());
+        self.events.push(HistoryEvent::Marker {
+            producer_id,
+            producer_epoch: batch.producer_epoch(),
+            committed,
+            coordinator_epoch: control.coordinator_epoch.unwrap_or(-1),
+            offset: batch.base_offset(),
+            timestamp: control.timestamp,
         });
     }
 

@@ -304,48 +304,11 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
         .iter()
         .map(|planned| {
             let segment = &planned.segment;
-            let mut joined = ChunkResult {
-                path: segment.location.to_string(),
-                segment: segment.file.clone(),
-                topic: segment.topic.clone(),
-                partition: segment.partition,
-                ..ChunkResult::default()
-            };
-            let parts = &parts[segment.location.path()];
-            let chunks = chunks.remove(segment.location.path()).unwrap_or_default();
-            let mut complete = parts.iter().all(|part| part.balanced());
-            // A chunk may have been read in pieces; what is read beyond the chunks counts as well.
-            let mut read: Vec<(u64, u64)> = Vec::new();
-            for part in parts {
-                match read.last_mut() {
-                    Some((_, end)) if part.start == *end => *end = part.end,
-                    // Parts that overlap would count bytes twice.
-                    before => {
-                        complete &= before.is_none_or(|(_, end)| part.start > *end);
-                        read.push((part.start, part.end));
-                    }
-                }
-                joined.join(part, listed);
-            }
-            listed = listed.saturating_sub(joined.quarantined.len());
-            complete &= chunks
-                .iter()
-                .all(|chunk| read.iter().any(|&(start, end)| start <= chunk.start && chunk.end <= end));
-            let read: u64 = read.iter().map(|(start, end)| end - start).sum();
-            let outside_bytes = segment.size.saturating_sub(read);
-            SegmentReconciliation {
-                file: segment.file.clone(),
-                size: segment.size,
-                tail_bytes: joined.tail_bytes(),
-                outside_bytes,
-                missing_offsets: missing(joined.first_offset, joined.last_offset, joined.announced),
-                // The bytes outside are what no part has read, so the first sum fails if more was read than there is.
-                // Without a request, nothing may be left out.
-                balanced: complete
-                    && read + outside_bytes == segment.size
-                    && (outside_bytes == 0 || chunks.iter().any(|chunk| chunk.is_limited())),
-                result: joined,
-            }
+            let path = segment.location.path();
+            let reconciled =
+                reconcile_segment(segment, &parts[path], &chunks.remove(path).unwrap_or_default(), listed);
+            listed = listed.saturating_sub(reconciled.result.quarantined.len());
+            reconciled
         })
         .collect();
     let sum = |of: fn(&SegmentReconciliation) -> u64| segments.iter().map(of).sum::<u64>();
@@ -389,6 +352,54 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
         segments,
         ignored: plan.ignored.clone(),
     })
+}
+
+/// Joins the results of a segment, which are in order; `chunks` are those of the plan, and at most `listed` quarantined
+/// ranges are listed.
+fn reconcile_segment(
+    segment: &Segment,
+    parts: &[&ChunkResult],
+    chunks: &[&Chunk],
+    listed: usize,
+) -> SegmentReconciliation {
+    let mut joined = ChunkResult {
+        path: segment.location.to_string(),
+        segment: segment.file.clone(),
+        topic: segment.topic.clone(),
+        partition: segment.partition,
+        ..ChunkResult::default()
+    };
+    let mut complete = parts.iter().all(|part| part.balanced());
+    // A chunk may have been read in pieces; what is read beyond the chunks counts as well.
+    let mut read: Vec<(u64, u64)> = Vec::new();
+    for part in parts {
+        match read.last_mut() {
+            Some((_, end)) if part.start == *end => *end = part.end,
+            // Parts that overlap would count bytes twice.
+            before => {
+                complete &= before.is_none_or(|(_, end)| part.start > *end);
+                read.push((part.start, part.end));
+            }
+        }
+        joined.join(part, listed);
+    }
+    complete &=
+        chunks.iter().all(|chunk| read.iter().any(|&(start, end)| start <= chunk.start && chunk.end <= end));
+    let read: u64 = read.iter().map(|(start, end)| end - start).sum();
+    let outside_bytes = segment.size.saturating_sub(read);
+    SegmentReconciliation {
+        file: segment.file.clone(),
+        size: segment.size,
+        tail_bytes: joined.tail_bytes(),
+        outside_bytes,
+        missing_offsets: missing(joined.first_offset, joined.last_offset, joined.announced),
+        // The bytes outside are what no part has read, so the first sum fails if more was read than there is.
+        // Without a request, nothing may be left out.
+        balanced: complete
+            && read + outside_bytes == segment.size
+            && (outside_bytes == 0 || chunks.iter().any(|chunk| chunk.is_limited())),
+        result: joined,
+    }
 }
 
 /// The offsets of the plan's problems and those lost within segments. Damage at the end of a segment and a

@@ -132,16 +132,7 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
         let epochs = survey.leader_epochs.entries().iter().filter(|entry| entry.start_offset <= max_offset);
         epochs.for_each(|&entry| plan.leader_epochs.replay(entry));
     }
-    plan.aborted = transactions.aborted().to_vec();
-    let first_unstable = transactions.first_unstable_offset();
-    // Damage can hide where the log ends, though not where a transaction begins.
-    let end = plan.next_offset.or(first_unstable);
-    plan.last_stable_offset = end.map(|end| last_stable_offset(first_unstable, end));
-    if let Some(start) = plan.log_start_offset {
-        let start = plan.next_offset.map_or(start, |next| next.min(start));
-        plan.first_offset = plan.first_offset.map(|first| first.max(start));
-        plan.last_stable_offset = plan.last_stable_offset.map(|stable| stable.max(start));
-    }
+    plan.end_with(&transactions);
     let mut end_offset = options.end_offset;
     if options.isolation_level == IsolationLevel::ReadCommitted {
         let stable = plan.last_stable_offset.unwrap_or(i64::MAX);
@@ -150,18 +141,7 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
             plan.compare_transaction_index(segment.survey);
         }
     }
-    // Only a log that was never compacted has all its offsets; files that the listing misses are missing anyway.
-    if kept.iter().any(|segment| segment.survey.gaps > 0) {
-        let kept_files: HashSet<_> = kept.iter().map(|segment| Some(&segment.survey.segment.file)).collect();
-        plan.problems.retain(|problem| {
-            problem.kind != MISSING_SEGMENT || !kept_files.contains(&problem.segment.as_ref())
-        });
-    }
-    // The listing knows names only.
-    let is_there = |offset: i64| kept.iter().any(|segment| segment.is_misnamed && segment.holds(offset));
-    plan.problems.retain(|problem| {
-        problem.kind != MISSING_SEGMENT || !problem.first_lost_offset.is_some_and(is_there)
-    });
+    plan.drop_explained_gaps(&kept);
     plan.note_checkpoints(listing);
     plan.note_leader_epochs(listing);
     let aborted = match options.isolation_level {
@@ -218,6 +198,37 @@ fn in_offset_order(mut surveys: Vec<&Survey>) -> Vec<(&Survey, i64)> {
 }
 
 impl Plan {
+    /// Sets the aborted transactions and the last stable offset, once all segments are appended.
+    fn end_with(&mut self, transactions: &Transactions) {
+        self.aborted = transactions.aborted().to_vec();
+        let first_unstable = transactions.first_unstable_offset();
+        // Damage can hide where the log ends, though not where a transaction begins.
+        let end = self.next_offset.or(first_unstable);
+        self.last_stable_offset = end.map(|end| last_stable_offset(first_unstable, end));
+        if let Some(start) = self.log_start_offset {
+            let start = self.next_offset.map_or(start, |next| next.min(start));
+            self.first_offset = self.first_offset.map(|first| first.max(start));
+            self.last_stable_offset = self.last_stable_offset.map(|stable| stable.max(start));
+        }
+    }
+
+    /// Drops the problems of missing segments that the content of the others explains.
+    fn drop_explained_gaps(&mut self, kept: &[LogSegment<'_>]) {
+        // Only a log that was never compacted has all its offsets; files that the listing misses are missing anyway.
+        if kept.iter().any(|segment| segment.survey.gaps > 0) {
+            let kept_files: HashSet<_> =
+                kept.iter().map(|segment| Some(&segment.survey.segment.file)).collect();
+            self.problems.retain(|problem| {
+                problem.kind != MISSING_SEGMENT || !kept_files.contains(&problem.segment.as_ref())
+            });
+        }
+        // The listing knows names only.
+        let is_there = |offset: i64| kept.iter().any(|segment| segment.is_misnamed && segment.holds(offset));
+        self.problems.retain(|problem| {
+            problem.kind != MISSING_SEGMENT || !problem.first_lost_offset.is_some_and(is_there)
+        });
+    }
+
     /// The offsets that the plan's problems say may be lost.
     pub(crate) fn lost_ranges(&self) -> OffsetRanges {
         let bounds = |problem: &Problem| Some((problem.first_lost_offset?, problem.last_lost_offset?));
