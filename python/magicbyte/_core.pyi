@@ -110,6 +110,7 @@ from magicbyte._stubs.schema_framing import (
     write_schema_framing,
 )
 from magicbyte._stubs.serve import (
+    PROBLEMS_TOPIC,
     Server,
 )
 from magicbyte._stubs.sidecars import (
@@ -180,6 +181,7 @@ __all__ = [
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
     "LISTED",
     "MAX_COLUMN_PAYLOAD",
+    "PROBLEMS_TOPIC",
     "AbortedFilter",
     "AbortedTransaction",
     "AppendInfo",

@@ -64,22 +64,22 @@ class _Read:
         return None if end == _LOG_END else end
 
     def batches(self, *, committed: bool) -> Iterator[RecordBatch | LegacyBatch]:
-        for found in self._core:
-            if found.is_data or found.batch.is_control or not committed:
-                yield found.batch
+        for log_batch in self._core:
+            if log_batch.is_data or log_batch.batch.is_control or not committed:
+                yield log_batch.batch
 
     def records(self) -> Iterator[Record]:
-        for found in self._core:
-            if not found.is_data:
+        for log_batch in self._core:
+            if not log_batch.is_data:
                 continue
-            batch, start, end = found.batch, found.start_offset, found.end_offset
+            batch, start, end = log_batch.batch, log_batch.start_offset, log_batch.end_offset
             try:
                 # Decodes the whole batch, so any error in its records is raised here.
                 records = iter(batch)
             except Error as error:
                 if self._fails_fast:
                     raise
-                self._leave_out(batch, found.segment, error)
+                self._leave_out(batch, log_batch.segment, error)
                 continue
             if batch.magic == 2 and start <= batch.base_offset and batch.last_offset < end:
                 yield from records

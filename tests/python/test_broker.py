@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import magicbyte
 import pytest
@@ -179,6 +180,46 @@ def test_fetches() -> None:
         assert code_of(refused) == "OFFSET_OUT_OF_RANGE"
     with pytest.raises(ValueError, match="read_committed"):
         partition.fetch(0, isolation_level="committed")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        (
+            {"segment_bytes": 2**40},
+            OverflowError,
+            "segment_bytes 1099511627776: expected -2147483648 to ",
+        ),
+        ({"max_decompressed_bytes": -1}, OverflowError, "max_decompressed_bytes -1: expected 0 to "),
+        ({"level": 2**31}, OverflowError, "level 2147483648: expected "),
+        ({"max_message_bytes": "1"}, TypeError, "max_message_bytes: "),
+        ({"compacted": 2}, TypeError, "compacted: "),
+        ({"compression": "xz"}, ValueError, "compression: no codec "),
+    ],
+)
+def test_settings_of_other_types_are_named(
+    settings: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=f"^AppendConfig.{message}"):
+        AppendValidator(AppendConfig(**settings))
+
+
+@pytest.mark.parametrize("given", [AppendConfig, {"compacted": True}, 1])
+def test_a_config_is_an_append_config(given: Any) -> None:
+    for construct in (AppendValidator, PartitionSimulator):
+        with pytest.raises(TypeError, match="expected an AppendConfig, not "):
+            construct(given)
+
+
+@pytest.mark.parametrize(
+    ("origin", "error"),
+    [(4, ValueError), (-1, ValueError), (2**70, ValueError), (True, TypeError), ("client", TypeError)],
+)
+def test_other_origins_are_refused(origin: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="origin"):
+        AppendValidator().validate(batch(), origin=origin)
+    with pytest.raises(error, match="origin"):
+        PartitionSimulator().append(batch(), origin=origin)
 
 
 def test_offset_for_timestamp() -> None:

@@ -207,7 +207,7 @@ def test_sizes(size: int, shown: str) -> None:
 
 @pytest.mark.parametrize("cls", [one for one in CLASSES if ".cli." not in one.__module__])
 def test_help_suits_programs_and_the_command_line(cls: Any) -> None:
-    """A keyword's help names no flag and no argument of the command line, and no texts that only flags take."""
+    """A keyword's help names no flag, no argument of the command line and no text that only flags take."""
     described = (cls.__doc__ or "").partition("Args:")[2]
     for word in ("--", " SRC", "OUT ", "may be repeated", "ISO 8601"):
         assert word not in described, (cls, word)

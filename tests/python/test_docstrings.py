@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import pydoc
 import types
@@ -104,6 +105,19 @@ def test_parameters_are_those_of_the_stubs(expected: ast.arguments, found: Any, 
     names = [one.arg for one in (*expected.posonlyargs, *expected.args, *expected.kwonlyargs)]
     names += [expected.vararg.arg] if expected.vararg else []
     assert list(inspect.signature(found).parameters) == [one for one in names if one != "cls"]
+
+
+# A class has the name of the module that users import it from.
+HOMES = {found.__module__ for *_, found in ALL if isinstance(found, type)}
+PUBLIC = {name for home in HOMES if "._" not in home for name in dir(importlib.import_module(home))}
+
+
+@pytest.mark.parametrize(
+    ("found", "name"), [(found, name) for _, found, name in CALLABLE if name.split(".")[0] in PUBLIC]
+)
+def test_signatures_have_their_defaults(found: Any, name: str) -> None:
+    parameters = inspect.signature(found).parameters
+    assert [one for one, parameter in parameters.items() if parameter.default is ...] == []
 
 
 def test_the_help_page_of_a_class_has_its_methods_and_their_docstrings() -> None:

@@ -7,12 +7,14 @@ import struct
 from itertools import takewhile
 from pathlib import Path
 
+import magicbyte
 import pytest
 from conftest import KAFKA, PARTITIONS, Cli
 from digest import expected
 from kafka_dumps import DUMPS, LOG
 from magicbyte import _core
 from magicbyte.cli.batch_layout import Field, batch_layout
+from magicbyte.files.segment import open_segment
 
 
 def hello_world() -> bytes:
@@ -25,6 +27,18 @@ def hello_world() -> bytes:
     covered = struct.pack(">hiqqqhii", 0, 1, time, time, -1, -1, -1, 2) + records
     crc = _core.crc32c(covered)
     return struct.pack(">qiibI", 0, 9 + len(covered), -1, 2, crc) + covered
+
+
+def test_an_error_of_the_block_is_none_of_the_segment(tmp_path: Path) -> None:
+    (tmp_path / LOG).write_bytes(hello_world())
+    with pytest.raises(BrokenPipeError), open_segment(str(tmp_path / LOG)):
+        raise BrokenPipeError
+    with (
+        pytest.raises(magicbyte.Error, match="cannot be read") as missing,
+        open_segment(str(tmp_path / "none")),
+    ):
+        pass
+    assert missing.value.kind == "file_unreadable"
 
 
 def test_example(cli: Cli, tmp_path: Path) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
+import pprint
 from typing import Any
 
+import pandas as pd
 import pytest
 from magicbyte.broker import AppendInfo, FetchResponse
 from magicbyte.damage import Rescued, Suspect
@@ -44,6 +47,21 @@ def test_copies_are_equal(result: Any) -> None:
     assert result != tuple(result)
 
 
+@pytest.mark.parametrize("result", RESULTS, ids=[type(one).__name__ for one in RESULTS])
+def test_results_are_dataclasses(result: Any) -> None:
+    names = [field.name for field in dataclasses.fields(result)]
+    assert names == [*type(result).__match_args__] == [*dataclasses.asdict(result)]
+    assert dataclasses.replace(result) == result
+    assert list(pd.DataFrame([result]).columns) == names
+    # A line that is too short for it.
+    assert pprint.pformat(result, width=10) == repr(result)
+
+
+def test_parts_of_results_are_dataclasses() -> None:
+    assert dataclasses.replace(BATCH, timestamp=98) == BatchMetadata(0, 10, 1, 11, 98)
+    assert dataclasses.asdict(PRODUCER)["batches"] == (dataclasses.asdict(BATCH),)
+
+
 def test_equal_results_have_equal_hashes() -> None:
     assert len({BATCH, BatchMetadata(*BATCH), BatchMetadata(0, 10, 1, 11, 98)}) == 2
     assert hash(pickle.loads(pickle.dumps(PRODUCER))) == hash(PRODUCER)
@@ -66,3 +84,11 @@ def test_attributes_cannot_be_set() -> None:
 
 def test_the_end_of_a_rescued_range() -> None:
     assert Rescued("0.log", 3, "crc_mismatch", "wrong", b"abc", None, []).end == 6
+    with pytest.raises(OverflowError, match="64 bits"):
+        _ = Rescued("0.log", 2**64 - 2, "crc_mismatch", "wrong", b"abc", None, []).end
+
+
+def test_the_offset_delta_that_a_broker_stored() -> None:
+    assert BATCH.offset_delta == 1
+    # As from a snapshot whose last offset is 2^63 - 1 and whose delta is -2^31.
+    assert BatchMetadata(0, -(2**63) + 2**31 - 1, 0, 2**63 - 1, 0).offset_delta == -(2**31)

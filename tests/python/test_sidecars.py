@@ -39,6 +39,15 @@ def test_checkpoints(cli: Cli) -> None:
     assert lines[-1] == {"file": "partition.metadata", "version": 0, "topicId": topic_id}
 
 
+def test_a_forged_delta_of_offsets_is_printed_as_it_is_stored(cli: Cli, tmp_path: Path) -> None:
+    entry = struct.pack(">qhiqiqiq", 7, 0, 0, 2**63 - 1, -(2**31), 99, -1, -1)
+    content = struct.pack(">i", 1) + entry
+    path = tmp_path / "00000000000000000000.snapshot"
+    path.write_bytes(struct.pack(">hI", 1, magicbyte.crc32c(content)) + content)
+    (line,) = cli.lines("dump", "--json", path)
+    assert (line["lastOffset"], line["offsetDelta"]) == (2**63 - 1, -(2**31))
+
+
 @pytest.mark.parametrize("name", [LOG, "expected.jsonl"])
 def test_other_files_are_refused(cli: Cli, name: str) -> None:
     path = KAFKA / "v2_txn" / name

@@ -105,12 +105,6 @@ impl ChunkDecoder {
         Ok(Self { reader, options, decompressor, columns, table, ready: VecDeque::new(), error: None })
     }
 
-    /// The number of bytes of the chunk that have been read.
-    #[must_use]
-    pub fn bytes_read(&self) -> u64 {
-        self.reader.bytes_read()
-    }
-
     /// Takes the rows of `batches` collected since the last call.
     pub fn take_batches(&mut self) -> Option<RecordBatch> {
         self.table.take()

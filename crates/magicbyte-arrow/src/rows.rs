@@ -68,12 +68,6 @@ impl<'a> Rows<'a> {
         self.count == 0
     }
 
-    /// True if there is a column `offset`.
-    #[must_use]
-    pub fn has_offsets(&self) -> bool {
-        self.offset.is_some()
-    }
-
     /// Appends the record of one row to `builder`; returns its offset.
     ///
     /// # Errors

@@ -37,10 +37,14 @@ impl Reading {
 
 #[doc = docstring!(batches, read_batches)]
 #[pyfunction]
-#[pyo3(signature = (
-    buffer, *, check_crcs = true, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
-    allow_partial = false
-))]
+#[pyo3(
+    signature = (
+        buffer, *, check_crcs = true, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        allow_partial = false
+    ),
+    text_signature = "(buffer, *, check_crcs=True, \
+        max_decompressed_bytes=magicbyte._core.DEFAULT_MAX_DECOMPRESSED_BYTES, allow_partial=False)"
+)]
 pub(super) fn read_batches(
     buffer: &Bound<'_, PyAny>,
     check_crcs: bool,

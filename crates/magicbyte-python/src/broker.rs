@@ -2,9 +2,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBool, PyBytes};
 
 use magicbyte::TimestampType;
 use magicbyte::state::AppendOrigin;
@@ -12,7 +12,7 @@ use magicbyte_broker::{
     Append, AppendConfig, AppendValidator, TargetCompression, check_produce_request as check,
 };
 
-use crate::arguments::Codec;
+use crate::arguments::{Codec, number};
 use crate::classes::append_config_class;
 use crate::errors::{append_to_py, to_py};
 use crate::locked::Locked;
@@ -20,54 +20,67 @@ use crate::results::result_class;
 use crate::view::content;
 use crate::{docs::docstring, panics};
 
-/// The attributes of an `AppendConfig`.
-#[derive(FromPyObject)]
-struct ConfigFields {
-    max_message_bytes: i32,
-    segment_bytes: i32,
-    compacted: bool,
-    message_timestamp_type: i32,
-    message_timestamp_before_max_ms: i64,
-    message_timestamp_after_max_ms: i64,
-    compression: Option<Codec>,
-    level: Option<i32>,
-    message_format: i8,
-    max_decompressed_bytes: usize,
+/// A field of an `AppendConfig`. An error names it.
+fn field<'py, T>(config: &Bound<'py, PyAny>, name: &str) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    let value = config.getattr(name)?;
+    number(&format!("AppendConfig.{name}"), value.as_borrowed())
 }
 
-impl ConfigFields {
-    fn config(self) -> AppendConfig {
-        let compression = match self.compression {
-            None => TargetCompression::Producer,
-            Some(Codec(codec)) => TargetCompression::Codec(codec, self.level),
-        };
-        let timestamp_type = match self.message_timestamp_type {
+/// A field that is an integer of this type.
+macro_rules! integer {
+    ($config:ident, $name:literal, $type:ty) => {{
+        let (least, most) = (<$type>::MIN, <$type>::MAX);
+        field($config, $name).map_err(|error| {
+            if !error.is_instance_of::<PyOverflowError>($config.py()) {
+                return error;
+            }
+            let given = $config.getattr($name).map_or_else(|_| String::new(), |given| given.to_string());
+            PyOverflowError::new_err(format!("AppendConfig.{} {given}: expected {least} to {most}", $name))
+        })
+    }};
+}
+
+/// The settings in an `AppendConfig`.
+fn settings(config: &Bound<'_, PyAny>) -> PyResult<AppendConfig> {
+    let has_level = !config.getattr("level")?.is_none();
+    let level = has_level.then(|| integer!(config, "level", i32)).transpose()?;
+    let compression: Option<Codec> = field(config, "compression")?;
+    Ok(AppendConfig {
+        max_message_bytes: integer!(config, "max_message_bytes", i32)?,
+        segment_bytes: integer!(config, "segment_bytes", i32)?,
+        compacted: field(config, "compacted")?,
+        timestamp_type: match integer!(config, "message_timestamp_type", i32)? {
             1 => TimestampType::LogAppendTime,
             _ => TimestampType::CreateTime,
-        };
-        AppendConfig {
-            max_message_bytes: self.max_message_bytes,
-            segment_bytes: self.segment_bytes,
-            compacted: self.compacted,
-            timestamp_type,
-            timestamp_before_max_ms: self.message_timestamp_before_max_ms,
-            timestamp_after_max_ms: self.message_timestamp_after_max_ms,
-            compression,
-            message_format: self.message_format,
-            max_decompressed_bytes: self.max_decompressed_bytes,
-        }
-    }
+        },
+        timestamp_before_max_ms: integer!(config, "message_timestamp_before_max_ms", i64)?,
+        timestamp_after_max_ms: integer!(config, "message_timestamp_after_max_ms", i64)?,
+        compression: match compression {
+            None => TargetCompression::Producer,
+            Some(Codec(codec)) => TargetCompression::Codec(codec, level),
+        },
+        message_format: integer!(config, "message_format", i8)?,
+        max_decompressed_bytes: integer!(config, "max_decompressed_bytes", usize)?,
+    })
 }
 
 /// A topic's settings, as the `AppendConfig` that was given and as ours; the defaults for None.
 pub(super) fn topic(py: Python<'_>, config: Option<Bound<'_, PyAny>>) -> PyResult<(Py<PyAny>, AppendConfig)> {
     panics::here();
+    let class = append_config_class(py)?;
     let config = match config {
+        Some(config) if !config.is_instance(class)? => {
+            let given = config.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("expected an AppendConfig, not {given}")));
+        }
         Some(config) => config,
-        None => append_config_class(py)?.call0()?,
+        None => class.call0()?,
     };
-    let fields: ConfigFields = config.extract()?;
-    Ok((config.unbind(), fields.config()))
+    let settings = settings(&config)?;
+    Ok((config.unbind(), settings))
 }
 
 /// An `AppendOrigin`, by its number.
@@ -82,13 +95,17 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Origin {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        let number: i64 = object.extract()?;
+        if object.is_instance_of::<PyBool>() {
+            return Err(PyTypeError::new_err("origin: expected an AppendOrigin, not bool"));
+        }
+        let number: PyResult<i64> = number("origin", object);
         Ok(Self(match number {
-            0 => AppendOrigin::Replication,
-            1 => AppendOrigin::Coordinator,
-            2 => AppendOrigin::Client,
-            3 => AppendOrigin::RaftLeader,
-            _ => return Err(PyValueError::new_err(format!("origin {number}: expected 0 to 3"))),
+            Ok(0) => AppendOrigin::Replication,
+            Ok(1) => AppendOrigin::Coordinator,
+            Ok(2) => AppendOrigin::Client,
+            Ok(3) => AppendOrigin::RaftLeader,
+            Err(error) if !error.is_instance_of::<PyOverflowError>(object.py()) => return Err(error),
+            _ => return Err(PyValueError::new_err(format!("origin {}: expected 0 to 3", object.str()?))),
         }))
     }
 }
@@ -126,7 +143,11 @@ impl PyAppendValidator {
     }
 
     #[doc = docstring!(broker, AppendValidator.validate)]
-    #[pyo3(signature = (records, *, next_offset = 0, leader_epoch = 0, origin = Origin::CLIENT, now = None))]
+    #[pyo3(
+        signature = (records, *, next_offset = 0, leader_epoch = 0, origin = Origin::CLIENT, now = None),
+        text_signature = "($self, records, *, next_offset=0, leader_epoch=0, \
+            origin=magicbyte.broker.AppendOrigin.CLIENT, now=None)"
+    )]
     fn validate(
         &self,
         py: Python<'_>,

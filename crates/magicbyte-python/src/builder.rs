@@ -148,11 +148,18 @@ pub(super) fn optional<'a>(object: Option<&'a Bound<'_, PyAny>>) -> PyResult<Con
 #[pymethods]
 impl PyRecordsBuilder {
     #[new]
-    #[pyo3(signature = (
-        magic = 2, compression = Codec(Compression::None), level = None, *, producer_id = -1, producer_epoch = -1, base_sequence = -1,
-        is_transactional = false, is_control = false, partition_leader_epoch = -1, delete_horizon_ms = None,
-        timestamp_type = None, log_append_time = None, base_offset = None, max_size_in_bytes = None,
-    ))]
+    #[pyo3(
+        signature = (
+            magic = 2, compression = Codec(Compression::None), level = None, *, producer_id = -1,
+            producer_epoch = -1, base_sequence = -1, is_transactional = false, is_control = false,
+            partition_leader_epoch = -1, delete_horizon_ms = None, timestamp_type = None,
+            log_append_time = None, base_offset = None, max_size_in_bytes = None,
+        ),
+        text_signature = "(magic=2, compression=\"none\", level=None, *, producer_id=-1, \
+            producer_epoch=-1, base_sequence=-1, is_transactional=False, is_control=False, \
+            partition_leader_epoch=-1, delete_horizon_ms=None, timestamp_type=None, \
+            log_append_time=None, base_offset=None, max_size_in_bytes=None)"
+    )]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
         py: Python<'_>,
@@ -229,7 +236,10 @@ impl PyRecordsBuilder {
     }
 
     #[doc = docstring!(builder, RecordsBuilder.append_arrow)]
-    #[pyo3(signature = (data, *, offset = 0, timestamp = Millis(-1)))]
+    #[pyo3(
+        signature = (data, *, offset = 0, timestamp = Millis(-1)),
+        text_signature = "($self, data, *, offset=0, timestamp=-1)"
+    )]
     fn append_arrow(
         &self,
         py: Python<'_>,

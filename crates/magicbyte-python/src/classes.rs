@@ -8,8 +8,8 @@ use magicbyte::convert::Losses;
 use magicbyte::{Compression, TimestampType};
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-static COLUMNS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-static LOSSES: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static COLUMNS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static LOSSES: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static APPEND_CONFIG: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static COMPRESSIONS: PyOnceLock<Vec<Py<PyAny>>> = PyOnceLock::new();
 static TIMESTAMP_TYPES: PyOnceLock<Vec<Py<PyAny>>> = PyOnceLock::new();
@@ -19,10 +19,8 @@ pub(super) fn errors(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     Ok(module.bind(py))
 }
 
-pub(super) fn columns_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
-    let class = COLUMNS
-        .get_or_try_init(py, || py.import("magicbyte.columns")?.getattr("Columns").map(Bound::unbind))?;
-    Ok(class.bind(py))
+pub(super) fn columns_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    COLUMNS.import(py, "magicbyte.columns", "Columns")
 }
 
 pub(super) fn append_config_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
@@ -31,8 +29,7 @@ pub(super) fn append_config_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>
 
 /// The Losses tuple of a conversion.
 pub(super) fn losses(py: Python<'_>, losses: &Losses) -> PyResult<Py<PyAny>> {
-    let class = LOSSES
-        .get_or_try_init(py, || py.import("magicbyte.conversion")?.getattr("Losses").map(Bound::unbind))?;
+    let class = LOSSES.import(py, "magicbyte.conversion", "Losses")?;
     let Losses {
         control_batches,
         empty_batches,
@@ -51,7 +48,7 @@ pub(super) fn losses(py: Python<'_>, losses: &Losses) -> PyResult<Py<PyAny>> {
         headers,
         timestamps,
     );
-    class.call1(py, arguments)
+    class.call1(arguments).map(Bound::unbind)
 }
 
 /// The members of an IntEnum with these values.

@@ -63,9 +63,13 @@ fn needs_magic_2(batch: &Batch<'_>) -> Error {
 #[pymethods]
 impl PyConverter {
     #[new]
-    #[pyo3(signature = (
-        compression = None, level = None, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES
-    ))]
+    #[pyo3(
+        signature = (
+            compression = None, level = None, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES
+        ),
+        text_signature = "(compression=None, level=None, *, \
+            max_decompressed_bytes=magicbyte._core.DEFAULT_MAX_DECOMPRESSED_BYTES)"
+    )]
     fn new(
         py: Python<'_>,
         compression: Option<Codec>,

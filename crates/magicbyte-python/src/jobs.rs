@@ -235,12 +235,6 @@ impl PyChunkDecoder {
         Ok(Self { decoder: Locked::new(decoder), path, mode: parse_name(mode)? })
     }
 
-    #[doc = docstring!(steps, ChunkDecoder.bytes_read)]
-    #[getter]
-    fn bytes_read(&self, py: Python<'_>) -> u64 {
-        self.decoder.with(py, |decoder| decoder.bytes_read())
-    }
-
     fn __iter__(slf: Py<Self>) -> Py<Self> {
         slf
     }

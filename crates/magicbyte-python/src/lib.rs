@@ -152,6 +152,7 @@ mod _core {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("LISTED", magicbyte_log::LISTED)?;
         module.add("MAX_COLUMN_PAYLOAD", magicbyte_arrow::MAX_PAYLOAD)?;
+        module.add("PROBLEMS_TOPIC", magicbyte_serve::PROBLEMS_TOPIC)?;
         module.add("DEFAULT_MAX_DECOMPRESSED_BYTES", magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES)?;
         crate::compat::add_module(module.py())
     }

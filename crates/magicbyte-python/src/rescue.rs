@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
@@ -48,9 +48,11 @@ result_class! {
     } {
         #[doc = docstring!(rescue, Rescued.end)]
         #[getter]
-        fn end(&self, py: Python<'_>) -> u64 {
+        fn end(&self, py: Python<'_>) -> PyResult<u64> {
             panics::here();
-            self.start + self.data.bind(py).as_bytes().len() as u64
+            let length = self.data.bind(py).as_bytes().len() as u64;
+            let end = self.start.checked_add(length);
+            end.ok_or_else(|| PyOverflowError::new_err("the end of the range has more than 64 bits"))
         }
     }
 }

@@ -10,7 +10,7 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyTuple;
 
 use magicbyte_log::Listing;
-use magicbyte_serve::{CommittedOffset, ReadOnlyBroker, ServeLimits, ServeOptions, ServedTopic, Server};
+use magicbyte_serve::{ReadOnlyBroker, ServeLimits, ServeOptions, ServedTopic, Server};
 
 use crate::jobs::parse_located;
 use crate::locked::Locked;
@@ -29,7 +29,7 @@ struct Topic {
 /// A committed offset in the report of `magicbyte offsets`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Committed {
+struct CommittedOffset {
     group: String,
     topic: String,
     partition: i32,
@@ -50,11 +50,16 @@ pub(super) struct PyServer {
 #[pymethods]
 impl PyServer {
     #[new]
-    #[pyo3(signature = (
-        listings, listen, *, advertised_listener = None, to_magic_2 = false, as_of = None,
-        read_committed_only = false, follow = false, topics = Vec::new(), committed = Vec::new(),
-        problems = Vec::new(), max_connections = None, max_request_bytes = None, idle_ms = None
-    ))]
+    #[pyo3(
+        signature = (
+            listings, listen, *, advertised_listener = None, to_magic_2 = false, as_of = None,
+            read_committed_only = false, follow = false, topics = Vec::new(), committed = Vec::new(),
+            problems = Vec::new(), max_connections = None, max_request_bytes = None, idle_ms = None
+        ),
+        text_signature = "(listings, listen, *, advertised_listener=None, to_magic_2=False, as_of=None, \
+            read_committed_only=False, follow=False, topics=(), committed=(), problems=(), \
+            max_connections=None, max_request_bytes=None, idle_ms=None)"
+    )]
     #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn new(
         py: Python<'_>,
@@ -66,7 +71,7 @@ impl PyServer {
         read_committed_only: bool,
         follow: bool,
         #[pyo3(from_py_with = items)] topics: Vec<Topic>,
-        #[pyo3(from_py_with = items)] committed: Vec<Committed>,
+        #[pyo3(from_py_with = items)] committed: Vec<CommittedOffset>,
         #[pyo3(from_py_with = items)] problems: Vec<String>,
         max_connections: Option<usize>,
         max_request_bytes: Option<usize>,
@@ -87,7 +92,8 @@ impl PyServer {
             .map(|topic| (topic.topic, ServedTopic { topic_id: topic.topic_id, configs: topic.configs }));
         let committed = committed.into_iter().map(|of| {
             let leader_epoch = of.leader_epoch.unwrap_or(-1);
-            let offset = CommittedOffset { offset: of.offset, leader_epoch, metadata: of.metadata };
+            let offset =
+                magicbyte_serve::CommittedOffset { offset: of.offset, leader_epoch, metadata: of.metadata };
             (of.group, of.topic, of.partition, offset)
         });
         let partitions = listings.iter().map(|of| (of.topic.clone(), of.partition)).collect();

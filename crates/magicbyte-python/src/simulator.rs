@@ -85,7 +85,7 @@ impl PySimulator {
     #[doc = docstring!(broker, PartitionSimulator.append)]
     #[pyo3(
         signature = (records, *, origin = Origin::CLIENT, produce_version = Some(12)),
-        text_signature = "($self, records, *, origin=..., produce_version=12)"
+        text_signature = "($self, records, *, origin=magicbyte.broker.AppendOrigin.CLIENT, produce_version=12)"
     )]
     fn append(
         &self,
@@ -120,7 +120,7 @@ impl PySimulator {
     }
 
     #[doc = docstring!(broker, PartitionSimulator.fetch)]
-    #[pyo3(signature = (offset, max_bytes = 1 << 20, *, isolation_level = "read_uncommitted"))]
+    #[pyo3(signature = (offset, max_bytes = 1_048_576, *, isolation_level = "read_uncommitted"))]
     fn fetch(
         &self,
         py: Python<'_>,

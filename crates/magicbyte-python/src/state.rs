@@ -203,6 +203,14 @@ result_class! {
         last_sequence: i32,
         last_offset: i64,
         timestamp: i64,
+    } {
+        #[doc = docstring!(state, BatchMetadata.offset_delta)]
+        #[getter]
+        fn offset_delta(&self) -> i64 {
+            panics::here();
+            // The delta that was stored, even where the first offset has wrapped.
+            self.last_offset.wrapping_sub(self.first_offset)
+        }
     }
 }
 

@@ -43,21 +43,47 @@ pub(crate) fn exact(data: &[u8]) -> Option<(u64, usize)> {
     long::<10>(data).filter(|&(_, size)| size < 10 || data[9] <= 1)
 }
 
+/// Appends a varint.
+#[inline]
+pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// A signed number as the varint of it, which is small if the number is near 0: 0, -1, 1, -2 are 0, 1, 2, 3.
+#[inline]
+pub(crate) fn zigzag(value: i64) -> u64 {
+    (value as u64) << 1 ^ (value >> 63) as u64
+}
+
+/// The number of which [`zigzag`] makes this one.
+#[inline]
+pub(crate) fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{exact, long, short};
+    use super::{exact, long, put, short, unzigzag, zigzag};
+
+    #[test]
+    fn numbers_near_0_are_small() {
+        for (number, value) in
+            [(0, 0), (-1, 1), (1, 2), (-2, 3), (i64::MAX, u64::MAX - 1), (i64::MIN, u64::MAX)]
+        {
+            assert_eq!((zigzag(number), unzigzag(value)), (value, number));
+        }
+    }
 
     #[test]
     fn every_size() {
         for bits in 0..=63 {
             for value in [(1_u64 << bits) - 1, 1 << bits, (1 << bits) | 0x55] {
                 let mut bytes = Vec::new();
-                let mut rest = value;
-                while rest >= 0x80 {
-                    bytes.push(rest as u8 | 0x80);
-                    rest >>= 7;
-                }
-                bytes.push(rest as u8);
+                put(&mut bytes, value);
                 let size = bytes.len();
                 assert_eq!(exact(&bytes), Some((value, size)), "{value:#x}");
                 assert_eq!(exact(&bytes[..size - 1]), None, "{value:#x}");

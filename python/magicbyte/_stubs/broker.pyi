@@ -50,6 +50,7 @@ class AppendValidator:
 
     Raises:
         Error: for a configuration that no topic can have.
+        OverflowError: for a setting outside of the range of its type.
 
     """
 
@@ -85,6 +86,7 @@ class AppendValidator:
 
         Raises:
             AppendError: with Kafka's name of the error as `code`.
+            ValueError: for an origin outside of 0 to 3.
 
         """
 
@@ -195,6 +197,7 @@ class PartitionSimulator:
 
     Raises:
         Error: for a configuration that no topic can have.
+        OverflowError: for a setting outside of the range of its type.
 
     """
 
@@ -212,7 +215,12 @@ class PartitionSimulator:
     @clock.setter
     def clock(self, now: int) -> None: ...
     def advance(self, ms: int) -> None:
-        """Moves the clock forward."""
+        """Moves the clock forward.
+
+        Raises:
+            ValueError: if the clock would leave the range of 64 bits.
+
+        """
 
     @property
     def leader_epoch(self) -> int:
@@ -247,6 +255,7 @@ class PartitionSimulator:
 
         Raises:
             AppendError: with the name of Kafka's error as `code`; nothing is stored.
+            ValueError: for an origin outside of 0 to 3.
 
         """
 
@@ -290,6 +299,10 @@ class PartitionSimulator:
         with this timestamp (ms) or a later one.
 
         None if there is no such record, or none that can be read at this isolation level.
+
+        Raises:
+            ValueError: for another name, a timestamp below -3, or an unknown isolation level.
+
         """
 
     def elect_leader(self) -> int:

@@ -46,15 +46,15 @@ class RecordsBuilder:
     def __new__(
         cls,
         magic: int = 2,
-        compression: int | str = ...,
+        compression: int | str = "none",
         level: int | None = None,
         *,
-        producer_id: int = ...,
-        producer_epoch: int = ...,
-        base_sequence: int = ...,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        base_sequence: int = -1,
         is_transactional: bool = False,
         is_control: bool = False,
-        partition_leader_epoch: int = ...,
+        partition_leader_epoch: int = -1,
         delete_horizon_ms: _Time | None = None,
         timestamp_type: int | None = None,
         log_append_time: _Time | None = None,
@@ -83,7 +83,7 @@ class RecordsBuilder:
 
         Raises as `append` for the first refused record; the records before it stay in the batch.
         """
-    def append_arrow(self, data: object, *, offset: int = 0, timestamp: _Time = ...) -> int:
+    def append_arrow(self, data: object, *, offset: int = 0, timestamp: _Time = -1) -> int:
         """Appends the rows of Arrow data in one call, without intermediate copies; returns their number.
 
         Args:

@@ -82,7 +82,12 @@ class Rescued:
     def __iter__(self) -> Iterator[Any]: ...
     @property
     def end(self) -> int:
-        """The position after the last byte of `data`."""
+        """The position after the last byte of `data`.
+
+        Raises:
+            OverflowError: if it has more than 64 bits.
+
+        """
 
 @final
 class Rescuer:

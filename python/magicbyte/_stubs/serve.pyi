@@ -1,7 +1,10 @@
 """A read-only broker over partition directories: used by `magicbyte.jobs.serve`."""
 
 from collections.abc import Iterable, Mapping
-from typing import Self, final
+from typing import Final, Self, final
+
+PROBLEMS_TOPIC: Final[str]
+"""The topic that lists the damage met so far."""
 
 @final
 class Server:
@@ -24,9 +27,9 @@ class Server:
         as_of: int | None = None,
         read_committed_only: bool = False,
         follow: bool = False,
-        topics: Iterable[Mapping[str, object]] = ...,
-        committed: Iterable[Mapping[str, object]] = ...,
-        problems: Iterable[str] = ...,
+        topics: Iterable[Mapping[str, object]] = (),
+        committed: Iterable[Mapping[str, object]] = (),
+        problems: Iterable[str] = (),
         max_connections: int | None = None,
         max_request_bytes: int | None = None,
         idle_ms: int | None = None,

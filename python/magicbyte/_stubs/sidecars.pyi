@@ -77,7 +77,7 @@ def collect_aborted_transactions(
 ) -> tuple[list[TransactionIndexEntry], bool]:
     """The entries of a `.txnindex` relevant to a fetch of offsets from `start` to `end` (exclusive).
 
-    And whether no later segment can have more (`TransactionIndex.collectAbortedTxns`).
+    The second value is True if no later segment can have more (`TransactionIndex.collectAbortedTxns`).
     """
 
 def producer_snapshot(data: bytes) -> list[ProducerStateEntry]:

@@ -8,7 +8,7 @@ from magicbyte._stubs.batches import LegacyBatch, RecordBatch
 
 @final
 class AbortedFilter:
-    """Which batches of a fetch a `read_committed` consumer delivers; see `magicbyte.state`."""
+    """Finds the batches of a fetch that a `read_committed` consumer delivers; see `magicbyte.state`."""
 
     def __new__(cls, aborted: Sequence[tuple[int, int]]) -> Self: ...
     def admit(self, batch: RecordBatch | LegacyBatch) -> str:
@@ -40,6 +40,9 @@ class BatchMetadata:
         cls, first_sequence: int, first_offset: int, last_sequence: int, last_offset: int, timestamp: int
     ) -> Self: ...
     def __iter__(self) -> Iterator[Any]: ...
+    @property
+    def offset_delta(self) -> int:
+        """The last offset minus the first."""
 
 @final
 @dataclass(frozen=True, init=False)

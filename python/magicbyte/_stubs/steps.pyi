@@ -129,9 +129,6 @@ class ChunkDecoder:
         start_timestamp: int | None = None,
         end_timestamp: int | None = None,
     ) -> Self: ...
-    @property
-    def bytes_read(self) -> int:
-        """The number of bytes read so far."""
     def __iter__(self) -> Self: ...
     def __next__(self) -> ArrowBatch: ...
     def take_batches(self) -> ArrowBatch | None:

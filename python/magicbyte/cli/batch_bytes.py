@@ -13,7 +13,7 @@ from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.terminal import print_data, print_problem
 from magicbyte.errors import Error
-from magicbyte.files.segment import open_segment
+from magicbyte.files.segment import open_segment, reading
 
 __all__ = ["print_bytes"]
 
@@ -54,14 +54,18 @@ def _batches(path: str, selection: Selection, max_bytes: int) -> Iterator[tuple[
     """
     position = 0
     with open_segment(path) as file:
-        size = file.seek(0, os.SEEK_END)
+        with reading(path):
+            size = file.seek(0, os.SEEK_END)
         while position < size:
-            end, offsets = _bounds(file, position)
+            with reading(path):
+                end, offsets = _bounds(file, position)
             if end is None or end > size:
                 end = size
             if offsets is None or selection.may_include(*offsets, max_timestamp=0):
-                file.seek(position)
-                yield position, file.read(min(end - position, max_bytes))
+                with reading(path):
+                    file.seek(position)
+                    data = file.read(min(end - position, max_bytes))
+                yield position, data
             position = end
 
 

@@ -86,7 +86,7 @@ def _producer_snapshot(data: bytes, _: int) -> Iterator[Entry]:
         }
         for batch in producer.batches:
             entry |= {"firstSequence": batch.first_sequence, "lastSequence": batch.last_sequence}
-            entry |= {"lastOffset": batch.last_offset, "offsetDelta": batch.last_offset - batch.first_offset}
+            entry |= {"lastOffset": batch.last_offset, "offsetDelta": batch.offset_delta}
             entry |= {"timestamp": producer.last_timestamp}
         yield entry
 

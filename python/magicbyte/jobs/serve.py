@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from magicbyte._core import Server
+from magicbyte._core import PROBLEMS_TOPIC, Server
 from magicbyte.errors import RefusedError
 from magicbyte.internal_topics.names import CLUSTER_METADATA, CONSUMER_OFFSETS
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
@@ -18,9 +18,6 @@ from magicbyte.jobs.topics import topics_of
 from magicbyte.options.serve import DEFAULT_LISTEN, ServeOptions
 
 __all__ = ["PROBLEMS_TOPIC", "Server", "parse_address", "serve"]
-
-PROBLEMS_TOPIC = "__magicbyte_problems"
-"""The topic that lists the damage met so far."""
 
 
 def serve(

@@ -44,6 +44,7 @@ __all__ = [
     "Repeated",
     "Seconds",
     "Size",
+    "check_topic_id",
     "words",
 ]
 
@@ -349,13 +350,16 @@ class _TopicIds(_Properties):
             raise ValueError("expected TOPIC=ID")
         for _, _, topic_id in pairs:
             # Checked here: the file is written only at the end of the job.
-            try:
-                _core.partition_metadata(f"version: 0\ntopic_id: {topic_id}\n")
-            except Error:
-                raise ValueError(
-                    f"{topic_id!r} is not a topic id: 22 characters of URL-safe base64"
-                ) from None
+            check_topic_id(topic_id)
         return {topic or ONLY_TOPIC: topic_id for topic, _, topic_id in pairs}
+
+
+def check_topic_id(topic_id: str) -> None:
+    """Raises ValueError if this cannot be the id of a topic."""
+    try:
+        _core.partition_metadata(f"version: 0\ntopic_id: {topic_id}\n")
+    except Error:
+        raise ValueError(f"{topic_id!r} is not a topic id: 22 characters of URL-safe base64") from None
 
 
 EXPRESSION = Kind("EXPR")

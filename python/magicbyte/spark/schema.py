@@ -52,7 +52,8 @@ def _history_schema(columns: type) -> pa.Schema:
     fields = [("topic", pa.string()), ("partition", pa.int32())]
     for name, annotation in get_type_hints(columns, include_extras=True).items():
         # A column that may be null has a type and None.
-        kind = get_args(annotation)[0] if type(None) in get_args(annotation) else annotation
+        nullable = type(None) in get_args(annotation)
+        kind = next(one for one in get_args(annotation) if one is not type(None)) if nullable else annotation
         fields.append((camel_case(name), _ARROW_TYPES[str if get_origin(kind) is Literal else kind]))
     return pa.schema(fields)
 

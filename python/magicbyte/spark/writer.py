@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from magicbyte import _core
 from magicbyte.enums import Compression
 from magicbyte.jobs.write_rows import COLUMNS, Part, RowsOptions, commit_rows, staging_in, write_rows
+from magicbyte.options.values import check_topic_id
 from magicbyte.spark.options import OptionError, known_options
 from magicbyte.spark.session_zone import with_session_zone
 
@@ -109,7 +109,7 @@ def _topic_ids(text: str | None) -> dict[str, str]:
     try:
         ids = json.loads(text)
         for topic_id in ids.values():
-            _core.partition_metadata(f"version: 0\ntopic_id: {topic_id}\n")
+            check_topic_id(topic_id)
     except (AttributeError, ValueError, RecursionError):
         raise OptionError(
             f'topicIds must look like {{"topic": "AAAAAAAAAAAAAAAAAAAAAQ"}}, not {text[:80]!r}'

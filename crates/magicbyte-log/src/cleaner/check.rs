@@ -71,8 +71,7 @@ pub fn check_segment(
     for piece in pieces.max_batch_size(max_decompressed_bytes) {
         match piece.map_err(io)? {
             Piece::Batch(data) => {
-                let checked = check.batch(&data.batch());
-                if let Err(error) = checked {
+                if let Err(error) = check.batch(&data.batch()) {
                     check.checked.leak(
                         data.position(),
                         None,

@@ -251,8 +251,8 @@ impl<'p> GroupBuilder<'p> {
             }
         }
         // A segment that overlaps the previous one is read from where that ends.
-        let overlapping = chunks.first().filter(|part| part.chunk.location == first.segment.location);
-        let base_offset = overlapping.map_or(first.segment.base_offset, |part| {
+        let first_chunk = chunks.first().filter(|part| part.chunk.location == first.segment.location);
+        let base_offset = first_chunk.map_or(first.segment.base_offset, |part| {
             part.chunk.expected_offset.max(part.chunk.start_offset.unwrap_or(i64::MIN))
         });
         // A base offset inside the previous group is contradicted by that group's batches.

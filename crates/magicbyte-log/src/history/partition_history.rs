@@ -356,7 +356,7 @@ impl Fold {
         let known = self.missing_until.insert(producer_id, self.missing.saturating_add(missing_until));
         let compacted = known.is_some_and(|known| known < self.missing.saturating_add(missing_before));
         let first_offset = start.first_offset();
-        // An anomaly of the first batch would create the history without its timestamp.
+        // Creates the history first: `note` would create it without a timestamp.
         self.history_of(producer_id, producer_epoch, first_offset, first_timestamp);
         for (at, batch) in first.iter().enumerate() {
             let verdict = self.producers.check(&data(batch), AppendTerms::of(origin));

@@ -125,12 +125,6 @@ impl ChunkReader {
         self.pieces.is_replaced()
     }
 
-    /// The bytes read so far, from the chunk's start.
-    #[must_use]
-    pub fn bytes_read(&self) -> u64 {
-        self.pieces.position() - self.chunk.start
-    }
-
     /// The next batch whose CRC holds, and the kind of its records. Damage in between is accounted for.
     ///
     /// # Errors

@@ -122,7 +122,7 @@ impl SegmentReader {
     ///
     /// # Errors
     /// The errors of [`open`](Self::open); also if a store fails.
-    pub fn open_version(
+    pub(crate) fn open_version(
         location: &Location,
         size: u64,
         version: Option<&str>,

@@ -29,7 +29,7 @@ pub fn is_same_file(version: Option<&str>, other: Option<&str>) -> bool {
         is_pin(version).then(|| version.split(' ').nth(1)).flatten()
     }
     version == other
-        || version.and_then(inode).zip(other.and_then(inode)).is_some_and(|(version, other)| version == other)
+        || version.and_then(inode).zip(other.and_then(inode)).is_some_and(|(one, another)| one == another)
 }
 
 /// True if a file is the pinned file. Some mounted file systems make up inodes, differently on every machine

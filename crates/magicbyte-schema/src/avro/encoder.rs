@@ -17,6 +17,7 @@ use super::types::{Kind, Logical, Type, TypeId, Types};
 use crate::encoding::{fitted, payloads};
 use crate::error::{Result, SchemaError};
 use crate::failure::{Attempt, Failure};
+use crate::varint;
 
 /// Encodes a column as Avro payloads; its types are those that [`AvroDecoder`](super::AvroDecoder) gives the schema.
 ///
@@ -367,12 +368,7 @@ fn put_decimal(out: &mut Vec<u8>, bytes: &[u8], size: Option<usize>) -> Attempt<
 }
 
 fn put_long(out: &mut Vec<u8>, value: i64) {
-    let mut rest = (value as u64) << 1 ^ (value >> 63) as u64;
-    while rest >= 0x80 {
-        out.push(rest as u8 | 0x80);
-        rest >>= 7;
-    }
-    out.push(rest as u8);
+    varint::put(out, varint::zigzag(value));
 }
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {

@@ -291,7 +291,7 @@ impl<'a> Cursor<'a> {
             }
             None => self.long_varint()?,
         };
-        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
+        Ok(varint::unzigzag(value))
     }
 
     #[cold]

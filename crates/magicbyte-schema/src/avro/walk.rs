@@ -134,7 +134,7 @@ impl<'a> Walk<'a> {
     fn long(&mut self, what: &str) -> Result<i64> {
         if let Some((value, size)) = varint::exact(&self.payload[self.position..]) {
             self.position += size;
-            return Ok((value >> 1) as i64 ^ -((value & 1) as i64));
+            return Ok(varint::unzigzag(value));
         }
         match self.payload.len() - self.position {
             left @ ..10 => {

@@ -20,6 +20,7 @@ use super::{files, plan};
 use crate::encoding::{fitted, payloads};
 use crate::error::{Result, SchemaError};
 use crate::failure::{Attempt, Failure};
+use crate::varint;
 
 /// Encodes a column as Protobuf payloads; its types are those that [`ProtobufDecoder`](super::ProtobufDecoder) gives the
 /// message.
@@ -353,15 +354,15 @@ impl<'a> Value<'a> {
     fn write(&self, row: usize, out: &mut Vec<u8>) -> Attempt<()> {
         match self {
             // Negative numbers take ten bytes, so that an int64 reads them.
-            Self::Int32(array) => put_varint(out, i64::from(array.value(row)) as u64),
-            Self::SInt32(array) => put_varint(out, zigzag(array.value(row).into())),
+            Self::Int32(array) => varint::put(out, i64::from(array.value(row)) as u64),
+            Self::SInt32(array) => varint::put(out, varint::zigzag(array.value(row).into())),
             Self::SFixed32(array) => out.extend_from_slice(&array.value(row).to_le_bytes()),
-            Self::UInt32(array) => put_varint(out, uint32(array.value(row))?.into()),
+            Self::UInt32(array) => varint::put(out, uint32(array.value(row))?.into()),
             Self::Fixed32(array) => out.extend_from_slice(&uint32(array.value(row))?.to_le_bytes()),
-            Self::Int64(array) => put_varint(out, array.value(row) as u64),
-            Self::SInt64(array) => put_varint(out, zigzag(array.value(row))),
+            Self::Int64(array) => varint::put(out, array.value(row) as u64),
+            Self::SInt64(array) => varint::put(out, varint::zigzag(array.value(row))),
             Self::SFixed64(array) => out.extend_from_slice(&array.value(row).to_le_bytes()),
-            Self::UInt64(array) => put_varint(out, uint64(array.value(row))?),
+            Self::UInt64(array) => varint::put(out, uint64(array.value(row))?),
             Self::Fixed64(array) => out.extend_from_slice(&uint64(array.value(row))?.to_le_bytes()),
             Self::Float(array) => out.extend_from_slice(&array.value(row).to_le_bytes()),
             Self::Double(array) => out.extend_from_slice(&array.value(row).to_le_bytes()),
@@ -375,7 +376,7 @@ impl<'a> Value<'a> {
                     let reason = format!("the string {shown:?}: expected a name of the enum");
                     return Err(Failure::new(reason));
                 };
-                put_varint(out, i64::from(number) as u64);
+                varint::put(out, i64::from(number) as u64);
             }
             Self::Timestamp(array) => {
                 let micros = array.value(row);
@@ -450,18 +451,6 @@ fn uint64(value: i128) -> Attempt<u64> {
         .map_err(|_| Failure::new(format!("the number {value}: expected an unsigned one of 64 bits")))
 }
 
-fn zigzag(value: i64) -> u64 {
-    (value as u64) << 1 ^ (value >> 63) as u64
-}
-
-fn put_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
 fn put_tag(out: &mut Vec<u8>, number: u32, wire: WireType) {
     let wire = match wire {
         WireType::Varint => 0,
@@ -471,11 +460,11 @@ fn put_tag(out: &mut Vec<u8>, number: u32, wire: WireType) {
         WireType::EndGroup => 4,
         WireType::Fixed32 => 5,
     };
-    put_varint(out, u64::from(number) << 3 | wire);
+    varint::put(out, u64::from(number) << 3 | wire);
 }
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_varint(out, bytes.len() as u64);
+    varint::put(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
@@ -488,9 +477,9 @@ fn delimited(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Attempt<()>)
     if let Ok(short @ ..0x80) = u8::try_from(length) {
         out[start] = short;
     } else {
-        let mut varint = Vec::with_capacity(10);
-        put_varint(&mut varint, length as u64);
-        out.splice(start..=start, varint);
+        let mut length_bytes = Vec::with_capacity(10);
+        varint::put(&mut length_bytes, length as u64);
+        out.splice(start..=start, length_bytes);
     }
     Ok(())
 }
@@ -501,7 +490,7 @@ fn put_time(out: &mut Vec<u8>, seconds: i64, nanos: i64) {
     for (number, value) in [(1, seconds), (2, nanos)] {
         if value != 0 {
             put_tag(&mut fields, number, WireType::Varint);
-            put_varint(&mut fields, value as u64);
+            varint::put(&mut fields, value as u64);
         }
     }
     put_bytes(out, &fields);

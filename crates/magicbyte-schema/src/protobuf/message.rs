@@ -18,6 +18,7 @@ use super::leaves::{JsonText, Micros, Names};
 use super::wire::{Reader, ShortTags, Tag, WireType};
 use crate::budget::Budget;
 use crate::failure::{Attempt, Failure};
+use crate::varint::unzigzag;
 
 mod repeated;
 
@@ -84,12 +85,12 @@ impl Value {
         use WireType::{Fixed32, Fixed64, Length, StartGroup, Varint};
         match (self, tag.wire) {
             (Self::Int32(to), Varint) => to.set(row, reader.varint()? as i32),
-            (Self::SInt32(to), Varint) => to.set(row, zigzag(u64::from(reader.varint()? as u32)) as i32),
+            (Self::SInt32(to), Varint) => to.set(row, unzigzag(u64::from(reader.varint()? as u32)) as i32),
             (Self::SFixed32(to), Fixed32) => to.set(row, i32::from_le_bytes(reader.fixed32()?)),
             (Self::UInt32(to), Varint) => to.set(row, i64::from(reader.varint()? as u32)),
             (Self::Fixed32(to), Fixed32) => to.set(row, i64::from(u32::from_le_bytes(reader.fixed32()?))),
             (Self::Int64(to), Varint) => to.set(row, reader.varint()? as i64),
-            (Self::SInt64(to), Varint) => to.set(row, zigzag(reader.varint()?)),
+            (Self::SInt64(to), Varint) => to.set(row, unzigzag(reader.varint()?)),
             (Self::SFixed64(to), Fixed64) => to.set(row, i64::from_le_bytes(reader.fixed64()?)),
             (Self::UInt64(to), Varint) => to.set(row, i128::from(reader.varint()?)),
             (Self::Fixed64(to), Fixed64) => to.set(row, i128::from(u64::from_le_bytes(reader.fixed64()?))),
@@ -220,10 +221,6 @@ impl Column for Value {
     }
 }
 
-fn zigzag(value: u64) -> i64 {
-    (value >> 1) as i64 ^ -((value & 1) as i64)
-}
-
 /// A field of a message.
 pub(crate) struct Field {
     pub(crate) number: u32,
@@ -335,7 +332,7 @@ impl Messages {
         self.present.set(row, true);
         loop {
             let (tag, index) = match reader.short_tag(&self.short_tags) {
-                Some(index) => index,
+                Some((tag, index)) => (tag, index),
                 None if reader.at_end() && group.is_none() => return Ok(()),
                 None => {
                     let Some(tag) = reader.next_field(group)? else { return Ok(()) };

@@ -120,15 +120,15 @@ impl<'a> Reader<'a> {
     }
 
     #[inline(never)]
-    fn long_varint<const MOST: usize>(&mut self) -> Attempt<u64> {
-        if let Some((value, size)) = varint::long::<MOST>(self.rest) {
+    fn long_varint<const MAX: usize>(&mut self) -> Attempt<u64> {
+        if let Some((value, size)) = varint::long::<MAX>(self.rest) {
             self.rest = &self.rest[size..];
             return Ok(value);
         }
-        if self.rest.len() < MOST {
+        if self.rest.len() < MAX {
             self.fail("a varint is cut off")
         } else {
-            self.fail(format!("a varint has more than {MOST} bytes"))
+            self.fail(format!("a varint has more than {MAX} bytes"))
         }
     }
 

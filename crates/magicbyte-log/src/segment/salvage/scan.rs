@@ -48,7 +48,7 @@ pub(super) fn next_batch(damage: &mut Damage<'_>) -> io::Result<Verdict> {
 /// offsets than bytes: the candidates are likely that batch's content.
 fn first_of_the_log(damage: &Damage<'_>, candidates: &[Candidate]) -> Option<u64> {
     let (expected, limits) = (damage.min_next_offset(), &damage.limits);
-    // Far offsets only if there are no others.
+    // A batch with a far offset counts only if there is no other.
     let start = choose(candidates, &(expected..=limits.near()))
         .or_else(|| choose(candidates, &(expected..=limits.max_offset)))?;
     let continues =
@@ -109,7 +109,7 @@ impl Scan {
             // What looks like batches inside of a good batch is its content.
             self.passed = candidate.end;
             next = (candidate.end - at) as usize;
-            // Read only here: of the bytes that look like a header, few are one.
+            // The bytes before it are read only here: of the bytes that look like a header, few are one.
             let before = window.before(start);
             self.candidates.push(Candidate { before, ..candidate });
         }
@@ -226,7 +226,7 @@ mod tests {
         );
         assert_eq!(resume(&[&noise, &next]), Some(500));
         assert_eq!(resume(&[&noise]), None);
-        // Far offsets, of old cleaners, only if there are no others.
+        // Batches with far offsets, of old cleaners, count only if there are no others.
         let far = batch(11 + (1 << 32), &[b"far"]);
         assert_eq!(resume(&[&noise, &far]), Some(500));
         assert_eq!(resume(&[&noise, &far, &noise, &next]), Some(1000 + far.len()));
