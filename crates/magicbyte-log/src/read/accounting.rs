@@ -7,7 +7,7 @@ use magicbyte::state::IsolationLevel;
 
 use crate::chunk::Chunk;
 use crate::error::{LogError, LogResult};
-use crate::listing::IgnoredFile;
+use crate::listing::{IgnoredFile, Segment};
 use crate::problem::LISTED;
 use crate::read::plan::Plan;
 
