@@ -46,7 +46,7 @@ def flags(
     without: Collection[str] = (),
     defaults: Mapping[str, Any] | None = None,
 ) -> Callable[[F], F]:
-    """The flags of a class of options; the command gets declaration object of the class as `name`.
+    """The flags of a class of options; the command gets one object of the class as `name`.
 
     Args:
         options: the class.
@@ -74,7 +74,7 @@ def flags(
 
 
 def flag(options: type, name: str, *, help: str | None = None) -> Callable[[F], F]:
-    """The flag of declaration field; the command gets its value."""
+    """The flag of one field; the command gets its value."""
     chosen = next(declaration for declaration in declared(options) if declaration.name == name)
     return _option(chosen, chosen.default, help)
 
@@ -120,7 +120,7 @@ def _type_of(kind: Kind, default: Any) -> dict[str, Any]:
 
 
 def _together(kind: Repeated) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], Any]:
-    """The callback of an option with `multiple=True`, for values that are declaration value _together."""
+    """The callback of an option with `multiple=True`, whose values are one value together."""
 
     def parse(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> Any:
         try:
