@@ -21,6 +21,7 @@ from magicbyte import _core
 from magicbyte.conversion import set_partition_leader_epoch
 from magicbyte.jobs.compact import compact_partitions
 from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.log_dir import format_offset_checkpoint
 from magicbyte.options.compact import DAY_MS, CompactOptions
 
 pytestmark = pytest.mark.interop
@@ -207,7 +208,7 @@ def test_rounds_of_compaction_match_kafkas_cleaner(block: int, kafkas: Cleaning,
                 now=now,
                 delete_retention_ms=retention,
                 min_compaction_lag_ms=lag,
-                checkpoint={} if our_dirty is None else {("t", 0): our_dirty},
+                checkpoint=checkpoint_of(root, our_dirty),
                 segment_bytes=segment_bytes,
                 segment_index_bytes=INDEX_BYTES,
                 index_interval_bytes=256,
@@ -299,6 +300,16 @@ def produce(producing: subprocess.Popen[str], rounds: int) -> None:
     assert answer == ".", answer
 
 
+def checkpoint_of(directory: Path, dirty: int | None) -> Path | None:
+    """A broker's `cleaner-offset-checkpoint` for the partition `t-0`, if it has one."""
+    if dirty is None:
+        return None
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / "cleaner-offset-checkpoint"
+    path.write_text(format_offset_checkpoint({("t", 0): dirty}))
+    return path
+
+
 def options_now(*, everything: bool) -> CompactOptions:
     now = round(time.time() * 1000)
     return CompactOptions(now=now, all=everything, all_topics=True, index_interval_bytes=256)
@@ -363,7 +374,7 @@ def test_logs_of_real_brokers(kafkas: Cleaning, kafka: Path, place: Path) -> Non
                 all_topics=True,
                 now=now,
                 segment_index_bytes=INDEX_BYTES,
-                checkpoint={} if dirty is None else {("t", 0): dirty},
+                checkpoint=checkpoint_of(place, dirty),
             )
             out = place / name / f"ours-{number}"
             report = compact_partitions([str(ours)], str(out), LocalEngine(1), options)
