@@ -16,6 +16,7 @@ from magicbyte import RecordsBuilder
 from magicbyte.cli.history_text import figures_of
 from magicbyte.jobs.explain import explain
 from magicbyte.jobs.run.engines import SparkEngine
+from magicbyte.options.read import ExplainOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -279,7 +280,7 @@ def test_on_spark(cli: Cli, spark: SparkSession) -> None:
     """The same history from Spark's tasks, and its tables."""
     source = str(KAFKA / "v2_compacted_txn")
     local: Any = history_of(cli, Path(source), "--now", 2_000_000_000_000)
-    assert explain([source], SparkEngine(spark), now=2_000_000_000_000) == [local]
+    assert explain([source], SparkEngine(spark), ExplainOptions(now=2_000_000_000_000)) == [local]
     for table in ("producers", "transactions"):
         frame = spark.read.format("magicbyte").option("table", table).load(source)
         rows = [row.asDict() for row in frame.collect()]
