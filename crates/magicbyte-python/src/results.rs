@@ -32,14 +32,14 @@ macro_rules! result_class {
 
             #[classattr]
             #[pyo3(name = "__dataclass_fields__")]
-            fn fields(py: pyo3::Python<'_>) -> pyo3::PyResult<pyo3::Bound<'_, pyo3::PyAny>> {
-                $crate::results::dataclass_attribute(py, "__dataclass_fields__", &[$(stringify!($name)),+])
+            fn fields() -> $crate::results::DataclassAttribute {
+                $crate::results::DataclassAttribute::new("__dataclass_fields__", &[$(stringify!($name)),+])
             }
 
             #[classattr]
             #[pyo3(name = "__dataclass_params__")]
-            fn params(py: pyo3::Python<'_>) -> pyo3::PyResult<pyo3::Bound<'_, pyo3::PyAny>> {
-                $crate::results::dataclass_attribute(py, "__dataclass_params__", &[])
+            fn params() -> $crate::results::DataclassAttribute {
+                $crate::results::DataclassAttribute::new("__dataclass_params__", &[])
             }
 
             #[allow(clippy::too_many_arguments, reason = "an argument for each attribute")]
@@ -82,22 +82,42 @@ macro_rules! result_class {
 pub(crate) use result_class;
 
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyTuple};
 
-/// An attribute of a dataclass with these fields, by which `dataclasses.asdict`, `replace` and pandas know one.
-pub(crate) fn dataclass_attribute<'py>(
-    py: Python<'py>,
-    attribute: &str,
-    names: &[&str],
-) -> PyResult<Bound<'py, PyAny>> {
-    // A class without methods, since making them takes most of the time.
-    let options = [("init", false), ("repr", false), ("eq", false)].into_py_dict(py)?;
-    let class = py.import("dataclasses")?.call_method(
-        "make_dataclass",
-        ("Result", names.to_vec()),
-        Some(&options),
-    )?;
-    class.getattr(attribute)
+/// An attribute by which `dataclasses` and pandas know a dataclass, as a descriptor: it is made when it is first
+/// read, so that `import magicbyte` does not load `dataclasses`.
+#[pyclass(frozen, module = "magicbyte._core")]
+pub(crate) struct DataclassAttribute {
+    name: &'static str,
+    fields: &'static [&'static str],
+    value: PyOnceLock<Py<PyAny>>,
+}
+
+impl DataclassAttribute {
+    pub(crate) fn new(name: &'static str, fields: &'static [&'static str]) -> Self {
+        Self { name, fields, value: PyOnceLock::new() }
+    }
+}
+
+#[pymethods]
+impl DataclassAttribute {
+    fn __get__(
+        &self,
+        py: Python<'_>,
+        _instance: &Bound<'_, PyAny>,
+        _owner: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<PyAny>> {
+        crate::panics::here();
+        let value = self.value.get_or_try_init(py, || {
+            // A class without methods, since making them takes most of the time.
+            let options = [("init", false), ("repr", false), ("eq", false)].into_py_dict(py)?;
+            let arguments = ("Result", self.fields.to_vec());
+            let class = py.import("dataclasses")?.call_method("make_dataclass", arguments, Some(&options))?;
+            class.getattr(self.name).map(Bound::unbind)
+        })?;
+        Ok(value.clone_ref(py))
+    }
 }
 
 /// A result as Python code: `Name(first=1, second=None)`.

@@ -13,11 +13,12 @@ from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.partitions import find_inputs
 from magicbyte.jobs.find.replay import Batch, replay
 from magicbyte.jobs.publish.outputs import partitions_output
+from magicbyte.options.read import SCHEMAS_TOPIC
 from magicbyte.schema.directory import INDEX, files_of, holds_schemas, read_directory
 from magicbyte.schema.http_client import DEFAULT_SETTINGS, HttpSettings
 from magicbyte.schema.http_registry import HttpRegistry, is_registry_url
 from magicbyte.schema.registry import Registry, StoredRegistry
-from magicbyte.schema.schemas_topic import SCHEMAS_TOPIC, apply
+from magicbyte.schema.schemas_topic import apply
 
 __all__ = ["SchemasReport", "Subject", "Version", "open_registry", "schemas", "schemas_of"]
 

@@ -91,7 +91,7 @@ class CatalogOptions(Options):
         "The catalog of an Iceberg table, as in pyiceberg's configuration.", default=None, kind=Kind("NAME")
     )
     catalog_properties: Mapping[str, str] = option(
-        "A property of the catalog, such as uri=....",
+        "A property of the catalog, such as its uri.",
         default_factory=dict,
         secret=True,
         flag="--catalog-property",

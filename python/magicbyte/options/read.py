@@ -26,7 +26,7 @@ __all__ = [
 DEFAULT_TRANSACTION_MAX_TIMEOUT_MS = 15 * 60 * 1000
 """Kafka's default of `transaction.max.timeout.ms`, which `kafka-transactions.sh find-hanging` assumes."""
 SCHEMAS_TOPIC = "_schemas"
-"""A registry's topic by default (`kafkastore.topic`)."""
+"""The topic of a schema registry, unless its `kafkastore.topic` says otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -127,7 +127,7 @@ class Clock(Options):
 
     @property
     def now_ms(self) -> int:
-        """That time, or the clock's."""
+        """The current time in milliseconds since 1970: `now`, or the clock's."""
         return round(time.time() * 1000) if self.now is None else self.now
 
 

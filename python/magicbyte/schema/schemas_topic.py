@@ -22,10 +22,8 @@ from magicbyte.schema.registry import (
     shown,
 )
 
-__all__ = ["SCHEMAS_TOPIC", "Document", "apply", "parsed_references", "parsed_schema"]
+__all__ = ["Document", "apply", "parsed_references", "parsed_schema"]
 
-SCHEMAS_TOPIC = "_schemas"
-"""The name of the topic, unless `kafkastore.topic` says otherwise."""
 _MAX_VERSION = 2**31 - 1
 
 Document = Mapping[str, Any]

@@ -268,7 +268,7 @@ def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Optio
     def get(name: str) -> str | None:
         return options.get(name.lower())
 
-    options.setdefault("isolationlevel", get(_KAFKA_ISOLATION) or Isolation.isolation_level)
+    options["isolationlevel"] = get("isolationLevel") or get(_KAFKA_ISOLATION) or ""
     for name in STREAM_OPTIONS:
         if not streaming and get(name) is not None:
             raise OptionError(f"{name} is only for streams, not for batch queries")

@@ -206,7 +206,7 @@ impl AsRef<[u8]> for SharedBlock {
 }
 
 /// Fills `buffer` from `position`; returns the number of bytes read. Bytes that the system cannot read count
-/// as missing.
+/// as missing: unlike [`OpenFile::fill`], this keeps what was read before them.
 fn fill(
     file: &OpenFile,
     buffer: &mut [u8],

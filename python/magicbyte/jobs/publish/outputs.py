@@ -1,4 +1,4 @@
-"""Where a job writes: in a directory or in a store."""
+"""The place that a job writes to: a directory or a store."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ pub(super) fn next_batch(damage: &mut Damage<'_>) -> io::Result<Verdict> {
 /// offsets than bytes: the candidates are likely that batch's content.
 fn first_of_the_log(damage: &Damage<'_>, candidates: &[Candidate]) -> Option<u64> {
     let (expected, limits) = (damage.min_next_offset(), &damage.limits);
-    // A batch with a far offset counts only if there is no other.
+    // Batches with far offsets count only where none is near.
     let start = choose(candidates, &(expected..=limits.near()))
         .or_else(|| choose(candidates, &(expected..=limits.max_offset)))?;
     let continues =
