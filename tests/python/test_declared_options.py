@@ -84,7 +84,7 @@ def test_every_option_is_a_keyword(name: str) -> None:
     )
     assert {one.name for one in fields(job)} <= {*keywords}  # type: ignore[arg-type]
     assert "<factory>" not in str(inspect.signature(function))
-    assert "..." not in str(inspect.signature(function))
+    assert "Ellipsis" not in str(inspect.signature(function))
     with pytest.raises(TypeError, match="unexpected keyword argument 'bananas'"):
         function(*(("samples", "out")[: len(parameters) - len(keywords)]), bananas=1)
 
