@@ -30,6 +30,9 @@ pub(crate) trait Column {
     fn finish(&mut self) -> ArrayRef;
 }
 
+/// The column of a struct whose message or record has no fields, which Parquet could not store. It is named as in Spark.
+pub(crate) const DUMMY: &str = "__dummy_field_in_empty_struct";
+
 /// Bytes that a row takes in a column of this type, null or not.
 pub(crate) fn row_size(data_type: &DataType) -> usize {
     match data_type {
@@ -244,6 +247,11 @@ impl Offsets {
         self.0.len() - 1
     }
 
+    /// The place of the values of a complete row.
+    pub(crate) fn range(&self, row: usize) -> std::ops::Range<usize> {
+        self.0[row] as usize..self.0[row + 1] as usize
+    }
+
     /// The end of the complete rows.
     #[inline]
     pub(crate) fn end(&self) -> usize {
@@ -292,6 +300,11 @@ impl<T: ByteArrayType<Offset = i32>> Bytes<T> {
         }
         self.data.extend_from_slice(value);
         self.open = true;
+    }
+
+    /// The value of a complete row.
+    pub(crate) fn value(&self, row: usize) -> &[u8] {
+        &self.data[self.offsets.range(row)]
     }
 
     /// Completes a row with this value.

@@ -57,6 +57,13 @@ impl Failure {
         self
     }
 
+    /// The same at this position, whatever it had.
+    #[cold]
+    pub(crate) fn moved_to(mut self, position: usize) -> Self {
+        self.0.position = Some(position);
+        self
+    }
+
     pub(crate) fn position(&self) -> Option<usize> {
         self.0.position
     }

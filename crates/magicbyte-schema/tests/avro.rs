@@ -2,14 +2,258 @@
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
+use arrow_array::types::{Decimal128Type, Int64Type};
 use arrow_array::{Array, StringArray};
+use arrow_schema::DataType;
 
 use magicbyte_schema::Payload;
-use magicbyte_schema::avro::AvroDecoder;
+use magicbyte_schema::avro::{AvroDecoder, AvroEncoder};
 
 fn payload(writer: u32, bytes: &[u8]) -> Payload<'_> {
     Payload { bytes: Some(bytes), writer, ..Payload::default() }
+}
+
+/// A payload by the writer's schema and as the reader's, as JSON text: the reader's type is in a list, which contains
+/// itself, so that the text is of the reader's schema.
+fn read(writer: &str, reader: &str, bytes: &[u8]) -> Result<String, String> {
+    let wrapped = |of: &str| {
+        format!(
+            r#"{{"type": "record", "name": "Wrapper", "fields": [{{"name": "v", "type": {of}}},
+               {{"name": "again", "type": ["null", "Wrapper"]}}]}}"#
+        )
+    };
+    let mut decoder = AvroDecoder::new(&wrapped(reader), &[]).unwrap();
+    decoder.add_writer(1, &wrapped(writer), &[]).map_err(|error| error.to_string())?;
+    let bytes = [bytes, b"\0"].concat();
+    let decoded = decoder.decode(&[payload(1, &bytes)]).unwrap();
+    if let Some(error) = decoded.errors.first() {
+        return Err(error.reason.clone());
+    }
+    let text = decoded.values.as_string::<i32>().value(0).to_owned();
+    let text = text.strip_prefix(r#"{"v":"#).and_then(|text| text.strip_suffix(r#","again":null}"#));
+    // The columns say the same, or the types would not be those of the reader.
+    let mut columns = AvroDecoder::new(reader, &[]).unwrap();
+    columns.add_writer(1, writer, &[]).unwrap();
+    let decoded = columns.decode(&[payload(1, &bytes[..bytes.len() - 1])]).unwrap();
+    assert_eq!(decoded.errors, [], "{writer} as {reader}");
+    assert_eq!(decoded.values.data_type(), columns.data_type());
+    Ok(text.unwrap().to_owned())
+}
+
+const RECORD: &str = r#"{"type": "record", "name": "A", "fields": [{"name": "x", "type": "int"}]}"#;
+
+/// The record `A` with an int `x` and another field.
+fn with(field: &str) -> String {
+    RECORD.replace("}]}", &format!("}}, {field}]}}"))
+}
+
+#[test]
+fn names_aliases_and_structure() {
+    let spaced = RECORD.replace(r#""name": "A""#, r#""name": "A", "namespace": "n""#);
+    assert_eq!(read(RECORD, &spaced, b"\x02").unwrap(), r#"{"x":1}"#);
+    assert_eq!(read(&spaced, RECORD, b"\x02").unwrap(), r#"{"x":1}"#);
+    let other = RECORD.replace(r#""A""#, r#""B""#);
+    assert_eq!(read(RECORD, &other, b"\x02").unwrap(), r#"{"x":1}"#);
+    let renamed = RECORD.replace(r#""name": "x""#, r#""name": "y", "aliases": ["x"]"#);
+    assert_eq!(read(RECORD, &renamed, b"\x02").unwrap(), r#"{"y":1}"#);
+    // An alias of a field counts in a record of the reader's full name, or of an alias of that.
+    let moved = renamed.replace(r#""name": "A""#, r#""name": "A", "namespace": "n""#);
+    assert!(read(RECORD, &moved, b"\x02").is_err());
+    let moved = moved.replace(r#""namespace": "n""#, r#""namespace": "n", "aliases": [".A"]"#);
+    assert_eq!(read(RECORD, &moved, b"\x02").unwrap(), r#"{"y":1}"#);
+
+    let e = r#"{"type": "enum", "name": "E", "symbols": ["X", "Y"]}"#;
+    let spaced = r#"{"type": "enum", "name": "E", "namespace": "n", "symbols": ["X"], "default": "X"}"#;
+    assert_eq!(read(e, spaced, b"\0").unwrap(), r#""X""#);
+    assert_eq!(read(e, spaced, b"\x02").unwrap(), r#""X""#);
+    let without = spaced.replace(r#", "default": "X""#, "");
+    assert!(read(e, &without, b"\x02").unwrap_err().contains(r#"no symbol "Y""#));
+    assert!(read(e, &e.replace(r#""E""#, r#""F""#), b"\0").is_err());
+}
+
+#[test]
+fn unions() {
+    assert_eq!(read(r#""null""#, r#"["null", "string"]"#, b"").unwrap(), "null");
+    assert_eq!(read(r#""int""#, r#"["null", "string", "double"]"#, b"\x02").unwrap(), "1.0");
+    assert_eq!(read(r#"["null", "int"]"#, r#""long""#, b"\x02\x02").unwrap(), "1");
+    assert!(read(r#"["null", "int"]"#, r#""long""#, b"\0").unwrap_err().contains("the writer's null"));
+    // A record by its structure, rather the one with its name.
+    let others = |names: [&str; 2]| {
+        let records = names.map(|name| RECORD.replace(r#""A""#, &format!(r#""{name}""#)));
+        format!(r#"["null", {}, {}]"#, records[0], records[1])
+    };
+    let mut decoder = AvroDecoder::new(&others(["p.B", "q.A"]), &[]).unwrap();
+    decoder.add_writer(1, RECORD, &[]).unwrap();
+    let decoded = decoder.decode(&[payload(1, b"\x02"), Payload::default()]).unwrap();
+    let members = decoded.values.as_struct();
+    assert_eq!((members.column(0).is_null(0), members.column(1).is_valid(0)), (true, true));
+    assert!(members.is_null(1));
+    // A union of an empty array of what cannot be read.
+    let array = |of: &str| format!(r#"{{"type": "array", "items": {of}}}"#);
+    assert_eq!(read(&array(r#""string""#), &array(r#""int""#), b"\0").unwrap(), "[]");
+}
+
+#[test]
+fn defaults() {
+    let nested = r#"{"type": "record", "name": "N", "fields": [{"name": "x", "type": "int"},
+        {"name": "y", "type": "int", "default": 3}]}"#;
+    let optional = format!(r#"["null", {nested}]"#);
+    let nested_array = format!(r#"{{"type": "array", "items": {nested}}}"#);
+    let ints = r#"{"type": "array", "items": "int"}"#;
+    let cases = [
+        (r#"["null", "string"]"#, "null", "null"),
+        (r#"["string", "null"]"#, "null", "null"),
+        (r#"["string", "int", "null"]"#, "null", "null"),
+        (r#"["null", "int"]"#, "5", "5"),
+        (r#"["null", "string"]"#, r#""x""#, r#""x""#),
+        (&optional, r#"{"x": 1, "y": 2}"#, r#"{"x":1,"y":2}"#),
+        (&format!(r#"["null", {ints}]"#), "[]", "[]"),
+        (nested, r#"{"x": 1}"#, r#"{"x":1,"y":3}"#),
+        (&nested_array, r#"[{"x": 1}]"#, r#"[{"x":1,"y":3}]"#),
+        (r#""int""#, "0.0", "0"),
+        (r#""int""#, "4294967297", "1"),
+        (r#""long""#, "1e3", "1000"),
+        (r#""double""#, "0", "0.0"),
+        (r#"{"type": "map", "values": "int"}"#, "{}", "{}"),
+        (r#"{"type": "map", "values": "int"}"#, r#"{"a": 1}"#, r#"{"a":1}"#),
+        (r#""bytes""#, r#""\u00ff""#, r#""ÿ""#),
+        (r#"{"type": "fixed", "name": "F", "size": 2}"#, r#""a""#, r#""a\u0000""#),
+        (
+            r#"{"type": "record", "name": "B", "fields": [{"name": "y", "type": "null"}]}"#,
+            r#"{"y": null}"#,
+            r#"{"y":null}"#,
+        ),
+    ];
+    for (of, default, expected) in cases {
+        let reader = with(&format!(r#"{{"name": "g", "type": {of}, "default": {default}}}"#));
+        let found = read(RECORD, &reader, b"\x02").unwrap();
+        assert_eq!(found, format!(r#"{{"x":1,"g":{expected}}}"#), "{of}");
+    }
+    for (of, default) in
+        [(r#""int""#, r#""x""#), (r#""string""#, "1"), (r#"["null", "int"]"#, "true"), (nested, "{}")]
+    {
+        let reader = with(&format!(r#"{{"name": "g", "type": {of}, "default": {default}}}"#));
+        let error = read(RECORD, &reader, b"\x02").unwrap_err();
+        assert!(error.contains("g: its default cannot be read"), "{error}");
+    }
+    let error = read(RECORD, &with(r#"{"name": "g", "type": "int"}"#), b"\x02").unwrap_err();
+    assert!(error.contains("g: the writer's record does not have it, and it has no default"), "{error}");
+    // A record whose default has the record in it has no end.
+    let endless = r#"{"type": "record", "name": "D", "fields": [{"name": "d", "type": "D", "default": {}}]}"#;
+    assert!(
+        read(RECORD, &with(&format!(r#"{{"name": "g", "type": {endless}, "default": {{}}}}"#)), b"\x02")
+            .is_err()
+    );
+}
+
+#[test]
+fn of_several_entries_with_a_key_the_last_one_counts() {
+    let map = r#"{"type": "map", "values": "int"}"#;
+    assert_eq!(read(map, map, b"\x06\x02a\x02\x02b\x04\x02a\x06\0").unwrap(), r#"{"b":2,"a":3}"#);
+    let mut decoder = AvroDecoder::new(map, &[]).unwrap();
+    decoder.add_writer(1, map, &[]).unwrap();
+    // Few and many entries, in one block and in several.
+    let many: Vec<u8> = (0..40_u8).flat_map(|n| [2, 2, b'a' + n % 20, 2 * n]).chain([0]).collect();
+    let rows = [payload(1, b"\x06\x02a\x02\x02b\x04\x02a\x06\0"), payload(1, &many), payload(1, b"\0")];
+    let decoded = decoder.decode(&rows).unwrap();
+    assert_eq!(decoded.errors, []);
+    let maps = decoded.values.as_map();
+    let sizes: Vec<_> = (0..3).map(|row| maps.value_length(row)).collect();
+    assert_eq!(sizes, [2, 20, 0]);
+    let last = maps.value(1);
+    assert_eq!(last.column(1).as_primitive::<arrow_array::types::Int32Type>().value(19), 39);
+}
+
+#[test]
+fn decimals_of_any_length() {
+    let schema = r#"{"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}"#;
+    let mut decoder = AvroDecoder::new(schema, &[]).unwrap();
+    decoder.add_writer(1, schema, &[]).unwrap();
+    let long = [&[40][..], &[0xff; 20]].concat();
+    let rows = [
+        payload(1, b"\x02\x01"),
+        payload(1, b"\x04\xff\xfe"),
+        payload(1, &long),
+        payload(1, b"\x04\x7f\xff"),
+        payload(1, b"\0"),
+    ];
+    let decoded = decoder.decode(&rows).unwrap();
+    let values = decoded.values.as_primitive::<Decimal128Type>();
+    assert_eq!(values.iter().collect::<Vec<_>>(), [Some(1), Some(-2), Some(-1), None, None]);
+    assert_eq!(decoded.errors.iter().map(|error| error.row).collect::<Vec<_>>(), [3, 4]);
+}
+
+#[test]
+fn decimals_that_no_number_holds_are_digits() {
+    let schema = r#"{"type": "bytes", "logicalType": "decimal", "precision": 60, "scale": 3}"#;
+    let mut decoder = AvroDecoder::new(schema, &[]).unwrap();
+    decoder.add_writer(1, schema, &[]).unwrap();
+    let long = [&[40][..], &[0x7f; 20]].concat();
+    let decoded =
+        decoder.decode(&[payload(1, b"\x04\xff\xfe"), payload(1, &long), payload(1, b"\0")]).unwrap();
+    let texts = decoded.values.as_string::<i32>();
+    let expected = [Some("-0.002"), Some("727885129180488904360266563744972327436484050.815"), None];
+    assert_eq!(texts.iter().collect::<Vec<_>>(), expected);
+    let encoded = AvroEncoder::new(schema, &[]).unwrap().encode(&decoded.values, b"").unwrap();
+    assert_eq!(encoded.iter().collect::<Vec<_>>(), [Some(&b"\x02\xfe"[..]), Some(&long), None]);
+}
+
+#[test]
+fn a_record_without_fields_has_a_column() {
+    let empty = r#"{"type": "record", "name": "E", "fields": []}"#;
+    let mut decoder = AvroDecoder::new(empty, &[]).unwrap();
+    decoder.add_writer(1, empty, &[]).unwrap();
+    decoder.add_writer(2, RECORD, &[]).unwrap();
+    let decoded = decoder.decode(&[payload(1, b""), Payload::default(), payload(2, b"\x02")]).unwrap();
+    let values = decoded.values.as_struct();
+    assert_eq!(values.columns().len(), 1);
+    assert_eq!([values.is_valid(0), values.is_valid(1), values.is_valid(2)], [true, false, true]);
+}
+
+#[test]
+fn comments() {
+    for text in ["/* owner: \"team\" */ ", "// a line\n"] {
+        let mut decoder = AvroDecoder::new(&format!("{text}{RECORD}{text}"), &[]).unwrap();
+        decoder.add_writer(1, &RECORD.replace('[', "[ /* x */"), &[]).unwrap();
+    }
+    let quoted = r#"{"type": "record", "name": "A", "doc": "http://a \" /*", "fields": []}"#;
+    assert!(AvroDecoder::new(quoted, &[]).is_ok());
+    assert!(AvroDecoder::new(r#""int" /* no end"#, &[]).is_ok());
+}
+
+#[test]
+fn what_is_skipped_costs_nothing() {
+    // A billion nulls, in a field that the reader does not have; blocks with and without a size.
+    let nulls = r#"{"name": "n", "type": {"type": "array", "items": "null"}}"#;
+    assert_eq!(read(&with(nulls), RECORD, b"\x02\x80\xa8\xd6\xb9\x07\0").unwrap(), r#"{"x":1}"#);
+    assert_eq!(read(&with(nulls), RECORD, b"\x02\x01\x04??\0").unwrap(), r#"{"x":1}"#);
+    assert!(read(&with(nulls), RECORD, b"\x02\x01\x06??\0").is_err());
+    // Read, they cost the payload's budget.
+    let list = r#"{"type": "array", "items": "null"}"#;
+    let mut decoder = AvroDecoder::new(list, &[]).unwrap();
+    decoder.add_writer(1, list, &[]).unwrap();
+    let decoded =
+        decoder.decode(&[payload(1, b"\x80\xa8\xd6\xb9\x07\0"), payload(1, b"\xa0\x1f\0")]).unwrap();
+    assert_eq!(decoded.errors.iter().map(|error| error.row).collect::<Vec<_>>(), [0]);
+    assert_eq!(decoded.values.as_list::<i32>().value(1).len(), 2000);
+}
+
+#[test]
+fn plans_are_bounded() {
+    // Records of two unions, each of which may be each of the other.
+    let union = |letter: char, of: &str| {
+        let records: Vec<_> = (0..700)
+            .map(|n| {
+                format!(r#"{{"type": "record", "name": "{letter}{n}", "fields": [{{"name": "f", "type": "{of}"}}]}}"#)
+            })
+            .collect();
+        format!("[{}]", records.join(", "))
+    };
+    let mut decoder = AvroDecoder::new(&union('R', "int"), &[]).unwrap();
+    let error = decoder.add_writer(1, &union('W', "string"), &[]).unwrap_err().to_string();
+    assert!(error.contains("pairs of types"), "{error}");
+    assert_eq!(decoder.data_type().to_string().matches("member").count(), 700);
+    assert!(matches!(decoder.data_type(), DataType::Struct(_)));
 }
 
 #[test]
@@ -31,8 +275,7 @@ fn rows_of_several_writers_stay_in_order() {
     let expected = [Some(1), Some(2), None, None, None, None, Some(3)];
     assert_eq!(values.iter().collect::<Vec<_>>(), expected);
     let errors: Vec<_> = decoded.errors.iter().map(|error| (error.row, error.position)).collect();
-    // A writer's null that the reader has no place for has no position.
-    assert_eq!(errors, [(3, None), (4, None), (5, Some(0))]);
+    assert_eq!(errors, [(3, None), (4, Some(1)), (5, Some(0))]);
 }
 
 #[test]
@@ -43,7 +286,7 @@ fn a_decoder_is_whole_after_bad_rows() {
         let decoded =
             decoder.decode(&[payload(1, b"\x02\x02a\x02b\0"), payload(1, b"\x02\x02a\x02\xff\0")]).unwrap();
         assert_eq!(decoded.errors.len(), 1);
-        assert_eq!(decoded.errors[0].position, Some(4));
+        assert_eq!(decoded.errors[0].position, Some(3));
         let map = decoded.values.as_map();
         assert_eq!((map.is_valid(0), map.is_null(1)), (true, true));
         assert_eq!(map.value(0).column(1).as_ref(), &StringArray::from(vec!["b"]));

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import TypedDict
 
 from magicbyte import bounded_json
+from magicbyte.schema.compatibility.avro_schema import avro_document
 from magicbyte.schema.compatibility.check import CHECKED_TYPES, LEVELS, check_history
+from magicbyte.schema.compatibility.incompatibility import InvalidSchemaError
 from magicbyte.schema.registry import (
     Schema,
     SchemaNotFoundError,
@@ -112,8 +114,8 @@ def _type_name(schema: Schema) -> str | None:
     if schema.schema_type not in ("AVRO", "JSON"):
         return None
     try:
-        document = bounded_json.loads(schema.text)
-    except (ValueError, RecursionError):
+        document = (avro_document if schema.schema_type == "AVRO" else bounded_json.loads)(schema.text)
+    except (InvalidSchemaError, ValueError, RecursionError):
         return None
     key = "name" if schema.schema_type == "AVRO" else "title"
     name = document.get(key) if isinstance(document, dict) else None

@@ -2,22 +2,16 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::Arc;
 
-use arrow_array::builder::StringBuilder;
-use arrow_array::{Array, ArrayRef, new_null_array};
-use arrow_avro::reader::Decoder;
-use arrow_schema::{ArrowError, DataType};
-use arrow_select::interleave::interleave;
+use arrow_schema::DataType;
 
-use super::columns::{are_text, data_type, with_plain_numbers};
-use super::plan::Stop;
-use super::target::{Absent, Target};
+use super::columns::{data_type, with_plain_numbers};
+use super::plan::Plan;
+use super::resolve::resolve;
+use super::target::Target;
 use super::types::Types;
-use super::walk;
-use super::writer::{Piece, Reader, Writer};
 use crate::budget::Budget;
-use crate::columns::{Column, row_size};
+use crate::columns::{Bytes, Column, row_size};
 use crate::decoded::{Decoded, RowError};
 use crate::error::{Result, SchemaError};
 use crate::failure::Attempt;
@@ -26,9 +20,9 @@ use crate::payload::Payload;
 /// Decodes Avro payloads to one column, whatever schema each was written with.
 ///
 /// The types are those of Spark's `from_avro`, all nullable: an enum is text, a fixed or a UUID in it binary, timestamps
-/// are microseconds, a union of several types is a struct of `member0`, `member1`.. with one of them set. If a type of
-/// the reader's schema contains itself, or has decimals of more than 76 digits, the column is text: each value as JSON, as
-/// it was written.
+/// are microseconds, a union of several types is a struct of `member0`, `member1`.. with one of them set. Decimals
+/// of more than 38 digits are text. If a type of the reader's schema contains itself, the whole column is text: each value
+/// as JSON.
 ///
 /// ```
 /// use magicbyte_schema::{Payload, avro::AvroDecoder};
@@ -41,15 +35,19 @@ use crate::payload::Payload;
 /// # Ok::<(), magicbyte_schema::SchemaError>(())
 /// ```
 pub struct AvroDecoder {
-    /// None if the column is text.
-    reader: Option<Reader>,
-    /// The target of plans; nulls if arrow-avro alone fills the column.
+    /// `None` if each value is read as it was written.
+    reader: Option<Types>,
+    /// True if the column is JSON text.
+    is_text: bool,
     target: Target,
     data_type: DataType,
     writers: HashMap<u32, Writer, BuildHasherDefault<Itself>>,
-    /// The key of the last writer that needed arrow-avro, and its decoder. Each decoder takes the memory of a thousand
-    /// rows.
-    kept: Option<(u32, Decoder)>,
+}
+
+/// A writer's schema.
+struct Writer {
+    types: Types,
+    plan: Plan,
 }
 
 impl AvroDecoder {
@@ -59,29 +57,21 @@ impl AvroDecoder {
     /// # Errors
     /// If it is not an Avro schema.
     pub fn new(reader: &str, references: &[&str]) -> Result<Self> {
-        let types = with_plain_numbers(Types::parse(reader, references)?);
-        if are_text(&types) {
-            return Ok(Self::text());
+        let types = Types::parse(reader, references)?;
+        if types.is_recursive {
+            return Ok(Self { reader: Some(types), ..Self::text() });
         }
-        let data_type = data_type(&types, types.root);
-        let target = Target::new(&data_type);
-        let reader = Some(Reader::new(types, target.is_some()));
-        let target = target.unwrap_or(NULLS);
-        Ok(Self { reader, target, data_type, writers: HashMap::default(), kept: None })
+        let types = with_plain_numbers(types);
+        let (data_type, target) = (data_type(&types, types.root), Target::new(&types, types.root));
+        Ok(Self { reader: Some(types), is_text: false, target, data_type, writers: HashMap::default() })
     }
 
     /// A decoder to text: each value as JSON, by the schema that it was written with. Bytes are as in Avro's JSON (a
     /// character U+0000 to U+00FF each), decimals are text, dates and timestamps as in ISO 8601, a union is the value in it.
     #[must_use]
     pub fn text() -> Self {
-        let (data_type, writers) = (DataType::Utf8, HashMap::default());
-        Self { reader: None, target: NULLS, data_type, writers, kept: None }
-    }
-
-    /// Leaves all payloads to arrow-avro; whether there was a plan.
-    #[cfg(test)]
-    pub(super) fn forget_plans(&mut self) -> bool {
-        self.writers.values_mut().any(|writer| writer.plan.take().is_some())
+        let (target, writers) = (Target::Text(Bytes::new()), HashMap::default());
+        Self { reader: None, is_text: true, target, data_type: DataType::Utf8, writers }
     }
 
     /// The type of the column.
@@ -93,15 +83,14 @@ impl AvroDecoder {
     /// Adds the schema that payloads with this key were written with, or replaces it.
     ///
     /// # Errors
-    /// If it is not an Avro schema, or the reader's schema cannot read what it wrote.
+    /// If it is not an Avro schema, or the reader's schema can read nothing that it wrote.
     pub fn add_writer(&mut self, key: u32, schema: &str, references: &[&str]) -> Result<()> {
         let types = Types::parse(schema, references)?;
-        let writer = match &self.reader {
-            Some(reader) => Writer::new(types, reader)?,
-            None => Writer::of_text(types),
-        };
-        self.kept = None;
-        self.writers.insert(key, writer);
+        let plan = resolve(&types, self.reader.as_ref().unwrap_or(&types))?;
+        if let Some(reason) = plan.refusal() {
+            return Err(SchemaError::new(format!("the schema cannot be read as the reader's: {reason}")));
+        }
+        self.writers.insert(key, Writer { types, plan });
         Ok(())
     }
 
@@ -111,137 +100,62 @@ impl AvroDecoder {
     /// If the column would have more bytes than Arrow's offsets can count: try fewer payloads. What is wrong with a
     /// payload is in [`Decoded::errors`].
     pub fn decode(&mut self, payloads: &[Payload<'_>]) -> Result<Decoded> {
-        if u32::try_from(payloads.len()).is_err() {
-            return Err(SchemaError::new("more than 4294967295 payloads at once"));
-        }
-        let Some(reader) = &self.reader else { return self.decode_text(payloads) };
         let mut errors = Vec::new();
-        let mut budget = Budget::new(row_size(&self.data_type));
-        let (rows, others) =
-            read_by_plans(&self.writers, payloads, &mut self.target, &mut budget, &mut errors)
-                .inspect_err(|_| self.target.truncate(0))
-                .map_err(|failure| SchemaError::new(failure.text()))?;
-        let mut read = self.target.finish();
-        if read.data_type() != &self.data_type {
-            read = new_null_array(&self.data_type, rows);
+        if let Err(failure) = self.read_all(payloads, &mut errors) {
+            self.target.truncate(0);
+            return Err(SchemaError::new(failure.text()));
         }
-        let mut pieces = Vec::new();
-        for (key, rows) in groups(payloads, others) {
-            if let Some(writer) = self.writers.get(&key) {
-                let mut decoder = self.kept.take_if(|kept| kept.0 == key).map(|kept| kept.1);
-                writer.decode(reader, payloads, rows, &mut decoder, &mut pieces, &mut errors);
-                self.kept = decoder.map(|decoder| (key, decoder));
-            }
-        }
-        errors.sort_unstable_by_key(|error| error.row);
-        let values = in_order(read, pieces)
-            .map_err(|error| SchemaError::new(format!("the column cannot be put together: {error}")))?;
-        Ok(Decoded { values, errors })
+        Ok(Decoded { values: self.target.finish(), errors })
     }
 
-    fn decode_text(&self, payloads: &[Payload<'_>]) -> Result<Decoded> {
-        let mut errors = Vec::new();
-        let mut values = StringBuilder::new();
+    /// Reads as many payloads as the budget has room for.
+    fn read_all(&mut self, payloads: &[Payload<'_>], errors: &mut Vec<RowError>) -> Attempt<()> {
         let mut budget = Budget::new(row_size(&self.data_type));
+        // Mostly, the next payload is of the same writer.
+        let mut last = None;
         for (row, payload) in payloads.iter().enumerate() {
             if !budget.begin(payload.size()) {
                 break;
             }
             let Some(bytes) = payload.bytes else {
-                values.append_null();
+                self.target.close_row()?;
                 continue;
             };
-            let Some(writer) = self.writers.get(&payload.writer) else {
-                values.append_null();
-                errors.push(unknown_writer(row, payload.writer));
-                continue;
-            };
-            match walk::text(&writer.types, bytes, &mut budget) {
-                Ok(text) if values.values_slice().len() + text.len() > i32::MAX as usize => {
-                    return Err(SchemaError::new("the column would have more than 2 GiB of text"));
+            let writer = match last {
+                Some((key, writer)) if key == payload.writer => Some(writer),
+                _ => {
+                    self.writers.get(&payload.writer).inspect(|writer| last = Some((payload.writer, *writer)))
                 }
-                Ok(text) => values.append_value(text),
-                Err(fault) => {
-                    values.append_null();
-                    errors.push(RowError { row, position: Some(fault.position), reason: fault.reason });
+            };
+            let Some(writer) = writer else {
+                errors.push(unknown_writer(row, payload.writer));
+                self.target.close_row()?;
+                continue;
+            };
+            let read = match &mut self.target {
+                Target::Text(to) if self.is_text => {
+                    let reader = self.reader.as_ref().unwrap_or(&writer.types);
+                    let text = writer.plan.text(&writer.types, reader, bytes, &mut budget);
+                    text.and_then(|text| to.push(text.as_bytes()))
+                }
+                to => writer.plan.read(&writer.types, bytes, to, &mut budget),
+            };
+            match read {
+                Ok(()) => {}
+                Err(failure) if failure.is_full() => return Err(failure),
+                Err(failure) => {
+                    errors.push(RowError { row, position: failure.position(), reason: failure.text() });
+                    self.target.truncate(row);
+                    self.target.close_row()?;
                 }
             }
         }
-        Ok(Decoded { values: Arc::new(values.finish()), errors })
+        Ok(())
     }
 }
 
 fn unknown_writer(row: usize, key: u32) -> RowError {
     RowError { row, position: None, reason: format!("no schema was added for the writer {key}") }
-}
-
-/// Nothing is read into it.
-const NULLS: Target = Target::Null(Absent::NONE);
-
-/// Reads the payloads whose writers have plans, as many as the budget has room for. Returns how many payloads these are, and
-/// the rows of those that arrow-avro reads; they are null here.
-fn read_by_plans(
-    writers: &HashMap<u32, Writer, BuildHasherDefault<Itself>>,
-    payloads: &[Payload<'_>],
-    to: &mut Target,
-    budget: &mut Budget,
-    errors: &mut Vec<RowError>,
-) -> Attempt<(usize, Vec<u32>)> {
-    let mut others = Vec::new();
-    // Mostly, the next payload is of the same writer.
-    let mut last = None;
-    for (row, payload) in payloads.iter().enumerate() {
-        if !budget.begin(payload.size()) {
-            return Ok((row, others));
-        }
-        let Some(bytes) = payload.bytes else {
-            to.close_row()?;
-            continue;
-        };
-        let writer = match last {
-            Some((key, writer)) if key == payload.writer => Some(writer),
-            _ => writers.get(&payload.writer).inspect(|writer| last = Some((payload.writer, *writer))),
-        };
-        let Some(writer) = writer else {
-            errors.push(unknown_writer(row, payload.writer));
-            to.close_row()?;
-            continue;
-        };
-        let Some(plan) = &writer.plan else {
-            match writer.check(row, bytes, budget) {
-                Ok(()) => others.push(row as u32),
-                Err(error) => errors.push(error),
-            }
-            to.close_row()?;
-            continue;
-        };
-        errors.push(match plan.read_payload(&writer.types, bytes, to, budget) {
-            Ok(()) => continue,
-            Err(Stop::Failed(failure)) if failure.is_full() => return Err(failure),
-            Err(Stop::Failed(failure)) => {
-                RowError { row, position: failure.position(), reason: failure.text() }
-            }
-            Err(Stop::Invalid) => writer.fault(row, bytes, budget),
-        });
-        to.truncate(row);
-        to.close_row()?;
-    }
-    Ok((payloads.len(), others))
-}
-
-/// These rows by their writers, in order of their first rows.
-fn groups(payloads: &[Payload<'_>], rows: Vec<u32>) -> Vec<(u32, Vec<u32>)> {
-    let mut groups: Vec<(u32, Vec<u32>)> = Vec::new();
-    let mut places: HashMap<u32, usize, BuildHasherDefault<Itself>> = HashMap::default();
-    for row in rows {
-        let writer = payloads[row as usize].writer;
-        let index = *places.entry(writer).or_insert_with(|| {
-            groups.push((writer, Vec::new()));
-            groups.len() - 1
-        });
-        groups[index].1.push(row);
-    }
-    groups
 }
 
 /// A key of a writer as its own hash: the caller chooses them, not a payload.
@@ -261,27 +175,4 @@ impl Hasher for Itself {
         // The table takes its tags from the highest bits.
         self.0 = u64::from(key) | u64::from(key) << 57;
     }
-}
-
-/// The values of all pieces by row; those that no piece has are as they were read.
-fn in_order(read: ArrayRef, pieces: Vec<Piece>) -> std::result::Result<ArrayRef, ArrowError> {
-    let (data_type, rows) = (read.data_type(), read.len());
-    if let Some(piece) = pieces.iter().find(|piece| piece.values.data_type() != data_type) {
-        let found = piece.values.data_type();
-        return Err(ArrowError::SchemaError(format!("values of {found}, expected {data_type}")));
-    }
-    match &pieces[..] {
-        [] => return Ok(read),
-        [all] if all.rows.len() == rows => return Ok(Arc::clone(&all.values)),
-        _ => {}
-    }
-    let mut places: Vec<_> = (0..rows).map(|row| (pieces.len(), row)).collect();
-    for (number, piece) in pieces.iter().enumerate() {
-        for (index, &row) in piece.rows.iter().enumerate() {
-            places[row as usize] = (number, index);
-        }
-    }
-    let mut arrays: Vec<&dyn Array> = pieces.iter().map(|piece| piece.values.as_ref()).collect();
-    arrays.push(read.as_ref());
-    interleave(&arrays, &places)
 }

@@ -4,15 +4,16 @@ use std::collections::HashMap;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Decimal256Type, DecimalType, Float32Type, Float64Type, Int32Type, Int64Type,
+    Date32Type, Decimal128Type, DecimalType, Float32Type, Float64Type, Int32Type, Int64Type,
     TimestampMicrosecondType,
 };
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, ListArray, MapArray, PrimitiveArray, StringArray,
 };
+use arrow_buffer::i256;
 use arrow_schema::{DataType, Fields};
 
-use super::columns::{Members, are_text, data_type, with_plain_numbers};
+use super::columns::{Members, data_type, with_plain_numbers};
 use super::types::{Kind, Logical, Type, TypeId, Types};
 use crate::encoding::{fitted, payloads};
 use crate::error::{Result, SchemaError};
@@ -42,14 +43,11 @@ impl AvroEncoder {
     /// An encoder by this schema; arguments are as for [`AvroDecoder::new`](super::AvroDecoder::new).
     ///
     /// # Errors
-    /// If it is not an Avro schema, or its values have no Arrow type: a type contains itself, or a decimal has more than
-    /// 76 digits.
+    /// If it is not an Avro schema, or its values have no Arrow type: a type contains itself.
     pub fn new(schema: &str, references: &[&str]) -> Result<Self> {
         let types = with_plain_numbers(Types::parse(schema, references)?);
-        if are_text(&types) {
-            return Err(SchemaError::new(
-                "values of the schema have no Arrow type: a type contains itself, or a decimal has more than 76 digits",
-            ));
+        if types.is_recursive {
+            return Err(SchemaError::new("values of the schema have no Arrow type: a type contains itself"));
         }
         let data_type = data_type(&types, types.root);
         Ok(Self { types, data_type })
@@ -90,7 +88,8 @@ enum Source<'a> {
     Fixed(&'a BinaryArray, usize),
     /// A decimal, with the size if it is a fixed.
     Decimal128(&'a PrimitiveArray<Decimal128Type>, Option<usize>),
-    Decimal256(&'a PrimitiveArray<Decimal256Type>, Option<usize>),
+    /// The same as digits, with the number of those behind the point, and of all of them at most.
+    Digits(&'a StringArray, Option<usize>, u32, u32),
     String(&'a StringArray),
     Enum(&'a StringArray, HashMap<&'a str, i64>),
     Array(&'a ListArray, Box<Source<'a>>),
@@ -118,8 +117,16 @@ impl<'a> Source<'a> {
     fn of(types: &'a Types, id: TypeId, array: &'a ArrayRef) -> Self {
         let Type { kind, logical } = types.get(id);
         match (kind, logical) {
-            (Kind::Fixed { size, .. }, Logical::Decimal { .. }) => Self::decimal(array, Some(*size)),
-            (_, Logical::Decimal { .. }) => Self::decimal(array, None),
+            (_, &Logical::Decimal { precision, scale }) => {
+                let size = match kind {
+                    Kind::Fixed { size, .. } => Some(*size),
+                    _ => None,
+                };
+                match array.data_type() {
+                    DataType::Decimal128(..) => Self::Decimal128(array.as_primitive(), size),
+                    _ => Self::Digits(array.as_string(), size, scale, precision),
+                }
+            }
             (_, Logical::Date) => Self::Date(array.as_primitive()),
             (_, Logical::TimestampMillis | Logical::LocalTimestampMillis) => {
                 Self::Millis(array.as_primitive())
@@ -157,13 +164,6 @@ impl<'a> Source<'a> {
                 Self::Record(members.collect())
             }
             (Kind::Union(branches), _) => Self::union(types, branches, array),
-        }
-    }
-
-    fn decimal(array: &'a ArrayRef, size: Option<usize>) -> Self {
-        match array.data_type() {
-            DataType::Decimal128(..) => Self::Decimal128(array.as_primitive(), size),
-            _ => Self::Decimal256(array.as_primitive(), size),
         }
     }
 
@@ -226,27 +226,14 @@ impl<'a> Source<'a> {
             }
             Self::Decimal128(array, size) => {
                 let (value, precision, scale) = (array.value(row), array.precision(), array.scale());
-                check_digits::<Decimal128Type>(value, precision, scale)?;
+                check_digits(value, precision, scale)?;
                 put_decimal(out, &value.to_be_bytes(), *size)?;
             }
-            Self::Decimal256(array, size) => {
-                let (value, precision, scale) = (array.value(row), array.precision(), array.scale());
-                check_digits::<Decimal256Type>(value, precision, scale)?;
-                put_decimal(out, &value.to_be_bytes(), *size)?;
+            Self::Digits(array, size, scale, precision) => {
+                let number = of_digits(array.value(row), *scale, *precision)?;
+                put_decimal(out, &number.to_be_bytes(), *size)?;
             }
-            Self::Enum(array, symbols) => {
-                let value = array.value(row);
-                match symbols.get(value) {
-                    Some(&symbol) => put_long(out, symbol),
-                    None => {
-                        let shown = &value[..value.floor_char_boundary(50)];
-                        let known = symbols.len();
-                        return Err(Failure::new(format!(
-                            "the string {shown:?}: expected one of the enum's {known} symbols"
-                        )));
-                    }
-                }
-            }
+            Self::Enum(array, symbols) => put_symbol(out, array.value(row), symbols)?,
             Self::Array(array, item) => {
                 let range = range(array.value_offsets(), row);
                 put_count(out, range.len());
@@ -258,22 +245,7 @@ impl<'a> Source<'a> {
                 // The end of the blocks.
                 out.push(0);
             }
-            Self::Map(array, keys, value) => {
-                let range = range(array.value_offsets(), row);
-                put_count(out, range.len());
-                for index in range {
-                    if keys.is_null(index) {
-                        return Err(Failure::new("a key that is null: expected a string"));
-                    }
-                    let key = keys.value(index);
-                    put_bytes(out, key.as_bytes());
-                    present(array.values(), index, value, "a value of the map")
-                        .and_then(|()| value.write(index, out))
-                        .map_err(|failure| failure.in_field(key))?;
-                }
-                // The end of the blocks.
-                out.push(0);
-            }
+            Self::Map(array, keys, value) => write_map(array, keys, value, row, out)?,
             Self::Record(members) => {
                 for member in members {
                     present(member.array, row, &member.source, member.expected)
@@ -281,33 +253,7 @@ impl<'a> Source<'a> {
                         .map_err(|failure| failure.in_field(member.name))?;
                 }
             }
-            Self::Union { array, null, members } => {
-                let mut set =
-                    members.iter().filter(|member| array.is_valid(row) && member.array.is_valid(row));
-                match (set.next(), set.next(), null) {
-                    (Some(member), None, _) => {
-                        put_long(out, member.branch);
-                        member.source.write(row, out).map_err(|failure| match member.name {
-                            "" => failure,
-                            name => failure.in_field(name),
-                        })?;
-                    }
-                    (None, _, Some(null)) => put_long(out, *null),
-                    (None, _, None) => {
-                        let reason = match members.len() {
-                            ..2 => "null: expected a value, the union has no null",
-                            _ => "null, or no member of it is set: expected one, the union has no null",
-                        };
-                        return Err(Failure::new(reason));
-                    }
-                    (Some(first), Some(second), _) => {
-                        let (first, second) = (first.name, second.name);
-                        return Err(Failure::new(format!(
-                            "{first} and {second} are both set: expected one member of a union"
-                        )));
-                    }
-                }
-            }
+            Self::Union { array, null, members } => write_union(array, *null, members, row, out)?,
         }
         Ok(())
     }
@@ -317,6 +263,75 @@ impl<'a> Member<'a> {
     fn of(types: &'a Types, id: TypeId, array: &'a ArrayRef, name: &'a str, branch: i64) -> Self {
         let expected = types.get(id).kind.word();
         Self { name, branch, array, source: Source::of(types, id, array), expected }
+    }
+}
+
+fn put_symbol(out: &mut Vec<u8>, value: &str, symbols: &HashMap<&str, i64>) -> Attempt<()> {
+    match symbols.get(value) {
+        Some(&symbol) => put_long(out, symbol),
+        None => {
+            let (shown, known) = (&value[..value.floor_char_boundary(50)], symbols.len());
+            return Err(Failure::new(format!(
+                "the string {shown:?}: expected one of the enum's {known} symbols"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn write_map(
+    array: &MapArray,
+    keys: &StringArray,
+    value: &Source<'_>,
+    row: usize,
+    out: &mut Vec<u8>,
+) -> Attempt<()> {
+    let range = range(array.value_offsets(), row);
+    put_count(out, range.len());
+    for index in range {
+        if keys.is_null(index) {
+            return Err(Failure::new("a key that is null: expected a string"));
+        }
+        let key = keys.value(index);
+        put_bytes(out, key.as_bytes());
+        present(array.values(), index, value, "a value of the map")
+            .and_then(|()| value.write(index, out))
+            .map_err(|failure| failure.in_field(key))?;
+    }
+    // The end of the blocks.
+    out.push(0);
+    Ok(())
+}
+
+/// The branch of the member that is set, and its value; or that of null.
+fn write_union(
+    array: &ArrayRef,
+    null: Option<i64>,
+    members: &[Member<'_>],
+    row: usize,
+    out: &mut Vec<u8>,
+) -> Attempt<()> {
+    let mut set = members.iter().filter(|member| array.is_valid(row) && member.array.is_valid(row));
+    match (set.next(), set.next(), null) {
+        (Some(member), None, _) => {
+            put_long(out, member.branch);
+            member.source.write(row, out).map_err(|failure| match member.name {
+                "" => failure,
+                name => failure.in_field(name),
+            })
+        }
+        (None, _, Some(null)) => {
+            put_long(out, null);
+            Ok(())
+        }
+        (None, _, None) => Err(Failure::new(match members.len() {
+            ..2 => "null: expected a value, the union has no null",
+            _ => "null, or no member of it is set: expected one, the union has no null",
+        })),
+        (Some(first), Some(second), _) => {
+            let (first, second) = (first.name, second.name);
+            Err(Failure::new(format!("{first} and {second} are both set: expected one member of a union")))
+        }
     }
 }
 
@@ -341,14 +356,27 @@ fn range(offsets: &[i32], row: usize) -> std::ops::Range<usize> {
     offsets[row] as usize..offsets[row + 1] as usize
 }
 
-fn check_digits<T: DecimalType>(value: T::Native, precision: u8, scale: i8) -> Attempt<()> {
-    T::validate_decimal_precision(value, precision, scale).map_err(|_| {
-        let shown = T::format_decimal(value, precision, scale);
+fn check_digits(value: i128, precision: u8, scale: i8) -> Attempt<()> {
+    Decimal128Type::validate_decimal_precision(value, precision, scale).map_err(|_| {
+        let shown = Decimal128Type::format_decimal(value, precision, scale);
         Failure::new(format!("the decimal {shown}: expected at most {precision} digits"))
     })
 }
 
-/// A number of 16 or 32 bytes, as few as it needs, or as many as a fixed has.
+/// The number whose digits are `text`, as `-12.34`, without the point.
+fn of_digits(text: &str, scale: u32, precision: u32) -> Attempt<i256> {
+    let (whole, behind) = text.split_once('.').unwrap_or((text, ""));
+    let digits = whole.trim_start_matches('-').trim_start_matches('0').len() + behind.len();
+    let number = i256::from_string(&format!("{whole}{behind}"));
+    match number.filter(|_| behind.len() == scale as usize && digits <= precision as usize) {
+        Some(number) => Ok(number),
+        None => Err(Failure::new(format!(
+            "{:?} is not a decimal with {scale} digits behind the point, and at most {precision}",
+            &text[..text.floor_char_boundary(100)]
+        ))),
+    }
+}
+
 fn put_decimal(out: &mut Vec<u8>, bytes: &[u8], size: Option<usize>) -> Attempt<()> {
     let sign = if bytes[0] & 0x80 == 0 { 0 } else { 0xff };
     let spare = bytes.windows(2).take_while(|pair| pair[0] == sign && (pair[0] ^ pair[1]) & 0x80 == 0);

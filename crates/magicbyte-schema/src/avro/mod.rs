@@ -1,20 +1,22 @@
-//! Avro payloads to columns: common schemas by a plan of our own, which takes half the time, all others by
-//! [arrow-avro](https://docs.rs/arrow-avro), with what that lacks: a bad payload costs only
-//! its own row, several writers' schemas in one call, types other than records at the top, references, unions as
-//! Spark has them, and text for what has no Arrow type.
+//! Avro payloads to columns, by the rules of Avro's own Java library.
+//!
+//! A [`Plan`](plan::Plan) says once how values of a writer's schema are read as values of the reader's. Two things
+//! follow a plan: `read`, which fills columns, and `text`, which writes JSON.
 
-#[cfg(test)]
-mod agreement;
+mod aliases;
 mod columns;
-mod costs;
+mod cursor;
+mod decimal;
 mod decoder;
+mod default;
 mod encoder;
 mod plan;
+mod read;
+mod resolve;
 mod target;
+mod text;
 mod time;
 mod types;
-mod walk;
-mod writer;
 
 pub use decoder::AvroDecoder;
 pub use encoder::AvroEncoder;

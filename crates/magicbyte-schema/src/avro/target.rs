@@ -1,67 +1,102 @@
-//! The reader's columns that payloads are read into directly, without arrow-avro.
+//! The reader's columns that payloads are read into.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    BinaryType, Date32Type, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType,
-    Utf8Type,
+    BinaryType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type,
+    TimestampMicrosecondType, Utf8Type,
 };
 use arrow_array::{ArrayRef, MapArray, NullArray};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::{DataType, Fields};
 
+use super::columns::{Members, data_type};
+use super::types::{Kind, Logical, Type, TypeId, Types};
 use crate::columns::{Booleans, Bytes, Column, Numbers};
 use crate::failure::Attempt;
 use crate::nested::{Lists, Structs};
 
-/// A column by its type. A row that is closed without a value is null.
+/// A column by the reader's type. A row that is closed without a value is null.
 pub(super) enum Target {
     Null(Absent),
     Boolean(Booleans),
     Int(Numbers<Int32Type>),
     Date(Numbers<Date32Type>),
     Long(Numbers<Int64Type>),
+    /// Timestamps that values give in milliseconds.
+    Millis(Numbers<TimestampMicrosecondType>),
     Micros(Numbers<TimestampMicrosecondType>),
     Float(Numbers<Float32Type>),
     Double(Numbers<Float64Type>),
+    Decimal(Decimals),
+    /// Decimals that are too long for a number.
+    Digits(Digits),
     Text(Bytes<Utf8Type>),
     Bytes(Bytes<BinaryType>),
+    /// Columns for the members of a union, of which one is set.
+    Union(Box<Union>),
     Record(Box<Structs<Target>>),
     List(Box<Lists<Target>>),
     Map(Box<Maps>),
 }
 
 impl Target {
-    /// A column of this type; `None` if it has one that only arrow-avro fills.
-    pub(super) fn new(data_type: &DataType) -> Option<Self> {
-        Some(match data_type {
-            DataType::Null => Self::Null(Absent::NONE),
-            DataType::Boolean => Self::Boolean(Booleans::new()),
-            DataType::Int32 => Self::Int(Numbers::new()),
-            DataType::Date32 => Self::Date(Numbers::new()),
-            DataType::Int64 => Self::Long(Numbers::new()),
-            DataType::Timestamp(TimeUnit::Microsecond, _) => {
-                Self::Micros(Numbers::of_type(data_type.clone()))
+    /// The column for values of a type; it has the type that [`data_type`] gives them.
+    pub(super) fn new(types: &Types, id: TypeId) -> Self {
+        let Type { kind, logical } = types.get(id);
+        let of_type = data_type(types, id);
+        match (kind, logical, &of_type) {
+            (_, Logical::Date, _) => Self::Date(Numbers::new()),
+            (_, Logical::TimestampMillis | Logical::LocalTimestampMillis, _) => {
+                Self::Millis(Numbers::of_type(of_type))
             }
-            DataType::Float32 => Self::Float(Numbers::new()),
-            DataType::Float64 => Self::Double(Numbers::new()),
-            DataType::Utf8 => Self::Text(Bytes::new()),
-            DataType::Binary => Self::Bytes(Bytes::new()),
-            DataType::Struct(fields) => {
-                let columns = fields.iter().map(|field| Self::new(field.data_type())).collect::<Option<_>>();
-                Self::Record(Box::new(Structs::new(columns?, fields.clone())))
+            (_, Logical::TimestampMicros | Logical::LocalTimestampMicros, _) => {
+                Self::Micros(Numbers::of_type(of_type))
             }
-            DataType::List(item) => {
-                Self::List(Box::new(Lists::new(Self::new(item.data_type())?, Arc::clone(item))))
+            (_, &Logical::Decimal { precision, scale }, DataType::Decimal128(..)) => {
+                Self::Decimal(Decimals { numbers: Numbers::of_type(of_type), precision, scale })
             }
-            DataType::Map(field, false) => {
-                let DataType::Struct(entry) = field.data_type() else { return None };
-                let (keys, values) = (Self::Text(Bytes::new()), Self::new(entry[1].data_type())?);
-                let entries = Structs::new(vec![keys, values], entry.clone());
+            (_, &Logical::Decimal { scale, .. }, _) => Self::Digits(Digits { text: Bytes::new(), scale }),
+            (Kind::Null, ..) => Self::Null(Absent::NONE),
+            (Kind::Boolean, ..) => Self::Boolean(Booleans::new()),
+            (Kind::Int, ..) => Self::Int(Numbers::new()),
+            (Kind::Long, ..) => Self::Long(Numbers::new()),
+            (Kind::Float, ..) => Self::Float(Numbers::new()),
+            (Kind::Double, ..) => Self::Double(Numbers::new()),
+            (Kind::Bytes | Kind::Fixed { .. }, ..) => Self::Bytes(Bytes::new()),
+            (Kind::String | Kind::Enum { .. }, ..) => Self::Text(Bytes::new()),
+            (&Kind::Array(item), _, DataType::List(field)) => {
+                Self::List(Box::new(Lists::new(Self::new(types, item), Arc::clone(field))))
+            }
+            (&Kind::Map(value), _, DataType::Map(field, _)) => {
+                let columns = vec![Self::Text(Bytes::new()), Self::new(types, value)];
+                let entries = Structs::new(columns, fields_of(field.data_type()));
                 Self::Map(Box::new(Maps(Lists::new(entries, Arc::clone(field)))))
             }
-            _ => return None,
-        })
+            (Kind::Record { fields, .. }, ..) => {
+                let mut columns: Vec<_> = fields.iter().map(|field| Self::new(types, field.of)).collect();
+                if columns.is_empty() {
+                    columns.push(Self::Text(Bytes::new()));
+                }
+                Self::Record(Box::new(Structs::new(columns, fields_of(&of_type))))
+            }
+            (Kind::Union(branches), ..) => match Members::of(types, branches) {
+                Members::None => Self::Null(Absent::NONE),
+                Members::One(id) => Self::new(types, id),
+                Members::Longs => Self::Long(Numbers::new()),
+                Members::Doubles => Self::Double(Numbers::new()),
+                Members::Several(ids) => {
+                    let column = |branch: &TypeId| ids.iter().position(|id| id == branch);
+                    let columns = ids.iter().map(|&id| Self::new(types, id)).collect();
+                    Self::Union(Box::new(Union {
+                        members: Structs::new(columns, fields_of(&of_type)),
+                        columns: branches.iter().map(column).collect(),
+                    }))
+                }
+            },
+            // `data_type` makes lists and maps of these.
+            (Kind::Array(_) | Kind::Map(_), ..) => Self::Null(Absent::NONE),
+        }
     }
 
     fn column(&self) -> &dyn Column {
@@ -71,11 +106,14 @@ impl Target {
             Self::Int(column) => column,
             Self::Date(column) => column,
             Self::Long(column) => column,
-            Self::Micros(column) => column,
+            Self::Millis(column) | Self::Micros(column) => column,
             Self::Float(column) => column,
             Self::Double(column) => column,
+            Self::Decimal(column) => &column.numbers,
+            Self::Digits(column) => &column.text,
             Self::Text(column) => column,
             Self::Bytes(column) => column,
+            Self::Union(column) => &column.members,
             Self::Record(column) => column.as_ref(),
             Self::List(column) => column.as_ref(),
             Self::Map(column) => column.as_ref(),
@@ -89,11 +127,14 @@ impl Target {
             Self::Int(column) => column,
             Self::Date(column) => column,
             Self::Long(column) => column,
-            Self::Micros(column) => column,
+            Self::Millis(column) | Self::Micros(column) => column,
             Self::Float(column) => column,
             Self::Double(column) => column,
+            Self::Decimal(column) => &mut column.numbers,
+            Self::Digits(column) => &mut column.text,
             Self::Text(column) => column,
             Self::Bytes(column) => column,
+            Self::Union(column) => &mut column.members,
             Self::Record(column) => column.as_mut(),
             Self::List(column) => column.as_mut(),
             Self::Map(column) => column.as_mut(),
@@ -147,6 +188,33 @@ impl Column for Absent {
     fn finish(&mut self) -> ArrayRef {
         Arc::new(NullArray::new(std::mem::take(&mut self.0)))
     }
+}
+
+fn fields_of(data_type: &DataType) -> Fields {
+    match data_type {
+        DataType::Struct(fields) => fields.clone(),
+        _ => Fields::empty(),
+    }
+}
+
+/// Decimals, with what the reader's schema says of them.
+pub(super) struct Decimals {
+    pub(super) numbers: Numbers<Decimal128Type>,
+    pub(super) precision: u32,
+    pub(super) scale: u32,
+}
+
+/// Decimals as their digits.
+pub(super) struct Digits {
+    pub(super) text: Bytes<Utf8Type>,
+    pub(super) scale: u32,
+}
+
+/// A struct with a column for each member of a union.
+pub(super) struct Union {
+    pub(super) members: Structs<Target>,
+    /// The column of each branch; null has none.
+    pub(super) columns: Vec<Option<usize>>,
 }
 
 /// Maps: lists of entries.

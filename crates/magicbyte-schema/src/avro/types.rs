@@ -1,8 +1,9 @@
 //! Avro schemas: their JSON, with references, as a table of types that refer to each other by index.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::error::{Result, SchemaError};
 
@@ -14,13 +15,13 @@ const MAX_DEPTH: usize = 40;
 pub(super) type TypeId = usize;
 
 /// A type, and the meaning of its values.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Type {
     pub(super) kind: Kind,
     pub(super) logical: Logical,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     Null,
     Boolean,
@@ -54,7 +55,8 @@ pub(super) enum Logical {
 pub(super) struct Name {
     /// The full name, with the namespace if there is one.
     pub(super) full: String,
-    aliases: Vec<String>,
+    /// Full names.
+    pub(super) aliases: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -66,7 +68,7 @@ pub(super) struct Field {
 }
 
 /// A schema with all types that it uses.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Types {
     types: Vec<Type>,
     pub(super) root: TypeId,
@@ -97,6 +99,19 @@ impl Types {
 
     pub(super) fn get_mut(&mut self, id: TypeId) -> &mut Type {
         &mut self.types[id]
+    }
+
+    /// The types that the schema uses, each once. Its references may have others.
+    pub(super) fn reachable(&self) -> Vec<&Type> {
+        let mut seen = vec![false; self.types.len()];
+        let (mut open, mut found) = (vec![self.root], Vec::new());
+        while let Some(id) = open.pop() {
+            if !std::mem::replace(&mut seen[id], true) {
+                found.push(&self.types[id]);
+                open.extend(self.inner(id));
+            }
+        }
+        found
     }
 
     /// The number of types; ids are below it.
@@ -132,131 +147,25 @@ impl Types {
             _ => Vec::new(),
         }
     }
+}
 
-    /// True if any type has this property. Only for a schema that is not recursive.
-    pub(super) fn any(&self, id: TypeId, is: &dyn Fn(&Type) -> bool) -> bool {
-        is(&self.types[id]) || self.inner(id).into_iter().any(|inner| self.any(inner, is))
-    }
+/// The name without its namespace.
+pub(super) fn short(full: &str) -> &str {
+    full.rsplit_once('.').map_or(full, |(_, short)| short)
+}
 
-    /// The schema as arrow-avro understands it: every name written out where it is used, and only the logical types
-    /// that get an Arrow type of their own. It is the type of the only field of a record, so that it may be of any kind.
-    /// Not for a recursive schema.
-    pub(super) fn wrapped(&self) -> String {
-        let field = json!({"name": VALUE, "type": self.written(self.root)});
-        json!({"type": "record", "name": "Payload", "namespace": "magicbyte", "fields": [field]}).to_string()
-    }
-
-    fn written(&self, id: TypeId) -> Value {
-        let Type { kind, logical } = &self.types[id];
-        let named = |kind: &str, name: &Name| {
-            let (namespace, short) = name.full.rsplit_once('.').unwrap_or(("", &name.full));
-            let aliases = &name.aliases;
-            let Value::Object(mut object) =
-                json!({"type": kind, "name": short, "namespace": namespace, "aliases": aliases})
-            else {
-                return Map::new();
-            };
-            if aliases.is_empty() {
-                object.remove("aliases");
-            }
-            object
-        };
-        let mut object = match kind {
-            Kind::Array(of) => {
-                Map::from_iter([("type".to_owned(), "array".into()), ("items".to_owned(), self.written(*of))])
-            }
-            Kind::Map(of) => {
-                Map::from_iter([("type".to_owned(), "map".into()), ("values".to_owned(), self.written(*of))])
-            }
-            Kind::Union(branches) => {
-                let written = |&of: &TypeId| match self.types[of].kind {
-                    Kind::Null => "null".into(),
-                    _ => self.written(of),
-                };
-                return branches.iter().map(written).collect();
-            }
-            // arrow-avro's arrays of either are not valid: a record without fields takes as many bytes.
-            Kind::Null => {
-                return json!({"type": "record", "name": "Null", "namespace": "magicbyte", "fields": []});
-            }
-            Kind::Fixed { name, size: 0 } => {
-                let mut object = named("record", name);
-                object.insert("fields".to_owned(), json!([]));
-                object
-            }
-            Kind::Fixed { name, size } => {
-                let mut object = named("fixed", name);
-                object.insert("size".to_owned(), (*size).into());
-                object
-            }
-            Kind::Enum { name, symbols, default } => {
-                let mut object = named("enum", name);
-                object.insert("symbols".to_owned(), symbols.clone().into());
-                if let Some(default) = default {
-                    object.insert("default".to_owned(), default.clone().into());
-                }
-                object
-            }
-            Kind::Record { name, fields } => {
-                let mut object = named("record", name);
-                let fields: Value = fields.iter().map(|field| self.written_field(field)).collect();
-                object.insert("fields".to_owned(), fields);
-                object
-            }
-            simple => match logical {
-                Logical::None => return simple.word().into(),
-                _ => Map::from_iter([("type".to_owned(), simple.word().into())]),
-            },
-        };
-        if let Some(word) = logical.word() {
-            object.insert("logicalType".to_owned(), word.into());
-        }
-        if let Logical::Decimal { precision, scale } = logical {
-            object.insert("precision".to_owned(), (*precision).into());
-            object.insert("scale".to_owned(), (*scale).into());
-        }
-        object.into()
-    }
-
-    fn written_field(&self, field: &Field) -> Value {
-        let mut object = Map::from_iter([
-            ("name".to_owned(), field.name.clone().into()),
-            ("type".to_owned(), self.written(field.of)),
-        ]);
-        if !field.aliases.is_empty() {
-            object.insert("aliases".to_owned(), field.aliases.clone().into());
-        }
-        if let Some(default) = &field.default {
-            let is_empty_record =
-                matches!(self.types[field.of].kind, Kind::Null | Kind::Fixed { size: 0, .. });
-            object.insert("default".to_owned(), if is_empty_record { json!({}) } else { default.clone() });
-        }
-        object.into()
+// Equal as Java's schemas are: aliases do not count.
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        self.full == other.full
     }
 }
 
-impl Name {
-    /// True if a reader may take this name for the other name.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
-        self.short() == other.short()
-            || self.aliases.contains(&other.full)
-            || other.aliases.contains(&self.full)
-    }
-
-    fn short(&self) -> &str {
-        self.full.rsplit_once('.').map_or(&self.full, |(_, short)| short)
+impl PartialEq for Field {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, self.of, &self.default) == (&other.name, other.of, &other.default)
     }
 }
-
-impl Field {
-    /// True if a reader may take this field for the other field.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
-        self.name == other.name || self.aliases.contains(&other.name) || other.aliases.contains(&self.name)
-    }
-}
-
-/// The field of the record that a schema is wrapped in.
-pub(super) const VALUE: &str = "value";
 
 impl Kind {
     /// A kind without parameters, by its word.
@@ -272,6 +181,37 @@ impl Kind {
             "string" => Self::String,
             _ => return None,
         })
+    }
+
+    /// The name, if the type has one.
+    pub(super) fn name(&self) -> Option<&Name> {
+        match self {
+            Self::Fixed { name, .. } | Self::Enum { name, .. } | Self::Record { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// True if a reader's union takes values of this type for another type of it.
+    pub(super) fn promotes_to(&self, reader: &Self) -> bool {
+        matches!(
+            (self, reader),
+            (Self::Int, Self::Long | Self::Float | Self::Double)
+                | (Self::Long, Self::Float | Self::Double)
+                | (Self::Float, Self::Double)
+                | (Self::String, Self::Bytes)
+                | (Self::Bytes, Self::String)
+        )
+    }
+
+    /// The type for a message: `record shop.Order`, `fixed Hash of 16 bytes`, `int`.
+    pub(super) fn described(&self) -> String {
+        match self {
+            Self::Fixed { name, size } => format!("fixed {} of {size} bytes", name.full),
+            _ => match self.name() {
+                Some(name) => format!("{} {}", self.word(), name.full),
+                None => self.word().to_owned(),
+            },
+        }
     }
 
     /// The word for this kind in a schema.
@@ -296,18 +236,6 @@ impl Kind {
 }
 
 impl Logical {
-    fn word(self) -> Option<&'static str> {
-        Some(match self {
-            Self::None => return None,
-            Self::Date => "date",
-            Self::TimestampMillis => "timestamp-millis",
-            Self::TimestampMicros => "timestamp-micros",
-            Self::LocalTimestampMillis => "local-timestamp-millis",
-            Self::LocalTimestampMicros => "local-timestamp-micros",
-            Self::Decimal { .. } => "decimal",
-        })
-    }
-
     /// By Avro's rules, a logical type that is unknown or invalid is ignored.
     fn parse(kind: &Kind, object: &Map<String, Value>) -> Self {
         match (object.get("logicalType").and_then(Value::as_str), kind) {
@@ -346,9 +274,11 @@ struct Parser {
 impl Parser {
     fn document(&mut self, text: &str) -> Result<TypeId> {
         // Text that is not JSON may be the name of a type: registries accept `string` for `"string"`.
-        let document = serde_json::from_str(text).or_else(|error| match Kind::simple(text.trim()) {
-            Some(_) => Ok(Value::from(text.trim())),
-            None => Err(SchemaError::new(format!("the schema is not JSON: {error}"))),
+        let document = serde_json::from_str(&without_comments(text)).or_else(|error| {
+            match Kind::simple(text.trim()) {
+                Some(_) => Ok(Value::from(text.trim())),
+                None => Err(SchemaError::new(format!("the schema is not JSON: {error}"))),
+            }
         })?;
         self.parse(&document, "")
     }
@@ -392,13 +322,11 @@ impl Parser {
         let mut seen = Vec::with_capacity(branches.len());
         for branch in branches {
             let id = self.parse(branch, namespace)?;
-            let known = match &self.types[id].kind {
-                Kind::Union(_) => return Err(SchemaError::new("a union has a union in it")),
-                Kind::Fixed { name, .. } | Kind::Enum { name, .. } | Kind::Record { name, .. } => {
-                    name.full.clone()
-                }
-                other => other.word().to_owned(),
-            };
+            let kind = &self.types[id].kind;
+            if matches!(kind, Kind::Union(_)) {
+                return Err(SchemaError::new("a union has a union in it"));
+            }
+            let known = kind.name().map_or_else(|| kind.word().to_owned(), |name| name.full.clone());
             if seen.contains(&known) {
                 return Err(SchemaError::new(format!("a union has the type {known} twice")));
             }
@@ -440,10 +368,7 @@ impl Parser {
             },
         };
         let logical = Logical::parse(&kind, object);
-        let name = match &kind {
-            Kind::Enum { name, .. } | Kind::Fixed { name, .. } => Some(name.full.clone()),
-            _ => None,
-        };
+        let name = kind.name().map(|name| name.full.clone());
         let id = self.add(kind, logical);
         name.map_or(Ok(()), |name| self.register(name, id))?;
         Ok(id)
@@ -492,6 +417,36 @@ impl Parser {
     }
 }
 
+/// The text with spaces for the comments, `//` to the end of a line and `/* */`, which Java's parser allows in schemas.
+/// Messages about the text name its lines and columns, so both stay.
+fn without_comments(text: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let (mut rest, mut in_string) = (text, false);
+    while let Some(at) = rest.find(if in_string { ['"', '\\'] } else { ['"', '/'] }) {
+        let (before, from) = rest.split_at(at);
+        let end = match from.as_bytes() {
+            [b'"', ..] => {
+                in_string = !in_string;
+                1
+            }
+            // The character after it, which may be of several bytes, ends no string.
+            [b'\\', ..] => 1 + from[1..].chars().next().map_or(0, char::len_utf8),
+            [b'/', b'/', ..] => from.find('\n').unwrap_or(from.len()),
+            [b'/', b'*', ..] => from.find("*/").map_or(from.len(), |end| end + 2),
+            _ => 1,
+        };
+        out.push_str(before);
+        match from.as_bytes() {
+            [b'/', b'/' | b'*', ..] => {
+                out.extend(from[..end].chars().map(|shown| if shown == '\n' { '\n' } else { ' ' }));
+            }
+            _ => out.push_str(&from[..end]),
+        }
+        rest = &from[end..];
+    }
+    if out.is_empty() { text.into() } else { (out + rest).into() }
+}
+
 fn member<'a>(object: &'a Map<String, Value>, name: &str) -> Result<&'a Value> {
     object.get(name).ok_or_else(|| {
         SchemaError::new(format!("{}: expected {name:?}", shown(&Value::Object(object.clone()))))
@@ -530,7 +485,7 @@ fn qualified(name: &str, namespace: &str) -> String {
 }
 
 /// A part of a schema for a message.
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(100) {
         None => text,

@@ -10,12 +10,11 @@ use super::columns::{Bits, Booleans, Bytes, Numbers};
 use super::leaves::{JsonText, Micros, Names};
 use super::message::{Field, Label, Lists, Maps, Messages, Value};
 use crate::budget::{MAX_COLUMNS, MAX_NESTING, MAX_ROW};
+use crate::columns::DUMMY;
 use crate::error::{Result, SchemaError};
 
 /// The digits of the largest unsigned number of 64 bits.
 const UINT64: DataType = DataType::Decimal128(20, 0);
-/// Spark's name: neither its structs nor Parquet's may be empty.
-const DUMMY: &str = "__dummy_field_in_empty_struct";
 
 /// The columns of a message, and their type, which is a struct.
 pub(crate) fn columns(message: &MessageDescriptor) -> Result<(Messages, DataType)> {

@@ -11,13 +11,15 @@ from typing import Any
 from magicbyte import bounded_json
 from magicbyte.schema.compatibility.incompatibility import InvalidSchemaError
 
-__all__ = ["AvroField", "AvroSchema", "parse_avro"]
+__all__ = ["AvroField", "AvroSchema", "avro_document", "parse_avro"]
 
 _PRIMITIVES = {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
 _NAMED = {"record", "error", "enum", "fixed"}
 _MAX_DEPTH = 150
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHOWN = 100
+# Text in quotes comes first: it may have what would begin a comment.
+_COMMENT = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")|//[^\n]*+|/\*.*?\*/', re.DOTALL)
 
 
 @dataclass(eq=False, slots=True)
@@ -68,13 +70,19 @@ def parse_avro(text: str, references: Sequence[tuple[str, str]] = ()) -> AvroSch
     """
     names: dict[str, AvroSchema] = {}
     for other in dict.fromkeys(other for _, other in references):
-        _Parser(names).parse(_document(other), "", "", 0)
-    return _Parser(names).parse(_document(text), "", "", 0)
+        _Parser(names).parse(avro_document(other), "", "", 0)
+    return _Parser(names).parse(avro_document(text), "", "", 0)
 
 
-def _document(text: str) -> Any:
+def avro_document(text: str) -> Any:
+    """The JSON of a schema, which may have comments, as in Java's parser.
+
+    Raises:
+        InvalidSchemaError: if it is not JSON.
+
+    """
     try:
-        return bounded_json.loads(text)
+        return bounded_json.loads(_COMMENT.sub(lambda found: found[1] or " ", text))
     except RecursionError:
         raise InvalidSchemaError("the schema is nested too deeply") from None
     except ValueError as error:

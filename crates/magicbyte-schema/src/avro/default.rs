@@ -1,0 +1,156 @@
+//! The defaults of a schema, which are JSON, as payloads (Java's `ResolvingGrammarGenerator.encode`).
+
+use serde_json::{Map, Number, Value};
+
+use super::types::{Kind, TypeId, Types, shown};
+use crate::varint;
+
+/// Writes a default of this type as Avro does.
+///
+/// # Errors
+/// The reason why it is not a value of the type.
+pub(super) fn payload(types: &Types, id: TypeId, default: &Value) -> Result<Box<[u8]>, String> {
+    let mut writer = Writer { types, out: Vec::new(), values: 0 };
+    writer.write(id, default, 0)?;
+    Ok(writer.out.into_boxed_slice())
+}
+
+/// The values that a default may have, with those of the defaults in it: records of a short schema multiply.
+const MAX_VALUES: usize = 1 << 20;
+/// The bytes that it may have. Java pads a fixed to any size.
+const MAX_BYTES: usize = 16 << 20;
+/// The nesting depth of its values: the default of a record may have the record in it.
+const MAX_DEPTH: usize = 100;
+
+struct Writer<'a> {
+    types: &'a Types,
+    out: Vec<u8>,
+    values: usize,
+}
+
+impl Writer<'_> {
+    fn write(&mut self, id: TypeId, value: &Value, depth: usize) -> Result<(), String> {
+        self.values += 1;
+        if depth > MAX_DEPTH || self.values > MAX_VALUES || self.out.len() > MAX_BYTES {
+            return Err(format!(
+                "the default is larger than {MAX_BYTES} bytes or {MAX_VALUES} values, or nested deeper than {MAX_DEPTH}"
+            ));
+        }
+        let types = self.types;
+        match (&types.get(id).kind, value) {
+            (Kind::Null, Value::Null) => {}
+            (Kind::Boolean, &Value::Bool(value)) => self.out.push(value.into()),
+            (Kind::Int, Value::Number(number)) => self.put_long((long(number) as i32).into()),
+            (Kind::Long, Value::Number(number)) => self.put_long(long(number)),
+            (Kind::Float, Value::Number(number)) => self.out.extend((double(number) as f32).to_le_bytes()),
+            (Kind::Double, Value::Number(number)) => self.out.extend(double(number).to_le_bytes()),
+            (Kind::String, Value::String(text)) => self.put_bytes(text.as_bytes()),
+            (Kind::Bytes, Value::String(text)) => self.put_bytes(&latin1(text)),
+            (&Kind::Fixed { size, .. }, Value::String(text)) if size <= MAX_BYTES => {
+                let mut bytes = latin1(text);
+                bytes.resize(size, 0);
+                self.out.extend(bytes);
+            }
+            (Kind::Enum { symbols, .. }, Value::String(text)) => {
+                let Some(symbol) = symbols.iter().position(|symbol| symbol == text) else {
+                    return Err(format!("{} is not a symbol of the enum", shown(value)));
+                };
+                self.put_long(symbol as i64);
+            }
+            (&Kind::Array(item), _) => self.write_items(item, &items(value), depth)?,
+            (&Kind::Map(of), Value::Object(entries)) => self.write_entries(of, entries, depth)?,
+            (Kind::Union(branches), _) => {
+                let branch = branches.iter().position(|&branch| takes(&types.get(branch).kind, value));
+                let Some(branch) = branch else {
+                    return Err(format!("{} is not a value of any type of the union", shown(value)));
+                };
+                self.put_long(branch as i64);
+                self.write(branches[branch], value, depth + 1)?;
+            }
+            (Kind::Record { fields, .. }, _) => {
+                for field in fields {
+                    let Some(value) = value.get(&field.name).or(field.default.as_ref()) else {
+                        return Err(format!("its field {} has no value and no default", field.name));
+                    };
+                    self.write(field.of, value, depth + 1)?;
+                }
+            }
+            (kind, _) => return Err(format!("{}: expected {}", shown(value), kind.word())),
+        }
+        Ok(())
+    }
+
+    /// A block, which an array without items does not have, and the end of the blocks.
+    fn write_items(&mut self, item: TypeId, values: &[&Value], depth: usize) -> Result<(), String> {
+        if !values.is_empty() {
+            self.put_long(values.len() as i64);
+            values.iter().try_for_each(|value| self.write(item, value, depth + 1))?;
+        }
+        self.put_long(0);
+        Ok(())
+    }
+
+    fn write_entries(
+        &mut self,
+        of: TypeId,
+        entries: &Map<String, Value>,
+        depth: usize,
+    ) -> Result<(), String> {
+        if !entries.is_empty() {
+            self.put_long(entries.len() as i64);
+            for (key, value) in entries {
+                self.put_bytes(key.as_bytes());
+                self.write(of, value, depth + 1)?;
+            }
+        }
+        self.put_long(0);
+        Ok(())
+    }
+
+    fn put_long(&mut self, value: i64) {
+        varint::put(&mut self.out, varint::zigzag(value));
+    }
+
+    fn put_bytes(&mut self, bytes: &[u8]) {
+        self.put_long(bytes.len() as i64);
+        self.out.extend_from_slice(bytes);
+    }
+}
+
+/// The items of a default for an array. To Jackson, an object has items, too, and anything else has none.
+fn items(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Array(items) => items.iter().collect(),
+        Value::Object(entries) => entries.values().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// True if this branch of a union is the one that Java takes for a default, unless an earlier one is.
+fn takes(kind: &Kind, value: &Value) -> bool {
+    match kind {
+        Kind::Null => value.is_null(),
+        Kind::Boolean => value.is_boolean(),
+        Kind::Int | Kind::Long | Kind::Float | Kind::Double => value.is_number(),
+        Kind::Bytes | Kind::String | Kind::Fixed { .. } => value.is_string(),
+        Kind::Enum { .. } | Kind::Array(_) | Kind::Map(_) | Kind::Union(_) | Kind::Record { .. } => true,
+    }
+}
+
+/// A number of any form, such as `3.0`, as Jackson's `longValue` gives it; `intValue` keeps the low bits of that.
+fn long(number: &Number) -> i64 {
+    match (number.as_i64(), number.as_u64()) {
+        (Some(whole), _) => whole,
+        (_, Some(whole)) => whole as i64,
+        _ => double(number) as i64,
+    }
+}
+
+fn double(number: &Number) -> f64 {
+    number.as_f64().unwrap_or(f64::NAN)
+}
+
+/// A byte for each character; Java writes a question mark for those above U+00FF.
+fn latin1(text: &str) -> Vec<u8> {
+    text.chars().map(|character| u8::try_from(character).unwrap_or(b'?')).collect()
+}

@@ -1,0 +1,351 @@
+//! The plan for a pair of schemas, by the rules of `org.apache.avro.Resolver`.
+//!
+//! A pair that Java cannot resolve is refused where a value of it is met, and not before: an array of such values may be
+//! empty.
+
+use std::collections::{HashMap, HashSet};
+
+use super::aliases::Aliases;
+use super::columns::data_type;
+use super::default;
+use super::plan::{Choice, Default, Items, Node, NodeId, Plan, Record, Step};
+use super::types::{Field, Kind, Type, TypeId, Types, short};
+use crate::columns::row_size;
+use crate::error::{Result, SchemaError};
+
+/// Nodes of a plan. Records that contain each other may be paired in any way.
+const MAX_NODES: usize = 100_000;
+/// Records in records, counting those that contain themselves once for each record that they are paired with.
+const MAX_DEPTH: usize = 400;
+
+/// The plan for payloads of the writer's schema.
+///
+/// # Errors
+/// If the plan would be too large. Values that the reader cannot take are nodes of the plan.
+pub(super) fn resolve(writer: &Types, reader: &Types) -> Result<Plan> {
+    // Java leaves an equal schema as it is: an alias of the reader may be the name of another field.
+    let aliases = if writer == reader { Aliases::default() } else { Aliases::of(reader) };
+    let (nodes, records) = (Vec::new(), HashMap::new());
+    let mut resolver = Resolver { writer, reader, aliases, nodes, records, depth: 0 };
+    let root = resolver.node(Written { by: By::Writer, id: writer.root }, reader.root)?;
+    Ok(Plan { nodes: resolver.nodes, root })
+}
+
+/// A type whose values are read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Written {
+    by: By,
+    id: TypeId,
+}
+
+impl Written {
+    fn with(self, id: TypeId) -> Self {
+        Self { id, ..self }
+    }
+}
+
+/// The schema that values are written with: defaults are written with the reader's.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum By {
+    Writer,
+    Reader,
+}
+
+/// The reason why a record has no whole node.
+enum Unread {
+    /// The reader cannot take it.
+    Refused(String),
+    /// The plan would be too large.
+    TooLarge(SchemaError),
+}
+
+impl From<SchemaError> for Unread {
+    fn from(error: SchemaError) -> Self {
+        Self::TooLarge(error)
+    }
+}
+
+struct Resolver<'a> {
+    writer: &'a Types,
+    reader: &'a Types,
+    aliases: Aliases<'a>,
+    nodes: Vec<Node>,
+    /// The nodes of records; those that contain themselves are still without some fields.
+    records: HashMap<(Written, TypeId), NodeId>,
+    depth: usize,
+}
+
+impl<'a> Resolver<'a> {
+    fn written(&self, of: Written) -> &'a Type {
+        match of.by {
+            By::Writer => self.writer.get(of.id),
+            By::Reader => self.reader.get(of.id),
+        }
+    }
+
+    /// The full name of a type as the reader calls it.
+    fn name(&self, of: Written, full: &'a str) -> &'a str {
+        match of.by {
+            By::Writer => self.aliases.of_type(full),
+            By::Reader => full,
+        }
+    }
+
+    /// The name of a field as the reader calls it, in a record that the reader calls `record`.
+    fn field_name(&self, of: Written, record: &str, field: &'a str) -> &'a str {
+        match of.by {
+            By::Writer => self.aliases.of_field(record, field),
+            By::Reader => field,
+        }
+    }
+
+    fn add(&mut self, node: Node) -> Result<NodeId> {
+        if self.nodes.len() >= MAX_NODES {
+            return Err(SchemaError::new(format!(
+                "the writer's and the reader's schema have more than {MAX_NODES} pairs of types"
+            )));
+        }
+        self.nodes.push(node);
+        Ok(self.nodes.len() - 1)
+    }
+
+    fn node(&mut self, from: Written, to: TypeId) -> Result<NodeId> {
+        let node = match (&self.written(from).kind, &self.reader.get(to).kind) {
+            (Kind::Union(branches), _) => self.union(from, branches, to)?,
+            (_, Kind::Union(branches)) => match self.choice(from, branches)? {
+                Some(choice) => Node::Branch(choice),
+                None => self.refused(from, to),
+            },
+            (Kind::Record { .. }, Kind::Record { .. }) => return self.record(from, to),
+            (&Kind::Array(item), &Kind::Array(read_as)) => Node::Array(self.items(from.with(item), read_as)?),
+            (&Kind::Map(value), &Kind::Map(read_as)) => Node::Map(self.items(from.with(value), read_as)?),
+            _ => self.leaf(from, to),
+        };
+        self.add(node)
+    }
+
+    /// A value without others in it.
+    fn leaf(&self, from: Written, to: TypeId) -> Node {
+        match (&self.written(from).kind, &self.reader.get(to).kind) {
+            (Kind::Null, Kind::Null) => Node::Null,
+            (Kind::Boolean, Kind::Boolean) => Node::Boolean,
+            (Kind::Int, Kind::Int | Kind::Long | Kind::Float | Kind::Double) => Node::Int,
+            (Kind::Long, Kind::Long | Kind::Float | Kind::Double) => Node::Long,
+            (Kind::Float, Kind::Float | Kind::Double) => Node::Float,
+            (Kind::Double, Kind::Double) => Node::Double,
+            (Kind::Bytes | Kind::String, Kind::Bytes | Kind::String) => Node::Sized,
+            (Kind::Fixed { name, size }, Kind::Fixed { name: reader, size: read_as })
+                if size == read_as && short(self.name(from, &name.full)) == short(&reader.full) =>
+            {
+                Node::Fixed(*size)
+            }
+            (Kind::Enum { name, symbols, .. }, Kind::Enum { name: reader, symbols: known, default })
+                if short(self.name(from, &name.full)) == short(&reader.full) =>
+            {
+                let default = default.as_ref().filter(|default| known.contains(default));
+                let read_as = |symbol: &String| match known.contains(symbol) {
+                    true => Ok(symbol.as_str().into()),
+                    false => {
+                        default.map(|default| default.as_str().into()).ok_or_else(|| symbol.as_str().into())
+                    }
+                };
+                Node::Enum(symbols.iter().map(read_as).collect())
+            }
+            _ => self.refused(from, to),
+        }
+    }
+
+    fn refused(&self, from: Written, to: TypeId) -> Node {
+        let (writer, reader) = (self.written(from).kind.described(), self.reader.get(to).kind.described());
+        Node::Refused(format!("the writer's {writer} cannot be read as the reader's {reader}").into())
+    }
+
+    fn items(&mut self, from: Written, to: TypeId) -> Result<Items> {
+        // A schema that contains itself becomes text, which has no size before it is written.
+        let size = match self.reader.is_recursive {
+            true => 0,
+            false => size_of::<i64>() + row_size(&data_type(self.reader, to)),
+        };
+        Ok(Items { node: self.node(from, to)?, written_as: from.id, size })
+    }
+
+    fn union(&mut self, from: Written, branches: &'a [TypeId], to: TypeId) -> Result<Node> {
+        let own = match &self.reader.get(to).kind {
+            Kind::Union(own) => Some(own),
+            _ => None,
+        };
+        let equal = own.filter(|_| self.are_equal(from, to, &mut HashMap::new()));
+        let mut choices = Vec::with_capacity(branches.len());
+        for (index, branch) in branches.iter().map(|&branch| from.with(branch)).enumerate() {
+            choices.push(match (equal, own) {
+                (Some(own), _) => Choice { branch: index, node: self.node(branch, own[index])? },
+                (None, Some(own)) => match self.choice(branch, own)? {
+                    Some(choice) => choice,
+                    None => {
+                        let refused = self.refused(branch, to);
+                        Choice { branch: 0, node: self.add(refused)? }
+                    }
+                },
+                (None, None) => Choice { branch: 0, node: self.node(branch, to)? },
+            });
+        }
+        Ok(Node::Union(choices))
+    }
+
+    /// The branch of the reader's union for a type that is not a union.
+    fn choice(&mut self, from: Written, branches: &'a [TypeId]) -> Result<Option<Choice>> {
+        let Some(branch) = self.first_match(from, branches)? else { return Ok(None) };
+        Ok(Some(Choice { branch, node: self.node(from, branches[branch])? }))
+    }
+
+    /// The branch with the same type and full name; else the record with this structure, rather one with the name; else
+    /// the first type that the value can be promoted to.
+    fn first_match(&mut self, from: Written, branches: &'a [TypeId]) -> Result<Option<usize>> {
+        let kind = &self.written(from).kind;
+        let mut like = None;
+        for (index, &branch) in branches.iter().enumerate() {
+            let reader = &self.reader.get(branch).kind;
+            if std::mem::discriminant(kind) != std::mem::discriminant(reader) {
+                continue;
+            }
+            let (Some(name), Some(own)) = (kind.name(), reader.name()) else { return Ok(Some(index)) };
+            let name = self.name(from, &name.full);
+            if name == own.full {
+                return Ok(Some(index));
+            }
+            if matches!(kind, Kind::Record { .. })
+                && (like.is_none() || short(name) == short(&own.full))
+                && self.is_readable(from, branch)?
+            {
+                like = Some(index);
+            }
+        }
+        let promoted = || branches.iter().position(|&branch| kind.promotes_to(&self.reader.get(branch).kind));
+        Ok(like.or_else(promoted))
+    }
+
+    /// True if the fields of a record are readable as they stand; what is in them may not be.
+    fn is_readable(&mut self, from: Written, to: TypeId) -> Result<bool> {
+        let id = self.record(from, to)?;
+        let is_refused = |node: NodeId| matches!(self.nodes[node], Node::Refused(_));
+        Ok(match &self.nodes[id] {
+            Node::Record(record) => {
+                !record.steps.iter().any(|step| matches!(*step, Step::Read { node, .. } if is_refused(node)))
+            }
+            _ => false,
+        })
+    }
+
+    fn record(&mut self, from: Written, to: TypeId) -> Result<NodeId> {
+        if let Some(&node) = self.records.get(&(from, to)) {
+            return Ok(node);
+        }
+        let is_empty = matches!(&self.reader.get(to).kind, Kind::Record { fields, .. } if fields.is_empty());
+        let id = self.add(Node::Record(Record { steps: Vec::new(), defaults: Vec::new(), is_empty }))?;
+        // Before its fields, which may contain it.
+        self.records.insert((from, to), id);
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(SchemaError::new(format!("the schemas nest more than {MAX_DEPTH} pairs of records")));
+        }
+        match self.fields(from, to, id) {
+            Err(Unread::Refused(reason)) => self.nodes[id] = Node::Refused(reason.into()),
+            Err(Unread::TooLarge(error)) => return Err(error),
+            Ok(()) => {}
+        }
+        self.depth -= 1;
+        Ok(id)
+    }
+
+    /// Adds the fields of a record to its node.
+    fn fields(&mut self, from: Written, to: TypeId, id: NodeId) -> std::result::Result<(), Unread> {
+        let (Kind::Record { name, fields }, Kind::Record { fields: own, .. }) =
+            (&self.written(from).kind, &self.reader.get(to).kind)
+        else {
+            return Ok(());
+        };
+        let record = self.name(from, &name.full);
+        let places: HashMap<&str, usize> = own.iter().map(|field| field.name.as_str()).zip(0..).collect();
+        let mut found = HashSet::new();
+        for field in fields {
+            let name = self.field_name(from, record, &field.name);
+            if !found.insert(name) {
+                return Err(Unread::Refused(format!(
+                    "by the reader's aliases, {record} has two fields {name}"
+                )));
+            }
+            let step = match places.get(name) {
+                Some(&place) => {
+                    Step::Read { field: place, node: self.node(from.with(field.of), own[place].of)? }
+                }
+                None => Step::Skip(field.of),
+            };
+            if let Node::Record(record) = &mut self.nodes[id] {
+                record.steps.push(step);
+            }
+        }
+        for (index, field) in own.iter().enumerate().filter(|(_, field)| !found.contains(field.name.as_str()))
+        {
+            let value = self.default(field)?;
+            if let Node::Record(record) = &mut self.nodes[id] {
+                record.defaults.push(Default { field: index, value });
+            }
+        }
+        Ok(())
+    }
+
+    /// The default of a field as a payload, with the node that reads it; `None` for a null.
+    fn default(&mut self, field: &Field) -> std::result::Result<Option<(Box<[u8]>, NodeId)>, Unread> {
+        let refused = |reason: String| Unread::Refused(format!("{}: {reason}", field.name));
+        let Some(default) = &field.default else {
+            return Err(refused("the writer's record does not have it, and it has no default".to_owned()));
+        };
+        let payload = default::payload(self.reader, field.of, default)
+            .map_err(|reason| refused(format!("its default cannot be read: {reason}")))?;
+        if default.is_null() {
+            return Ok(None);
+        }
+        let node = self.node(Written { by: By::Reader, id: field.of }, field.of)?;
+        Ok(Some((payload, node)))
+    }
+
+    /// True if two types have the same structure and short names: unions of such types are read branch by branch.
+    fn are_equal(&self, from: Written, to: TypeId, seen: &mut HashMap<(TypeId, TypeId), bool>) -> bool {
+        let (writer, reader) = (&self.written(from).kind, &self.reader.get(to).kind);
+        if let (Some(name), Some(own)) = (writer.name(), reader.name())
+            && short(self.name(from, &name.full)) != short(&own.full)
+        {
+            return false;
+        }
+        match (writer, reader) {
+            (&Kind::Array(item), &Kind::Array(own)) | (&Kind::Map(item), &Kind::Map(own)) => {
+                self.are_equal(from.with(item), own, seen)
+            }
+            (Kind::Fixed { size, .. }, Kind::Fixed { size: own, .. }) => size == own,
+            (Kind::Enum { symbols, .. }, Kind::Enum { symbols: own, .. }) => symbols == own,
+            (Kind::Union(branches), Kind::Union(own)) => {
+                branches.len() == own.len()
+                    && branches
+                        .iter()
+                        .zip(own)
+                        .all(|(&branch, &own)| self.are_equal(from.with(branch), own, seen))
+            }
+            (Kind::Record { name, fields }, Kind::Record { fields: own, .. }) => {
+                if let Some(&equal) = seen.get(&(from.id, to)) {
+                    return equal;
+                }
+                // So that a record that contains itself is equal if the rest is.
+                seen.insert((from.id, to), true);
+                let record = self.name(from, &name.full);
+                let equal = fields.len() == own.len()
+                    && fields.iter().zip(own).all(|(field, own)| {
+                        let name = self.field_name(from, record, &field.name);
+                        name == own.name && self.are_equal(from.with(field.of), own.of, seen)
+                    });
+                seen.insert((from.id, to), equal);
+                equal
+            }
+            _ => std::mem::discriminant(writer) == std::mem::discriminant(reader),
+        }
+    }
+}

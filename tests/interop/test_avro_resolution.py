@@ -1,0 +1,128 @@
+"""What older versions of a schema wrote is read by the newest one as Avro's own Java library reads it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from avro_histories import Schemas, column_value, text_value, with_dicts
+from magicbyte.schema import decode
+
+pytestmark = pytest.mark.interop
+
+BUILT = Path(__file__).parents[2] / "target" / "registry"
+HISTORIES, VERSIONS, VALUES = 300, 3, 4
+
+Read = tuple[bytes, str | None]
+"""A payload, and the value that Java reads as Avro's JSON; None if it cannot read it."""
+
+
+def by_java(pairs: list[tuple[Any, Any]]) -> list[list[Read]]:
+    """For each pair of a writer's and a reader's schema, some values."""
+    lines = [
+        " ".join(base64.b64encode(json.dumps(schema).encode()).decode() for schema in pair) + f" {VALUES} {seed}"
+        for seed, pair in enumerate(pairs)
+    ]
+    command = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{BUILT}/classes:{BUILT}/lib/*", "AvroReads"]
+    done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, check=True)
+    reads: list[Read] = []
+    for line in done.stdout.splitlines():
+        binary, value = line.split(" ")
+        read = None if value == "error" else base64.b64decode(value).decode()
+        reads.append((base64.b64decode(binary), read))
+    assert len(reads) == len(pairs) * VALUES
+    return [reads[start : start + VALUES] for start in range(0, len(reads), VALUES)]
+
+
+def test_histories() -> None:
+    pairs = []
+    for seed in range(HISTORIES):
+        schemas = Schemas(seed, text=bool(seed % 2))
+        versions = [schemas.record() if seed % 3 else schemas.any()]
+        while len(versions) < VERSIONS:
+            versions.append(schemas.newer(versions[-1]))
+        pairs += [(version, versions[-1]) for version in versions]
+    unread = 0
+    for (writer, reader), reads in zip(pairs, by_java(pairs), strict=True):
+        payloads = [b"\0\0\0\0\7" + payload for payload, _ in reads]
+        found = decode(payloads, {7: json.dumps(writer)}, reader_schema=json.dumps(reader))
+        rows = zip(found.field("value").to_pylist(), found.field("_error").to_pylist(), reads, strict=True)
+        for value, error, (_, text) in rows:
+            place = f"{json.dumps(writer)} as {json.dumps(reader)}: {error}"
+            if text is None:
+                unread += 1
+                assert error is not None, place
+                continue
+            like = column_value(reader, json.loads(text))
+            if error is not None and "not UTF-8" in error:
+                continue
+            assert error is None, place
+            assert with_dicts(value, like) == like, place
+    assert unread < len(pairs) * VALUES / 3
+
+
+LINKED = {"type": "record", "name": "L", "fields": [{"name": "v", "type": "int"}, {"name": "next", "type": ["null", "L"]}]}
+TREE = {
+    "type": "record",
+    "name": "Tree",
+    "namespace": "n",
+    "aliases": ["L"],
+    "fields": [
+        {"name": "next", "type": [{"type": "array", "items": "Tree"}, "Tree", "null"]},
+        {"name": "value", "type": "double", "aliases": ["v"]},
+        {"name": "more", "type": ["null", "Tree"], "default": None},
+        {"name": "word", "type": "string", "default": "w"},
+    ],
+}
+WITHOUT = {"type": "record", "name": "L", "fields": [{"name": "v", "type": "long"}]}
+
+
+@pytest.mark.parametrize("reader", [LINKED, TREE], ids=["itself", "another"])
+def test_types_that_contain_themselves(reader: Any) -> None:
+    (reads,) = by_java([(LINKED, reader)])
+    payloads = [b"\0\0\0\0\7" + payload for payload, _ in reads]
+    found = decode(payloads, {7: json.dumps(LINKED)}, reader_schema=json.dumps(reader))
+    for value, (_, text) in zip(found.field("value").to_pylist(), reads, strict=True):
+        assert text is not None
+        assert json.loads(value) == of_named(reader, json.loads(text))
+
+
+def of_named(schema: Any, value: Any) -> Any:
+    """As `text_value`, for schemas that use names."""
+    fields = {field["name"]: field["type"] for field in schema["fields"]}
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict) and value.keys() == fields.keys():
+            return {name: plain(inner) for name, inner in value.items()}
+        if isinstance(value, dict):
+            ((_, content),) = value.items()
+            return plain(content)
+        return [plain(item) for item in value] if isinstance(value, list) else value
+
+    return plain(value)
+
+
+def test_a_type_that_contains_itself_can_be_skipped() -> None:
+    (reads,) = by_java([(LINKED, WITHOUT)])
+    payloads = [b"\0\0\0\0\7" + payload for payload, _ in reads]
+    found = decode(payloads, {7: json.dumps(LINKED)}, reader_schema=json.dumps(WITHOUT))
+    values = [json.loads(text or "null") for _, text in reads]
+    assert found.field("value").to_pylist() == values
+
+
+def test_text() -> None:
+    schemas = [Schemas(seed).any() for seed in range(HISTORIES)]
+    for schema, reads in zip(schemas, by_java([(schema, schema) for schema in schemas]), strict=True):
+        payloads = [b"\0\0\0\0\7" + payload for payload, _ in reads]
+        found = decode(payloads, {7: json.dumps(schema)}, as_text=True)
+        for value, error, (_, text) in zip(
+            found.field("value").to_pylist(), found.field("_error").to_pylist(), reads, strict=True
+        ):
+            assert text is not None
+            like = text_value(schema, json.loads(text))
+            assert error is None
+            assert json.loads(value) == like
