@@ -94,7 +94,9 @@ class Schemas:
         if schema == "null" or self._random.random() > 0.15:
             return schema
         others = ["null", "double", {"type": "array", "items": "string"}]
-        return self._changed_union([schema, *(one for one in others if self._random.random() < 0.5 and one != schema)])
+        return self._changed_union(
+            [schema, *(one for one in others if self._random.random() < 0.5 and one != schema)]
+        )
 
     def _changed_union(self, branches: list[Any]) -> list[Any]:
         flat = [one for branch in branches for one in (branch if isinstance(branch, list) else [branch])]
@@ -107,16 +109,16 @@ class Schemas:
         return made
 
     def _rename(self, schema: dict[str, Any]) -> None:
-        match self._random.randrange(3):
-            case 0:
+        match self._random.randrange(9):
+            case 0 | 1 | 2:
                 # The namespace of what is in it changes, too.
                 schema["namespace"] = self._random.choice(["a", "b.c"])
-            case 1:
+            case 3 | 4 | 5 | 6 | 7:
                 space = schema.get("namespace")
                 old = f"{space}.{schema['name']}" if space else schema["name"]
-                schema["aliases"] = [old]
+                schema.setdefault("aliases", []).append(old)
                 schema["name"] = self._name() + "n"
-            case 2:
+            case _:
                 schema["name"] = self._name() + "x"
 
     def _change_symbols(self, schema: dict[str, Any]) -> None:
@@ -126,16 +128,17 @@ class Schemas:
         if self._random.random() < 0.3 and len(symbols) > 1:
             symbols.pop()
             schema.pop("default", None)
-            if self._random.random() < 0.7:
+            if self._random.random() < 0.9:
                 schema["default"] = symbols[0]
 
     def _change_fields(self, schema: dict[str, Any], chance: float) -> None:
         fields = schema["fields"]
         for field in fields:
             field["type"] = self._changed(field["type"], chance)
-            field.pop("default", None)
+            if "default" in field:
+                field["default"] = self.default(field["type"])
             if self._random.random() < 0.1:
-                field["aliases"] = [field["name"]]
+                field.setdefault("aliases", []).append(field["name"])
                 field["name"] += "r"
         if self._random.random() < 0.3 and fields:
             fields.pop(self._random.randrange(len(fields)))
@@ -169,7 +172,10 @@ class Schemas:
             case "array":
                 return [self.default(schema["items"]) for _ in range(self._random.randrange(3))]
             case "map":
-                return {f"k{number}": self.default(schema["values"]) for number in range(self._random.randrange(3))}
+                return {
+                    f"k{number}": self.default(schema["values"])
+                    for number in range(self._random.randrange(3))
+                }
         value = {field["name"]: self.default(field["type"]) for field in schema["fields"]}
         for field in schema["fields"]:
             # The default of the field stands in for what the default of the record lacks.
@@ -208,7 +214,10 @@ def column_value(schema: Any, value: Any, namespace: str = "") -> Any:
             return {key: column_value(schema["values"], item, namespace) for key, item in value.items()}
         case "record":
             fields = schema["fields"]
-            found = {field["name"]: column_value(field["type"], value[field["name"]], namespace) for field in fields}
+            found = {
+                field["name"]: column_value(field["type"], value[field["name"]], namespace)
+                for field in fields
+            }
             return found or {"__dummy_field_in_empty_struct": None}
     return value
 
@@ -239,15 +248,14 @@ def text_value(schema: Any, value: Any, namespace: str = "") -> Any:
     if isinstance(schema, dict):
         namespace = schema.get("namespace", namespace)
     match schema if isinstance(schema, str) else schema["type"]:
-        case "float":
-            return struct.unpack("f", struct.pack("f", value))[0]
         case "array":
             return [text_value(schema["items"], item, namespace) for item in value]
         case "map":
             return {key: text_value(schema["values"], item, namespace) for key, item in value.items()}
         case "record":
             return {
-                field["name"]: text_value(field["type"], value[field["name"]], namespace) for field in schema["fields"]
+                field["name"]: text_value(field["type"], value[field["name"]], namespace)
+                for field in schema["fields"]
             }
     return value
 
@@ -260,5 +268,3 @@ def with_dicts(value: Any, like: Any) -> Any:
     if isinstance(like, list) and isinstance(value, list) and len(value) == len(like):
         return [with_dicts(item, other) for item, other in zip(value, like, strict=True)]
     return value
-
-

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Set
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.schemas import open_registry
@@ -15,7 +11,7 @@ from magicbyte.schema.decoding import SCHEMA_TYPES, ColumnDecoder, latest_of_top
 from magicbyte.schema.http_registry import HttpRegistry
 from magicbyte.schema.registry import Registry, Schema, SchemaNotFoundError
 
-__all__ = ["column_decoders", "refuse_unwritable"]
+__all__ = ["column_decoders"]
 
 
 def column_decoders(typed: TypedColumns, topics: Set[str]) -> tuple[ColumnDecoder, ...]:
@@ -64,11 +60,3 @@ def _latest(registry: Registry, topics: list[str], is_key: bool) -> Schema:
         if schema != found[first]:
             raise RefusedError(f"{first} and {topic} have different schemas, a table has one: choose a topic")
     return found[first]
-
-
-def refuse_unwritable(schema: pa.Schema) -> None:
-    """Raises RefusedError if Parquet has no such type, as for a record without fields."""
-    try:
-        pq.ParquetWriter(io.BytesIO(), schema).close()
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
-        raise RefusedError(f"the reader's schema has a type that Parquet cannot have: {error}") from None

@@ -3,6 +3,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
+import org.apache.avro.AvroTypeException;
 import org.apache.avro.NameValidator;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericDatumReader;
@@ -14,7 +15,7 @@ import org.apache.avro.util.RandomData;
 
 /**
  * For each line with a writer's schema, a reader's, both in base64, a count and a seed: values of the writer's schema as
- * Avro's binary, and what they are to the reader as Avro's JSON, in base64, or "error".
+ * Avro's binary, and what they are to the reader as Avro's JSON, in base64, or "error" if it cannot read them, or "fails".
  */
 public class AvroReads {
   public static void main(String[] arguments) throws Exception {
@@ -43,7 +44,9 @@ public class AvroReads {
       var decoder = DecoderFactory.get().binaryDecoder(binary, null);
       value = new GenericDatumReader<>(writer, reader).read(null, decoder);
     } catch (RuntimeException error) {
-      return "error";
+      // "Invalid default": it renames fields by aliases, and then the writer's own defaults are not of the renamed record.
+      boolean isVerdict = error instanceof AvroTypeException && !error.getMessage().startsWith("Invalid default");
+      return isVerdict ? "error" : "fails";
     }
     var json = new ByteArrayOutputStream();
     write(reader, value, EncoderFactory.get().jsonEncoder(reader, json));

@@ -96,7 +96,7 @@ impl<'a> Cursor<'a> {
         match self.bytes(1, "a boolean")? {
             [0] => Ok(false),
             [1] => Ok(true),
-            other => Err(Failure::at(start, format!("a boolean is {}: expected 0 or 1", other[0]))),
+            other => Err(Failure::at(start, format!("a boolean of {}: expected 0 or 1", other[0]))),
         }
     }
 
@@ -126,27 +126,27 @@ impl<'a> Cursor<'a> {
 
     /// Reads a number, and returns as many of the following bytes.
     #[inline]
-    pub(super) fn sized(&mut self) -> Attempt<&'a [u8]> {
-        let count = self.length("a length")?;
-        self.bytes(count, "bytes or a string")
-    }
-
-    #[inline]
-    fn length(&mut self, what: &'static str) -> Attempt<usize> {
+    pub(super) fn sized(&mut self, what: &'static str) -> Attempt<&'a [u8]> {
         let start = self.position;
-        let length = self.long(what)?;
-        usize::try_from(length)
-            .map_err(|_| Failure::at(start, format!("{what} is {length}, which is negative")))
+        let size = self.long("a length")?;
+        let rest = &self.payload[self.position..];
+        let Some(bytes) = usize::try_from(size).ok().and_then(|size| rest.get(..size)) else {
+            let left = rest.len();
+            return Err(Failure::at(start, format!("{what} of {size} bytes: the payload has {left} more")));
+        };
+        self.position += bytes.len();
+        Ok(bytes)
     }
 
-    /// One of `of`, by the number that follows.
+    /// The branch of a union, or the symbol of an enum, that the next number says.
     #[inline]
     pub(super) fn one_of<T>(&mut self, of: &'a [T], what: &'static str) -> Attempt<&'a T> {
         let start = self.position;
         let index = self.long(what)?;
-        usize::try_from(index).ok().and_then(|index| of.get(index)).ok_or_else(|| {
-            Failure::at(start, format!("{what} is {index}: expected a number below {}", of.len()))
-        })
+        usize::try_from(index)
+            .ok()
+            .and_then(|index| of.get(index))
+            .ok_or_else(|| Failure::at(start, format!("{what} is {index}: there are {}", of.len())))
     }
 
     /// The items of an array or a map: blocks of them, and a count of 0.
@@ -157,7 +157,7 @@ impl<'a> Cursor<'a> {
             if count == 0 {
                 return Ok(());
             }
-            let end = size.map(|size| self.position.saturating_add(size));
+            let end = size.map(|size| self.position + size);
             for _ in 0..count {
                 item(self)?;
             }
@@ -170,8 +170,16 @@ impl<'a> Cursor<'a> {
     /// The number of items of a block, and its size in bytes: writers may say it, so that readers can skip the block.
     fn block(&mut self) -> Attempt<(u64, Option<usize>)> {
         let count = self.long("the count of a block")?;
-        let size = if count < 0 { Some(self.length("the size of a block")?) } else { None };
-        Ok((count.unsigned_abs(), size))
+        if count >= 0 {
+            return Ok((count as u64, None));
+        }
+        let start = self.position;
+        let size = self.long("the size of a block")?;
+        let left = self.payload.len() - self.position;
+        match usize::try_from(size) {
+            Ok(bytes) if bytes <= left => Ok((count.unsigned_abs(), Some(bytes))),
+            _ => Err(Failure::at(start, format!("a block of {size} bytes: the payload has {left} more"))),
+        }
     }
 
     /// Skips a value of the writer's type, as Java does: its text need not be UTF-8, its symbols need not exist.
@@ -186,11 +194,11 @@ impl<'a> Cursor<'a> {
             Kind::Long => drop(self.long("a number")?),
             Kind::Float => drop(self.bytes(4, "a float")?),
             Kind::Double => drop(self.bytes(8, "a double")?),
-            Kind::Bytes | Kind::String => drop(self.sized()?),
+            Kind::Bytes | Kind::String => drop(self.sized("bytes or a string")?),
             Kind::Fixed { size, .. } => drop(self.bytes(*size, "a fixed")?),
             Kind::Array(item) => self.skip_blocks(|cursor| cursor.skip(*item, depth + 1))?,
             Kind::Map(of) => self.skip_blocks(|cursor| {
-                cursor.sized()?;
+                cursor.sized("a key")?;
                 cursor.skip(*of, depth + 1)
             })?,
             Kind::Union(branches) => {

@@ -34,7 +34,7 @@ impl Plan {
             }
             (Node::Sized, Target::Text(to)) => {
                 let start = cursor.position;
-                let text = utf8(cursor.sized()?, start)?;
+                let text = utf8(cursor.sized(STRING)?, start)?;
                 to.push(text.as_bytes())?;
             }
             (Node::Int, Target::Int(to)) => to.push(cursor.int(INT)?),
@@ -56,7 +56,7 @@ impl Plan {
             (Node::Float, Target::Double(to)) => to.push(f32::from_le_bytes(cursor.array(FLOAT)?).into()),
             (Node::Double, Target::Double(to)) => to.push(f64::from_le_bytes(cursor.array("a double")?)),
             (Node::Boolean, Target::Boolean(to)) => to.push(cursor.boolean()?),
-            (Node::Sized, Target::Bytes(to)) => to.push(cursor.sized()?)?,
+            (Node::Sized, Target::Bytes(to)) => to.push(cursor.sized(BYTES)?)?,
             (Node::Fixed(size), Target::Bytes(to)) => to.push(cursor.bytes(*size, "a fixed")?)?,
             (Node::Sized | Node::Fixed(_), to @ (Target::Decimal(_) | Target::Digits(_))) => {
                 self.decimal(node, cursor, to)?;
@@ -175,7 +175,7 @@ impl Plan {
             let is_kept = kept.is_none_or(|kept| kept.get(entry).copied().unwrap_or_default());
             entry += 1;
             let start = cursor.position;
-            let key = cursor.sized()?;
+            let key = cursor.sized("a key")?;
             if !is_kept {
                 return cursor.skip(items.written_as, 0);
             }
@@ -195,7 +195,7 @@ impl Plan {
         let start = cursor.position;
         let bytes = match self.nodes[node] {
             Node::Fixed(size) => cursor.bytes(size, "a fixed")?,
-            _ => cursor.sized()?,
+            _ => cursor.sized(BYTES)?,
         };
         put_decimal(bytes, cursor, to).map_err(|failure| failure.or_at(start))
     }
@@ -204,6 +204,8 @@ impl Plan {
 const INT: &str = "an int";
 const LONG: &str = "a long";
 const FLOAT: &str = "a float";
+const BYTES: &str = "bytes";
+const STRING: &str = "a string";
 
 fn put_decimal(bytes: &[u8], cursor: &mut Cursor<'_>, to: &mut Target) -> Attempt<()> {
     match to {
@@ -232,7 +234,7 @@ pub(super) fn unknown_symbol(position: usize, symbol: &str) -> Failure {
 
 #[inline]
 pub(super) fn utf8(text: &[u8], position: usize) -> Attempt<&str> {
-    std::str::from_utf8(text).map_err(|_| Failure::at(position, "text that is not UTF-8"))
+    std::str::from_utf8(text).map_err(|_| Failure::at(position, "a string is not UTF-8"))
 }
 
 /// The number of keys up to which each is compared with each.

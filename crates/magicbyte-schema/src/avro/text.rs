@@ -68,7 +68,7 @@ impl<'a> Text<'a> {
             }
             Node::Double => self.double(f64::from_le_bytes(cursor.array("a double")?)),
             Node::Sized => {
-                let bytes = cursor.sized()?;
+                let bytes = cursor.sized("bytes or a string")?;
                 self.bytes(bytes, kind, *logical, cursor).map_err(|failure| failure.moved_to(start))?;
             }
             Node::Fixed(size) => {
@@ -129,7 +129,7 @@ impl<'a> Text<'a> {
         let begin = self.out.len();
         cursor.blocks(|cursor| {
             let start = cursor.position;
-            let key = cursor.sized()?;
+            let key = cursor.sized("a key")?;
             let from = self.out.len();
             self.string(utf8(key, start)?);
             self.out.push(':');
