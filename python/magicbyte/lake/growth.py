@@ -56,7 +56,6 @@ def refuse_types(table: str, schema: pa.Schema) -> None:
     for path, data_type in _paths("", schema):
         if (
             pa.types.is_null(data_type)
-            or pa.types.is_decimal256(data_type)
             or pa.types.is_duration(data_type)
             or (pa.types.is_struct(data_type) and not data_type.num_fields)
         ):

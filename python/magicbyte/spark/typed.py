@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-import pyarrow as pa
-
 from magicbyte.errors import Error, JobError, RefusedError
 from magicbyte.jobs.find.partitions import list_partitions
 from magicbyte.jobs.schemas import open_registry
@@ -23,7 +21,6 @@ __all__ = [
     "SchemaLookup",
     "decoders_for",
     "decoders_of",
-    "refuse_unreadable",
     "with_schemas",
 ]
 
@@ -55,8 +52,6 @@ def decoders_for(options: Options) -> Decoders:
         decoders = column_decoders(typed, topics)
     except RefusedError as error:
         raise OptionError(str(error)) from None
-    for decoder in decoders:
-        refuse_unreadable(decoder)
     return decoders
 
 
@@ -110,20 +105,3 @@ def with_schemas(decoders: Decoders, added: StoredRegistry | None) -> Decoders:
         return decoders
     registry = decoders[0].registry.snapshot().joined(added)
     return tuple(decoder.with_registry(registry) for decoder in decoders)
-
-
-def refuse_unreadable(decoder: ColumnDecoder) -> None:
-    """Raises OptionError if Spark has no such type: a decimal of more than 38 digits."""
-    pending = list(decoder.schema)
-    while pending:
-        field = pending.pop()
-        if pa.types.is_decimal256(field.type):
-            raise OptionError(
-                f"the reader's schema has {field.name}, {field.type}: Spark has up to 38 digits"
-            )
-        if pa.types.is_map(field.type):
-            pending += [field.type.key_field, field.type.item_field]
-        elif pa.types.is_list(field.type):
-            pending.append(field.type.value_field)
-        elif pa.types.is_struct(field.type):
-            pending += list(field.type)
