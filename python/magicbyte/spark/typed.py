@@ -49,10 +49,9 @@ def decoders_for(options: Options) -> Decoders:
         if options.topics.take(listing["topic"], listing["partition"])
     }
     try:
-        decoders = column_decoders(typed, topics)
+        return column_decoders(typed, topics)
     except RefusedError as error:
         raise OptionError(str(error)) from None
-    return decoders
 
 
 def decoders_of(columns: tuple[str, ...], decoders: Decoders) -> Decoders:
