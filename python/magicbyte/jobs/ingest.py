@@ -30,7 +30,7 @@ from magicbyte.jobs.run.high_watermarks import AboveHighWatermark, high_watermar
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.run.reading import HighWatermarks, ReadOptions, check_column_limit, plan_problems
 from magicbyte.jobs.run.selecting import record_filter
-from magicbyte.jobs.typed import column_decoders
+from magicbyte.jobs.typed import column_decoders, refuse_names
 from magicbyte.model import LeaderEpoch, PartitionPlan, PartitionReconciliation, Problem
 from magicbyte.options.ingest import IngestOptions
 from magicbyte.schema.decoding import ColumnDecoder
@@ -238,6 +238,8 @@ def ingest(
     inputs = find_inputs(sources, choice, distinct=True, assigned=True)
     listings = inputs.listings
     decoders = column_decoders(options.typed, {listing["topic"] for listing in listings})
+    for decoder in decoders:
+        refuse_names(decoder.schema)
     marks = high_watermarks(listings, required=False)
     digests = options.digest and bool(decoders)
     read = read_options(options, decoders, high_watermarks=marks, batches=True, digests=digests)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Set
 
+import pyarrow as pa
+
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.schemas import open_registry
 from magicbyte.options.typed import TypedColumns
@@ -11,7 +13,7 @@ from magicbyte.schema.decoding import SCHEMA_TYPES, ColumnDecoder, latest_of_top
 from magicbyte.schema.http_registry import HttpRegistry
 from magicbyte.schema.registry import Registry, Schema, SchemaNotFoundError
 
-__all__ = ["column_decoders"]
+__all__ = ["column_decoders", "refuse_names"]
 
 
 def column_decoders(typed: TypedColumns, topics: Set[str]) -> tuple[ColumnDecoder, ...]:
@@ -60,3 +62,20 @@ def _latest(registry: Registry, topics: list[str], is_key: bool) -> Schema:
         if schema != found[first]:
             raise RefusedError(f"{first} and {topic} have different schemas, a table has one: choose a topic")
     return found[first]
+
+
+def refuse_names(schema: pa.Schema) -> None:
+    """Raises RefusedError for fields whose names differ only in case: Spark reads no file with them."""
+    pending: list[tuple[str, pa.DataType]] = [(field.name, field.type) for field in schema]
+    while pending:
+        path, of = pending.pop()
+        fields = [of.field(index) for index in range(of.num_fields)] if pa.types.is_nested(of) else []
+        known: dict[str, str] = {}
+        for field in fields:
+            other = known.setdefault(field.name.lower(), field.name)
+            if other != field.name:
+                raise RefusedError(
+                    f"{path} has the fields {other} and {field.name}, and Spark reads no file with both:"
+                    " give a reader's schema with one of them"
+                )
+            pending.append((f"{path}.{field.name}", field.type))
