@@ -23,6 +23,7 @@ from magicbyte.schema.compatibility.json_schema_model import parse_json_schema
 from magicbyte.schema.compatibility.json_schema_rules import REMEDIES
 from magicbyte.schema.lint import lint
 from magicbyte.schema.registry import Reference, Schema, StoredRegistry, SubjectVersion
+from magicbyte.schema.schemas_topic import apply
 
 PROMOTED = "keep the type, or choose one that it is promoted to: int, long, float, double in this order"
 
@@ -303,6 +304,21 @@ def test_lint() -> None:
         ("using", "DELETED_BUT_REFERENCED", 1),
         ("using", "MISSING_REFERENCE", 1),
     ]
+
+
+def test_two_keys_of_one_version() -> None:
+    registry = StoredRegistry()
+    value = json.dumps({"subject": "a", "version": 1, "id": 1, "schema": '"int"', "deleted": False}).encode()
+    registry.compatibility_levels["a"] = "NONE"
+    old = b'{"keytype":"SCHEMA","subject":"a","version":1,"magic":1}'
+    apply(registry, old, value)
+    apply(registry, old, value)
+    assert lint(registry) == []
+    # As another registry, or a restored topic, has it.
+    apply(registry, b'{"magic": 1, "keytype": "SCHEMA", "subject": "a", "version": 1}', None)
+    (found,) = lint(registry)
+    assert (found["rule"], found["subject"], found["version"]) == ("TWO_KEYS", "a", 1)
+    assert old.decode() in found["message"]
 
 
 def test_commands(tmp_path: Path, cli: Cli) -> None:

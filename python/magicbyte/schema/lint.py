@@ -28,8 +28,8 @@ class LintFinding(TypedDict):
     """A likely problem."""
 
     rule: str
-    """`LEVEL_NOT_SET`, `UNKNOWN_LEVEL`, `BREAKS_LEVEL`, `UNRELATED_TYPES`, `DELETED_BUT_REFERENCED` or
-    `MISSING_REFERENCE`."""
+    """`LEVEL_NOT_SET`, `UNKNOWN_LEVEL`, `BREAKS_LEVEL`, `UNRELATED_TYPES`, `DELETED_BUT_REFERENCED`,
+    `MISSING_REFERENCE` or `TWO_KEYS`."""
     subject: str
     version: int | None
     """The version concerned; None if the finding concerns the whole subject."""
@@ -46,6 +46,8 @@ def lint(registry: StoredRegistry) -> list[LintFinding]:
     - A version is incompatible with earlier versions at the level of its subject.
     - The versions of a subject are unrelated types, as when several events share a topic.
     - A version that is in use refers to a version that is deleted or does not exist.
+    - The registry's topic has keys that say the same with other bytes. Compaction keeps a record of each, so that
+      what a later record deletes may be there again.
     """
     found: list[LintFinding] = []
     for subject in registry.subjects():
@@ -54,7 +56,7 @@ def lint(registry: StoredRegistry) -> list[LintFinding]:
         found += _unrelated(subject, versions)
         for version in versions:
             found += _references(registry, version)
-    return found
+    return found + list(_keys(registry))
 
 
 def _level(registry: StoredRegistry, subject: str) -> Iterator[LintFinding]:
@@ -142,4 +144,18 @@ def _references(registry: StoredRegistry, version: SubjectVersion) -> Iterator[L
                 version=version.version,
                 message=f"{what}: {error}",
                 remedy="register what is missing, or a version that does not refer to it",
+            )
+
+
+def _keys(registry: StoredRegistry) -> Iterator[LintFinding]:
+    for meaning, forms in registry.key_forms.items():
+        if len(forms) > 1:
+            key = bounded_json.loads(meaning)
+            first, second = (shown(form.decode(errors="replace")) for form in forms)
+            yield LintFinding(
+                rule="TWO_KEYS",
+                subject=key.get("subject") or "",
+                version=key.get("version"),
+                message=f"its topic has two keys for it, and compaction keeps both: {first} and {second}",
+                remedy="write its last state, or a tombstone, by the other key, too",
             )

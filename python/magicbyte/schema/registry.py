@@ -203,6 +203,8 @@ class StoredRegistry(Registry):
         """The modes as set: `READWRITE`, `READONLY`, `READONLY_OVERRIDE`, `IMPORT` and `FORWARD`."""
         self.aliases: dict[str, str] = {}
         """The subject that each alias stands for."""
+        self.key_forms: dict[str, list[bytes]] = {}
+        """The keys of the registry's topic by what they say, as sorted JSON: up to two that differ in bytes."""
         self._versions: dict[str, dict[int, SubjectVersion]] = {}
         self._schemas: dict[tuple[str, int], Schema] = {}
         self._guids: dict[str, Schema] = {}

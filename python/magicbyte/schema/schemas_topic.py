@@ -7,6 +7,7 @@ ones with the same key (Confluent's `KafkaStore` and `KafkaStoreMessageHandler`;
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
@@ -48,6 +49,9 @@ def apply(registry: StoredRegistry, key: bytes | None, value: bytes | None) -> N
         known = ", ".join([*_HANDLERS, *_IGNORED])
         raise InvalidRecordError(f"keytype {shown(kind)!r} is unknown: expected one of {known}")
     handler(registry, of, None if value is None else _document(value, "value"))
+    forms = registry.key_forms.setdefault(json.dumps(of, sort_keys=True), [])
+    if key not in forms and len(forms) < 2:
+        forms.append(key)
 
 
 def _schema(registry: StoredRegistry, key: Document, value: Document | None) -> None:
