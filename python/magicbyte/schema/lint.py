@@ -46,8 +46,8 @@ def lint(registry: StoredRegistry) -> list[LintFinding]:
     - A version is incompatible with earlier versions at the level of its subject.
     - The versions of a subject are unrelated types, as when several events share a topic.
     - A version that is in use refers to a version that is deleted or does not exist.
-    - The registry's topic has keys that say the same with other bytes. Compaction keeps a record of each, so that
-      what a later record deletes may be there again.
+    - The registry's topic has keys that say the same with other bytes. Compaction keeps a record of each, so
+      that what a later record deletes may be there again.
     """
     found: list[LintFinding] = []
     for subject in registry.subjects():

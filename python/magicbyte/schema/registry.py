@@ -204,7 +204,7 @@ class StoredRegistry(Registry):
         self.aliases: dict[str, str] = {}
         """The subject that each alias stands for."""
         self.key_forms: dict[str, list[bytes]] = {}
-        """The keys of the registry's topic by what they say, as sorted JSON: up to two that differ in bytes."""
+        """The keys of the registry's topic by their meaning, as sorted JSON; up to two forms of each."""
         self._versions: dict[str, dict[int, SubjectVersion]] = {}
         self._schemas: dict[tuple[str, int], Schema] = {}
         self._guids: dict[str, Schema] = {}
