@@ -9,6 +9,7 @@ import click
 from magicbyte.cli import options
 from magicbyte.cli.exits import exit_code
 from magicbyte.cli.schema_check import check, lint
+from magicbyte.cli.schema_infer import infer
 from magicbyte.cli.schema_source import SchemaSource, schema_source
 from magicbyte.cli.terminal import print_data, print_line, print_problem
 
@@ -37,6 +38,7 @@ def schemas() -> None:
     magicbyte schemas copy https://registry:8081 schemas/
     magicbyte schemas check orders-value orders.avsc /backup/kafka-logs
     magicbyte schemas lint /backup/kafka-logs
+    magicbyte schemas infer clicks /backup/kafka-logs
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
 
 
@@ -163,5 +165,5 @@ def _print(report: SchemasReport) -> None:
         print_line(f"no subject: id {schema['id']}{place}, {schema['schema_type']}")
 
 
-for command in (check, copy, lint, list_, show):
+for command in (check, copy, infer, lint, list_, show):
     schemas.add_command(command)
