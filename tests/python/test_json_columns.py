@@ -181,6 +181,7 @@ HOSTILE = [
     (b'{"id": "1"}', "id: invalid type: string"),
     (b'{"id": 1.5}', "id: invalid type: floating point"),
     (b'{"id": 18446744073709551616}', "id: "),
+    (b'{"unknown": ["\\ud800"]}', "half of a surrogate pair, expected the other half beside it (byte 19)"),
     (b'{"price": NaN}', "price: expected value"),
     (b'{"lines": [{"sku": 5}]}', "lines.sku: invalid type: integer"),
     (b'{"either": "\xff"}', "text that is not UTF-8 (byte 17)"),

@@ -125,6 +125,25 @@ fn what_is_wrong_and_where() {
 }
 
 #[test]
+fn halves_of_surrogate_pairs() {
+    let rows = [
+        r#"{"unknown": "\ud800"}"#,
+        r#"{"extra": {"a": [{"\ud83dx": 1}]}}"#,
+        r#"{"either": "\udc00\ud800"}"#,
+        r#"{"either": "\ud83d\ude00", "extra": {"\\ud800": "\\"}}"#,
+    ];
+    let decoded = decode(ORDER, &rows);
+    let reason = "half of a surrogate pair, expected the other half beside it";
+    assert_eq!(errors(&decoded), [(0, Some(13), reason), (1, Some(19), reason), (2, Some(12), reason)]);
+    let validated = JsonDecoder::text().validate(Some(("{}", &[]))).unwrap();
+    for mut decoder in [JsonDecoder::text(), validated] {
+        let decoded =
+            decoder.decode(&[Payload { bytes: Some(br#"["\ud800"]"#), ..Default::default() }]).unwrap();
+        assert_eq!(errors(&decoded), [(0, Some(2), reason)]);
+    }
+}
+
+#[test]
 fn nested_and_repeated_bombs() {
     let deep = "[".repeat(1_000_000);
     let decoded = decode(ORDER, &[&format!(r#"{{"lines": {deep}"#), &format!(r#"{{"extra": {deep}"#)]);

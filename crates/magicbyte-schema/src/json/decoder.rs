@@ -1,6 +1,7 @@
 //! [`JsonDecoder`].
 
 use arrow_schema::DataType;
+use magicbyte_json::unpaired_surrogate;
 
 use super::quick;
 use super::shape::Shape;
@@ -100,7 +101,7 @@ impl JsonDecoder {
             if !budget.begin(payload.size()) {
                 break;
             }
-            let Err(failure) = self.decode_valid(row, payload, &mut budget) else { continue };
+            let Err(failure) = self.decode_one(row, payload, &mut budget) else { continue };
             self.column.truncate(row);
             if failure.is_full() || self.column.close_row().is_err() {
                 self.column.truncate(0);
@@ -111,17 +112,17 @@ impl JsonDecoder {
         Ok(Decoded { values: self.column.finish(), errors })
     }
 
-    fn decode_valid(&mut self, row: usize, payload: &Payload<'_>, budget: &mut Budget) -> Attempt<()> {
-        if let Some(validation) = &self.validation {
-            validation.check(payload)?;
-        }
-        self.decode_one(row, payload, budget)
-    }
-
     fn decode_one(&mut self, row: usize, payload: &Payload<'_>, budget: &mut Budget) -> Attempt<()> {
         let Some(bytes) = payload.bytes else { return self.column.close_row() };
         let text = std::str::from_utf8(bytes)
             .map_err(|error| Failure::at(error.valid_up_to(), "text that is not UTF-8"))?;
+        // Also in what the column leaves out: the payload is not JSON to every parser.
+        if let Some(position) = unpaired_surrogate(text) {
+            return Err(Failure::at(position, "half of a surrogate pair, expected the other half beside it"));
+        }
+        if let Some(validation) = &self.validation {
+            validation.check(text, payload.writer)?;
+        }
         if quick::read(text, &mut self.column, budget).is_some() {
             return Ok(());
         }

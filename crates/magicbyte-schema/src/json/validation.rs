@@ -45,15 +45,14 @@ impl Validation {
         Ok(())
     }
 
-    pub(super) fn check(&self, payload: &Payload<'_>) -> Attempt<()> {
-        let Some(bytes) = payload.bytes else { return Ok(()) };
-        let validator = match payload.writer {
+    pub(super) fn check(&self, payload: &str, writer: u32) -> Attempt<()> {
+        let validator = match writer {
             Payload::NO_WRITER => self.reader.as_ref(),
             key => self.writers.get(&key),
         };
         let validator = validator.ok_or_else(|| Failure::new("it names no schema to validate it by"))?;
-        let value = parsed(bytes)?;
-        let size = bytes.len() as u64;
+        let value = parsed(payload)?;
+        let size = payload.len() as u64;
         let looks = LOOKS.saturating_add(LOOKS_PER_BYTE.saturating_mul(size));
         let errors = ERRORS.min(BYTES_OF_ERRORS / size.max(1));
         match metered(looks, errors, || validator.is_valid(Looked(&value))) {

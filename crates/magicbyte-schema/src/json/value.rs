@@ -150,8 +150,9 @@ impl Context<'_> {
 }
 
 /// Parses a payload as any JSON.
-pub(super) fn parsed(payload: &[u8]) -> Attempt<Value> {
-    serde_json::from_slice(payload).map_err(|error| unreadable(&error).or_at(position(&error, payload)))
+pub(super) fn parsed(payload: &str) -> Attempt<Value> {
+    serde_json::from_str(payload)
+        .map_err(|error| unreadable(&error).or_at(position(&error, payload.as_bytes())))
 }
 
 fn unreadable(error: &serde_json::Error) -> Failure {
