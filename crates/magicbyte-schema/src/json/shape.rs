@@ -150,6 +150,7 @@ impl Plan {
             return Ok(together(shapes));
         }
         match type_of(schema) {
+            Some("integer") if is_beyond_64_bits(schema) => Ok(Shape::Any),
             Some("integer") => Ok(Shape::Integer),
             Some("number") => Ok(Shape::Number),
             Some("boolean") => Ok(Shape::Boolean),
@@ -209,6 +210,13 @@ fn together(mut shapes: Vec<Shape>) -> Shape {
         }
     }
     if fields.is_empty() { Shape::Any } else { Shape::Object(fields) }
+}
+
+/// True for numbers that are allowed to need more than 64 bits.
+fn is_beyond_64_bits(schema: &Map<String, Value>) -> bool {
+    let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
+    let mut bounds = bounds.iter().filter_map(|bound| schema.get(*bound)?.as_f64());
+    bounds.any(|bound| bound.abs() > 2_f64.powi(63))
 }
 
 /// The only type besides null.
