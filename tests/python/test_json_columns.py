@@ -180,7 +180,8 @@ HOSTILE = [
     (b'{"id": 1} x', "trailing characters (byte 15)"),
     (b'{"id": "1"}', "id: invalid type: string"),
     (b'{"id": 1.5}', "id: invalid type: floating point"),
-    (b'{"id": 18446744073709551616}', "id: "),
+    (b'{"id": 18446744073709551616, "price": ""}', "price: "),
+    (b'{"unknown": ["\\ud800"]}', "half of a surrogate pair, expected the other half beside it (byte 19)"),
     (b'{"price": NaN}', "price: expected value"),
     (b'{"lines": [{"sku": 5}]}', "lines.sku: invalid type: integer"),
     (b'{"either": "\xff"}', "text that is not UTF-8 (byte 17)"),
@@ -200,6 +201,16 @@ def test_a_bad_row_costs_only_itself(payload: bytes, reason: str) -> None:
     assert result.field("invalidValue").to_pylist() == [None, framed(7, payload), None]
     assert result.field("value")[0] == result.field("value")[2]
     assert result.field("value")[1].as_py() is None
+
+
+def test_an_integer_beyond_64_bits_costs_only_itself() -> None:
+    value = framed(7, b'{"price": 0.5, "id": 18446744073709551615}')
+    schema = {"properties": {"id": {"type": "integer"}, "price": {}}}
+    result = decode([value], {7: json.dumps(schema)}, "json")
+    assert result.field("value").to_pylist() == [{"id": None, "price": "0.5"}]
+    says = "id: the number 18446744073709551615 is left out, expected an integer of 64 bits"
+    assert result.field("_error").to_pylist() == [says]
+    assert result.field("invalidValue").to_pylist() == [value]
 
 
 def test_ids_and_values_without_one() -> None:

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use serde::de::IgnoredAny;
 
+use magicbyte_json::is_json;
 use magicbyte_log::LogError;
 
 /// The type that keys or values are read as.
@@ -19,14 +19,13 @@ pub enum Payload {
     Binary,
     /// UTF-8.
     String,
-    /// One JSON document in UTF-8, by the grammar of RFC 8259. The text is kept as it is.
+    /// One JSON document in UTF-8, by the grammar of RFC 8259 and without halves of surrogate pairs. The text is kept as it is.
     Json,
 }
 
 impl Payload {
     fn holds(self, text: &str) -> bool {
-        // IgnoredAny checks the grammar without building anything, at any depth.
-        self != Self::Json || serde_json::from_str::<IgnoredAny>(text).is_ok()
+        self != Self::Json || is_json(text)
     }
 }
 

@@ -39,7 +39,10 @@ fn check(decoded: &Decoded, rows: usize, data_type: &arrow_schema::DataType) {
     for error in &decoded.errors {
         // A library's panic, caught.
         assert!(!error.reason.contains("panicked"), "{error:?}");
-        assert!(decoded.values.is_null(error.row) || data_type == &arrow_schema::DataType::Null, "{error:?}");
+        // JSON keeps the rest of a row with such a number.
+        let is_kept = error.reason.ends_with("is left out, expected an integer of 64 bits");
+        let is_null = decoded.values.is_null(error.row) || data_type == &arrow_schema::DataType::Null;
+        assert!(is_null || is_kept, "{error:?}");
     }
 }
 

@@ -95,7 +95,6 @@ fn what_is_wrong_and_where() {
         ORDER,
         &[
             r#"{"id": "x"}"#,
-            r#"{"lines": [{"n": 9223372036854775808}]}"#,
             "{\"id\": 1}\n{}",
             "[]",
             r#"{"price": NaN}"#,
@@ -107,21 +106,87 @@ fn what_is_wrong_and_where() {
         errors(&decoded),
         [
             (0, Some(9), "id: invalid type: string \"x\", expected an integer of 64 bits"),
-            (
-                1,
-                Some(35),
-                "lines.n: invalid type: integer `9223372036854775808`, expected an integer of 64 bits"
-            ),
-            (2, Some(10), "trailing characters"),
-            (3, Some(1), "invalid type: sequence, expected an object"),
-            (4, Some(10), "price: expected value"),
-            (5, Some(9), "id: invalid type: floating point `1.5`, expected an integer of 64 bits"),
-            (6, Some(16), "extra: expected value"),
+            (1, Some(10), "trailing characters"),
+            (2, Some(1), "invalid type: sequence, expected an object"),
+            (3, Some(10), "price: expected value"),
+            (4, Some(9), "id: invalid type: floating point `1.5`, expected an integer of 64 bits"),
+            (5, Some(16), "extra: expected value"),
         ]
     );
     let mut decoder = JsonDecoder::text();
     let decoded = decoder.decode(&[Payload { bytes: Some(b"\"\xff\""), ..Default::default() }]).unwrap();
     assert_eq!(errors(&decoded), [(0, Some(1), "text that is not UTF-8")]);
+}
+
+#[test]
+fn integers_beyond_64_bits_keep_their_rows() {
+    let rows = [
+        r#"{"id": 9223372036854775808, "price": 2.5}"#,
+        r#"{"price": 1.5, "lines": [{"n": 1}, {"sku": "a", "n": -9223372036854775809}, {"n": 1e300}], "id": 7}"#,
+        r#"{"id": 18446744073709551616, "extra": {"n": 1e400, "m": 123456789012345678901234567890}}"#,
+        r#"{"id": 9223372036854775808, "id": 8}"#,
+        r#"{"id": 9223372036854775808, "price": "x"}"#,
+    ];
+    let decoded = decode(ORDER, &rows);
+    assert_eq!(
+        errors(&decoded),
+        [
+            (0, None, "id: the number 9223372036854775808 is left out, expected an integer of 64 bits"),
+            (
+                1,
+                None,
+                "lines.n: the number -9.223372036854776e18 is left out, expected an integer of 64 bits"
+            ),
+            (2, None, "id: the number 1.8446744073709552e19 is left out, expected an integer of 64 bits"),
+            (3, None, "id: the number 9223372036854775808 is left out, expected an integer of 64 bits"),
+            (4, Some(39), "price: invalid type: string \"x\", expected a number"),
+        ]
+    );
+    let rows = decoded.values.as_struct();
+    let ids = rows.column(0).as_primitive::<Int64Type>();
+    assert_eq!(ids.iter().collect::<Vec<_>>(), [None, Some(7), None, Some(8), None]);
+    let prices = rows.column(1).as_primitive::<Float64Type>();
+    assert_eq!(prices.iter().collect::<Vec<_>>(), [Some(2.5), Some(1.5), None, None, None]);
+    let lines = rows.column(3).as_list::<i32>().value(1);
+    assert_eq!(
+        lines.as_struct().column(1).as_primitive::<Int64Type>().iter().collect::<Vec<_>>(),
+        [Some(1), None, None]
+    );
+    assert_eq!(lines.as_struct().column(0).as_string::<i32>().value(1), "a");
+    // Text has every digit.
+    assert_eq!(
+        rows.column(4).as_string::<i32>().value(2),
+        r#"{"n": 1e400, "m": 123456789012345678901234567890}"#
+    );
+    assert_eq!((rows.is_valid(0), rows.is_null(4)), (true, true));
+    for bounds in [r#""maximum": 18446744073709551615"#, r#""minimum": -1e19"#, r#""exclusiveMaximum": 1e20"#]
+    {
+        let schema = format!(r#"{{"type": "integer", {bounds}}}"#);
+        let decoded = decode(&schema, &["18446744073709551615", "5", "null"]);
+        assert_eq!(decoded.errors, []);
+        let texts = decoded.values.as_string::<i32>();
+        assert_eq!(texts.iter().collect::<Vec<_>>(), [Some("18446744073709551615"), Some("5"), None]);
+    }
+    assert_eq!(type_of(r#"{"type": "integer", "maximum": 9223372036854775807}"#), DataType::Int64);
+}
+
+#[test]
+fn halves_of_surrogate_pairs() {
+    let rows = [
+        r#"{"unknown": "\ud800"}"#,
+        r#"{"extra": {"a": [{"\ud83dx": 1}]}}"#,
+        r#"{"either": "\udc00\ud800"}"#,
+        r#"{"either": "\ud83d\ude00", "extra": {"\\ud800": "\\"}}"#,
+    ];
+    let decoded = decode(ORDER, &rows);
+    let reason = "half of a surrogate pair, expected the other half beside it";
+    assert_eq!(errors(&decoded), [(0, Some(13), reason), (1, Some(19), reason), (2, Some(12), reason)]);
+    let validated = JsonDecoder::text().validate(Some(("{}", &[]))).unwrap();
+    for mut decoder in [JsonDecoder::text(), validated] {
+        let decoded =
+            decoder.decode(&[Payload { bytes: Some(br#"["\ud800"]"#), ..Default::default() }]).unwrap();
+        assert_eq!(errors(&decoded), [(0, Some(2), reason)]);
+    }
 }
 
 #[test]

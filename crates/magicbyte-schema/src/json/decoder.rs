@@ -1,6 +1,7 @@
 //! [`JsonDecoder`].
 
 use arrow_schema::DataType;
+use magicbyte_json::unpaired_surrogate;
 
 use super::quick;
 use super::shape::Shape;
@@ -17,7 +18,8 @@ use crate::payload::Payload;
 ///
 /// A payload says itself what it holds: its writer's schema does not matter. A name that the schema does not have is left
 /// out, a property that the payload does not have is null. An object without properties, a union of several types, and
-/// a type that contains itself are text: the JSON as it is in the payload.
+/// a type that contains itself are text: the JSON as it is in the payload. An integer beyond 64 bits is null and named in
+/// [`Decoded::errors`], and the rest of its row is kept.
 ///
 /// ```
 /// use magicbyte_schema::{Payload, json::JsonDecoder};
@@ -100,30 +102,42 @@ impl JsonDecoder {
             if !budget.begin(payload.size()) {
                 break;
             }
-            let Err(failure) = self.decode_valid(row, payload, &mut budget) else { continue };
-            self.column.truncate(row);
-            if failure.is_full() || self.column.close_row().is_err() {
-                self.column.truncate(0);
-                return Err(SchemaError::new(failure.text()));
-            }
+            let failure = match self.decode_one(row, payload, &mut budget) {
+                Ok(None) => continue,
+                Ok(Some(lost)) => lost,
+                Err(failure) => {
+                    self.column.truncate(row);
+                    if failure.is_full() || self.column.close_row().is_err() {
+                        self.column.truncate(0);
+                        return Err(SchemaError::new(failure.text()));
+                    }
+                    failure
+                }
+            };
             errors.push(RowError { row, position: failure.position(), reason: failure.text() });
         }
         Ok(Decoded { values: self.column.finish(), errors })
     }
 
-    fn decode_valid(&mut self, row: usize, payload: &Payload<'_>, budget: &mut Budget) -> Attempt<()> {
-        if let Some(validation) = &self.validation {
-            validation.check(payload)?;
-        }
-        self.decode_one(row, payload, budget)
-    }
-
-    fn decode_one(&mut self, row: usize, payload: &Payload<'_>, budget: &mut Budget) -> Attempt<()> {
-        let Some(bytes) = payload.bytes else { return self.column.close_row() };
+    /// Decodes a payload to a row; returns what the row lacks, if it is kept nevertheless.
+    fn decode_one(
+        &mut self,
+        row: usize,
+        payload: &Payload<'_>,
+        budget: &mut Budget,
+    ) -> Attempt<Option<Failure>> {
+        let Some(bytes) = payload.bytes else { return self.column.close_row().map(|()| None) };
         let text = std::str::from_utf8(bytes)
             .map_err(|error| Failure::at(error.valid_up_to(), "text that is not UTF-8"))?;
+        // Also in what the column leaves out: the payload is not JSON to every parser.
+        if let Some(position) = unpaired_surrogate(text) {
+            return Err(Failure::at(position, "half of a surrogate pair, expected the other half beside it"));
+        }
+        if let Some(validation) = &self.validation {
+            validation.check(text, payload.writer)?;
+        }
         if quick::read(text, &mut self.column, budget).is_some() {
-            return Ok(());
+            return Ok(None);
         }
         self.column.truncate(row);
         value::read(text, &mut self.column, budget)

@@ -4,6 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, ListArray, PrimitiveArray, StringArray};
 use arrow_schema::DataType;
+use magicbyte_json::unpaired_surrogate;
 use serde_json::value::RawValue;
 
 use super::shape::Shape;
@@ -122,6 +123,9 @@ impl<'a> Source<'a> {
                     return Err(Failure::new(format!(
                         "a string: expected the text of a JSON value: {error}"
                     )));
+                }
+                if let Some(position) = unpaired_surrogate(text) {
+                    return Err(Failure::at(position, "a string: half of a surrogate pair"));
                 }
                 out.extend_from_slice(text.as_bytes());
                 Ok(())

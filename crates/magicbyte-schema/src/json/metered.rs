@@ -12,6 +12,7 @@ use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, cmp, unique};
 use serde_json::{Map, Value};
 
+use super::documents::VALUES;
 use crate::error::{Result, SchemaError};
 
 /// Stack that validation may take: threads have 2 MiB at least.
@@ -222,39 +223,18 @@ const IN_PLACE: [&str; 11] = [
 ];
 /// Every one.
 const TYPES: &[&str] = &["null", "boolean", "number", "string", "array", "object"];
-/// Keywords with schemas by names, which may be those of keywords.
-const NAMED: [&str; 6] =
-    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
-/// Keywords with values instead of schemas.
-const VALUES: [&str; 4] = ["const", "enum", "default", "examples"];
-
-/// Has each schema of a document that applies others to the value itself check a type first: by default, any.
+/// Has a schema that applies others to the value itself check a type first: by default, any.
 ///
 /// # Errors
 /// If what is not a schema refers to schemas: it is not seen to.
-pub(super) fn mark(document: &mut Value) -> Result<()> {
-    match document {
-        Value::Array(items) => items.iter_mut().try_for_each(mark),
-        Value::Object(schema) => {
-            for (keyword, value) in schema.iter_mut() {
-                match value {
-                    Value::Object(named) if NAMED.contains(&keyword.as_str()) => {
-                        named.values_mut().try_for_each(mark)?;
-                    }
-                    _ if !VALUES.contains(&keyword.as_str()) => mark(value)?,
-                    _ if refers(value) => {
-                        return Err(SchemaError::new(format!("to validate by it: a $ref in {keyword}")));
-                    }
-                    _ => {}
-                }
-            }
-            if IN_PLACE.iter().any(|keyword| schema.contains_key(*keyword)) {
-                schema.entry("type").or_insert_with(|| TYPES.into());
-            }
-            Ok(())
-        }
-        _ => Ok(()),
+pub(super) fn mark(schema: &mut Map<String, Value>) -> Result<()> {
+    if let Some(keyword) = VALUES.iter().find(|keyword| schema.get(**keyword).is_some_and(refers)) {
+        return Err(SchemaError::new(format!("to validate by it: a $ref in {keyword}")));
     }
+    if IN_PLACE.iter().any(|keyword| schema.contains_key(*keyword)) {
+        schema.entry("type").or_insert_with(|| TYPES.into());
+    }
+    Ok(())
 }
 
 fn refers(value: &Value) -> bool {

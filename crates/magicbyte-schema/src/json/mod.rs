@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod agreement;
 mod decoder;
+mod documents;
 mod encoder;
 mod metered;
 mod quick;

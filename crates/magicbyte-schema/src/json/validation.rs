@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 
-use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError, Validator, uri};
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
+use super::documents::Documents;
 use super::metered::{Looked, Metered, mark, metered};
-use super::shape::{id_of, parse};
 use super::value::parsed;
 use crate::budget::MAX_COLUMNS;
 use crate::error::{Result, SchemaError};
@@ -45,15 +45,14 @@ impl Validation {
         Ok(())
     }
 
-    pub(super) fn check(&self, payload: &Payload<'_>) -> Attempt<()> {
-        let Some(bytes) = payload.bytes else { return Ok(()) };
-        let validator = match payload.writer {
+    pub(super) fn check(&self, payload: &str, writer: u32) -> Attempt<()> {
+        let validator = match writer {
             Payload::NO_WRITER => self.reader.as_ref(),
             key => self.writers.get(&key),
         };
         let validator = validator.ok_or_else(|| Failure::new("it names no schema to validate it by"))?;
-        let value = parsed(bytes)?;
-        let size = bytes.len() as u64;
+        let value = parsed(payload)?;
+        let size = payload.len() as u64;
         let looks = LOOKS.saturating_add(LOOKS_PER_BYTE.saturating_mul(size));
         let errors = ERRORS.min(BYTES_OF_ERRORS / size.max(1));
         match metered(looks, errors, || validator.is_valid(Looked(&value))) {
@@ -97,11 +96,17 @@ fn unusable(error: &ValidationError<'_>) -> String {
 }
 
 fn validator(schema: &str, references: &[(&str, &str)]) -> Result<Validator<Metered>> {
-    let mut root = parse("the schema", schema)?;
-    let documents = Documents::of(&root, references)?;
-    mark(&mut root)?;
+    let mut documents = Documents::parse(schema, references)?;
+    let objects = objects(&documents.root) + documents.others.documents.iter().map(objects).sum::<usize>();
+    if objects > MAX_COLUMNS {
+        return Err(SchemaError::new(format!(
+            "the schema has more than {MAX_COLUMNS} objects, too many to validate by"
+        )));
+    }
+    documents.for_each_schema(&mut mark)?;
+    let Documents { root, others } = documents;
     let options = jsonschema::options_for::<Metered>()
-        .with_retriever(documents)
+        .with_retriever(others)
         // Annotations, as in the newest drafts and for other validators.
         .should_validate_formats(false)
         .without_content_media_type_support("application/json")
@@ -109,58 +114,6 @@ fn validator(schema: &str, references: &[(&str, &str)]) -> Result<Validator<Mete
         // Without backtracking: time is bounded by the text and the pattern.
         .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_SIZE).dfa_size_limit(PATTERN_SIZE));
     options.build(&root).map_err(|error| SchemaError::new(unusable(&error)))
-}
-
-/// The schemas that a schema refers to: nothing else is ever fetched.
-struct Documents(HashMap<String, Value>);
-
-impl Documents {
-    /// Each by its name, which is relative to the schema's own `$id`, and by the `$id` that it has itself.
-    fn of(root: &Value, references: &[(&str, &str)]) -> Result<Self> {
-        let mut schemas = objects(root);
-        let base = id_of(root).and_then(|id| uri::from_str(id).ok());
-        let mut documents = HashMap::new();
-        for (name, text) in references {
-            let mut document = parse(name, text)?;
-            schemas += objects(&document);
-            mark(&mut document)?;
-            let id = id_of(&document).map(str::to_owned);
-            let named = [uri::from_str(name), relative(base.as_ref(), name)];
-            let id = id.iter().map(|id| uri::from_str(id));
-            for address in id.chain(named).flatten() {
-                let address = address.strip_fragment().as_str().trim_end_matches('#').to_owned();
-                documents.insert(address, document.clone());
-            }
-        }
-        if schemas > MAX_COLUMNS {
-            return Err(SchemaError::new(format!(
-                "the schema has more than {MAX_COLUMNS} objects, too many to validate by"
-            )));
-        }
-        Ok(Self(documents))
-    }
-}
-
-impl Retrieve for Documents {
-    fn retrieve(
-        &self,
-        uri: &Uri<String>,
-    ) -> std::result::Result<Value, Box<dyn std::error::Error + Send + Sync>> {
-        match self.0.get(uri.as_str().trim_end_matches('#')) {
-            Some(document) => Ok(document.clone()),
-            None => Err("no reference of the schema has this name".into()),
-        }
-    }
-}
-
-fn relative(
-    base: Option<&Uri<String>>,
-    name: &str,
-) -> std::result::Result<Uri<String>, jsonschema::ReferencingError> {
-    match base {
-        Some(base) => uri::resolve_against(&base.borrow(), name),
-        None => uri::from_str(name),
-    }
 }
 
 /// The number of objects in a document, including the document itself.

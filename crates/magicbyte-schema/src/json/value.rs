@@ -113,15 +113,16 @@ impl Column for Values {
     }
 }
 
-/// Reads a payload into a row, and completes it; after a failure, the row is not whole.
-pub(super) fn read(text: &str, to: &mut Values, budget: &mut Budget) -> Attempt<()> {
-    let mut context = Context { budget, path: Vec::new(), failure: None };
+/// Reads a payload into a row, and completes it; after a failure, the row is not whole. Returns the first number that has
+/// no place in its column, where the row has null.
+pub(super) fn read(text: &str, to: &mut Values, budget: &mut Budget) -> Attempt<Option<Failure>> {
+    let mut context = Context { budget, path: Vec::new(), failure: None, lost: None };
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    Read { to, context: &mut context }
-        .deserialize(&mut deserializer)
-        .and_then(|()| deserializer.end())
-        .map_err(|error| context.failure(&error, text.as_bytes()))?;
-    to.close_row()
+    let read = Read { to, context: &mut context }.deserialize(&mut deserializer);
+    match read.and_then(|()| deserializer.end()) {
+        Ok(()) => to.close_row().map(|()| context.lost),
+        Err(error) => Err(context.failure(&error, text.as_bytes())),
+    }
 }
 
 /// The state of reading a payload, besides its columns.
@@ -131,6 +132,8 @@ struct Context<'a> {
     path: Vec<String>,
     /// A failure of our own, which comes back as an error of the parser.
     failure: Option<Failure>,
+    /// The first number without a place in its column.
+    lost: Option<Failure>,
 }
 
 impl Context<'_> {
@@ -139,6 +142,13 @@ impl Context<'_> {
         let failure = self.failure.unwrap_or_else(|| unreadable(error));
         let failure = self.path.iter().fold(failure, |failure, name| failure.in_field(name));
         failure.or_at(position(error, payload))
+    }
+
+    /// Leaves the open value null: it is a number that its column has no place for.
+    fn lose(&mut self, number: impl fmt::Display) {
+        self.lost.get_or_insert_with(|| {
+            Failure::new(format!("the number {number} is left out, expected an integer of 64 bits"))
+        });
     }
 
     fn keep<T, E: Error>(&mut self, attempt: Attempt<T>) -> Result<T, E> {
@@ -150,8 +160,9 @@ impl Context<'_> {
 }
 
 /// Parses a payload as any JSON.
-pub(super) fn parsed(payload: &[u8]) -> Attempt<Value> {
-    serde_json::from_slice(payload).map_err(|error| unreadable(&error).or_at(position(&error, payload)))
+pub(super) fn parsed(payload: &str) -> Attempt<Value> {
+    serde_json::from_str(payload)
+        .map_err(|error| unreadable(&error).or_at(position(&error, payload.as_bytes())))
 }
 
 fn unreadable(error: &serde_json::Error) -> Failure {
@@ -233,7 +244,10 @@ impl<'de> Visitor<'de> for Read<'_, '_> {
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
         match self.to {
-            Values::Integer(column) if i64::try_from(value).is_ok() => column.set(value as i64),
+            Values::Integer(column) => match i64::try_from(value) {
+                Ok(value) => column.set(value),
+                Err(_) => self.context.lose(value),
+            },
             Values::Number(column) => column.set(value as f64),
             _ => return Err(E::invalid_type(serde::de::Unexpected::Unsigned(value), &self)),
         }
@@ -243,6 +257,9 @@ impl<'de> Visitor<'de> for Read<'_, '_> {
     fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
         match (self.to, whole(value)) {
             (Values::Integer(column), Some(value)) => column.set(value),
+            (Values::Integer(_), None) if value.fract() == 0.0 => {
+                self.context.lose(format_args!("{value:e}"));
+            }
             (Values::Number(column), _) => column.set(value),
             (to, _) => {
                 let expected = Read { to, context: self.context };
@@ -289,6 +306,7 @@ impl<'de> Visitor<'de> for Read<'_, '_> {
                 continue;
             };
             next = index + 1;
+            let lost_before = context.lost.is_some();
             let values = &mut structs.columns[index];
             // If a name comes twice, the last value counts.
             if values.len() > rows {
@@ -297,6 +315,9 @@ impl<'de> Visitor<'de> for Read<'_, '_> {
             if let Err(error) = map.next_value_seed(Read { to: values, context: &mut *context }) {
                 context.path.push(structs.fields[index].name().clone());
                 return Err(error);
+            }
+            if !lost_before {
+                context.lost = context.lost.take().map(|lost| lost.in_field(structs.fields[index].name()));
             }
         }
         Ok(())

@@ -8,6 +8,7 @@ therefore narrows it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -117,9 +118,9 @@ class _Comparison:
 
     def _combined(self, old: JsonSchema, new: JsonSchema) -> Iterator[_Difference]:
         before, after = old.all_branches(), new.all_branches()
-        if old.criterion != new.criterion:
-            alone = len(before) == 1 and (new.criterion == "oneOf" or len(after) == 1)
-            if new.criterion != "anyOf" and not alone:
+        if old.criterion != new.criterion and new.criterion != "anyOf":
+            to_one = len(after) == 1 and (len(before) == 1 or old.criterion == "allOf")
+            if not to_one and (len(before) > 1 or new.criterion != "oneOf"):
                 text = f"{old.criterion} became {new.criterion}"
                 yield _Difference("COMBINED_TYPE_CHANGED", (), text)
                 return
@@ -128,7 +129,7 @@ class _Comparison:
         numbers = f"{len(before)} branches became {len(after)}"
         if len(before) < len(after) and new.criterion == "allOf":
             yield _Difference("PRODUCT_TYPE_EXTENDED", (), numbers)
-        elif len(before) > len(after) and new.criterion != "allOf":
+        elif len(before) > len(after) and old.criterion != "allOf":
             yield _Difference("SUM_TYPE_NARROWED", (), numbers)
         edges = [
             [number for number, reader in enumerate(after) if not self.compare(writer, reader)]
@@ -158,7 +159,7 @@ class _Comparison:
             yield from _under(("properties", name), differences)
         yield from self._dependencies(old, new)
         yield from self._further(old, new, "additionalProperties", "ADDITIONAL_PROPERTIES")
-        yield from self._further(old, new, "unevaluatedProperties", "UNEVALUATED_PROPERTIES")
+        yield from self._unevaluated(old, new, "unevaluatedProperties", "UNEVALUATED_PROPERTIES")
         yield from _limits(old, new, "maxProperties", "MAX_PROPERTIES", upper=True)
         yield from _limits(old, new, "minProperties", "MIN_PROPERTIES", upper=False)
 
@@ -220,8 +221,7 @@ class _Comparison:
 
     def _arrays(self, old: JsonSchema, new: JsonSchema) -> Iterator[_Difference]:
         before, after = _items(old), _items(new)
-        if before.first == after.first == []:
-            yield from self.compare(old.part("items"), new.part("items"), "items")
+        yield from self.compare(before.each, after.each, "items")
         for number in range(max(len(before.first), len(after.first))):
             if number >= len(after.first):
                 differences = self._removed_item(old.sub(before.first[number]), new, after)
@@ -231,7 +231,7 @@ class _Comparison:
                 differences = iter(self.compare(old.sub(before.first[number]), new.sub(after.first[number])))
             yield from _under(("items", str(number)), differences)
         yield from self._further(old, new, "additionalItems", "ADDITIONAL_ITEMS", before.rest, after.rest)
-        yield from self._further(old, new, "unevaluatedItems", "UNEVALUATED_ITEMS")
+        yield from self._unevaluated(old, new, "unevaluatedItems", "UNEVALUATED_ITEMS")
         for keyword, rule in (("Items", "ITEMS"), ("Contains", "CONTAINS")):
             yield from _limits(old, new, f"max{keyword}", f"MAX_{rule}", upper=True)
             yield from _limits(old, new, f"min{keyword}", f"MIN_{rule}", upper=False)
@@ -239,7 +239,8 @@ class _Comparison:
             yield _Difference("UNIQUE_ITEMS_ADDED", ("uniqueItems",), "the items must be unique")
 
     def _removed_item(self, was: JsonSchema, new: JsonSchema, items: _Items) -> Iterator[_Difference]:
-        if items.are_open(new):
+        # Here, Confluent's classes let a schema for unevaluated items accept any.
+        if items.are_open(new) or (items.rest is True and _object(new, _unevaluated(new, "Items"))):
             return
         covering = items.covering(new)
         if covering is not None:
@@ -276,32 +277,54 @@ class _Comparison:
         elif isinstance(before, dict) and isinstance(after, dict):
             yield from self.compare(old.sub(before), new.sub(after), key)
 
+    def _unevaluated(self, old: JsonSchema, new: JsonSchema, key: str, rule: str) -> Iterator[_Difference]:
+        """Differences in the properties or items that no other keyword reads; only newer drafts have them."""
+        before, after = (one.part(key) if one.is_newer else None for one in (old, new))
+        if after is None:
+            return
+        if after.kind == "false":
+            if before is None or before.kind != "false":
+                yield _Difference(f"{rule}_REMOVED", (key,), "the reader accepts no others")
+        elif before is None or (before.kind == "empty" and after.kind != "empty"):
+            yield _Difference(f"{rule}_NARROWED", (key,), "the reader has a schema for others")
+        else:
+            yield from self.compare(before, after, key)
+
 
 class _Items(NamedTuple):
     """The constraints of an array on its items."""
 
     first: list[Any]
     """The schemas of the first items, if they have schemas of their own."""
+    each: JsonSchema | None
+    """The schema of all items, if they have one in common."""
     rest: Any
     """True, False or the schema of the items after the first ones."""
 
     def are_open(self, array: JsonSchema) -> bool:
-        return self.rest is True and array.raw.get("unevaluatedItems", True) in (True, {})
+        return self.rest is True and _unevaluated(array, "Items") in (True, {})
 
     def covering(self, array: JsonSchema) -> JsonSchema | None:
         """The schema of the items without their own schema."""
-        return _object(array, self.rest) or _object(array, array.raw.get("unevaluatedItems"))
+        return _object(array, self.rest) or _object(array, _unevaluated(array, "Items"))
 
 
 def _items(array: JsonSchema) -> _Items:
     raw = array.raw
-    if isinstance(raw.get("prefixItems"), list):
-        # Draft 2020-12.
-        return _Items(raw["prefixItems"], raw.get("items", True))
-    rest = raw.get("additionalItems", True)
-    if isinstance(raw.get("items"), list):
-        return _Items(raw["items"], rest)
-    return _Items([], rest)
+    first, items = raw.get("prefixItems"), raw.get("items", True)
+    if isinstance(items, list):
+        return _Items(items, None, raw.get("additionalItems", True))
+    if not array.is_newer:
+        return _Items([], array.part("items"), raw.get("additionalItems", True))
+    if isinstance(first, list) and first:
+        return _Items(first, None, items)
+    if isinstance(items, bool):
+        return _Items([], None, items)
+    return _Items([], array.part("items"), True)
+
+
+def _unevaluated(of: JsonSchema, what: str) -> Any:
+    return of.raw.get(f"unevaluated{what}", True) if of.is_newer else True
 
 
 def _object(of: JsonSchema, value: Any) -> JsonSchema | None:
@@ -324,7 +347,8 @@ def _has_default(raw: Any) -> bool:
 
 def _is_open(of: JsonSchema) -> bool:
     """True if an object accepts any property that it does not name."""
-    return not of.named_parts("patternProperties") and of.raw.get("additionalProperties", True) is True
+    is_open = not of.named_parts("patternProperties") and of.raw.get("additionalProperties", True) is True
+    return is_open and _unevaluated(of, "Properties") in (True, {})
 
 
 def _covering(of: JsonSchema, name: str) -> JsonSchema | None:
@@ -332,7 +356,8 @@ def _covering(of: JsonSchema, name: str) -> JsonSchema | None:
     for pattern, schema in of.named_parts("patternProperties").items():
         if _matches(pattern, name):
             return of.sub(schema)
-    return _object(of, of.raw.get("additionalProperties"))
+    further = of.raw.get("additionalProperties", True)
+    return _object(of, _unevaluated(of, "Properties") if further is True else further)
 
 
 def _matches(pattern: str, name: str) -> bool:
@@ -401,12 +426,16 @@ def _limits(old: JsonSchema, new: JsonSchema, key: str, rule: str, *, upper: boo
 
 def _number(of: JsonSchema, key: str) -> int | float | None:
     value = of.raw.get(key)
+    if key == "minContains" and value is None and of.is_newer and "contains" in of.raw:
+        return 1
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _divides(divisor: float, number: float) -> bool:
-    # Whole numbers with the fraction cut off, as in Confluent's registry.
-    return abs(divisor) >= 1 and abs(number) < 1e18 and int(number) % int(divisor) == 0
+    try:
+        return Fraction(str(number)) % Fraction(str(divisor)) == 0
+    except (ValueError, ZeroDivisionError):
+        return False
 
 
 def _matched(edges: list[list[int]]) -> int:

@@ -8,8 +8,8 @@ and an enum, and `{"type": ["string", "null"]}` is any of two.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import unquote, urljoin
@@ -57,6 +57,10 @@ class JsonSchema:
     raw: dict[str, Any] = field(default_factory=dict)
     """The object around it, with keywords that may belong to other schemas."""
     integer: bool = False
+    is_newer: bool = False
+    """True by draft 2019-09 or 2020-12."""
+    is_generated: bool = False
+    """True for an `allOf` of what one object consists of, such as a type and an enum."""
     criterion: str = ""
     """The keyword of a `combined` schema: `allOf`, `anyOf` or `oneOf`."""
     branches: tuple[Branch, ...] = ()
@@ -81,10 +85,11 @@ class JsonSchema:
 
     def all_branches(self) -> list[JsonSchema]:
         """The branches of a `combined` schema; references are followed now."""
-        return [branch() for branch in self.branches]
+        return [one for branch in self.branches for one in branch()]
 
 
-Branch = Callable[[], JsonSchema]
+Branch = Callable[[], Sequence[JsonSchema]]
+"""A branch of a combination; in newer drafts it may count as several."""
 
 
 def parse_json_schema(text: str, references: Sequence[tuple[str, str]] = ()) -> JsonSchema:
@@ -167,16 +172,22 @@ class _Document:
             return JsonSchema("empty", raw)
         if len(found) == 1:
             return found[0]
+        return replace(self._combined(raw, "allOf", map(_constant, found)), is_generated=True)
+
+    def _combined(self, raw: dict[str, Any], criterion: str, branches: Iterable[Branch]) -> JsonSchema:
         return JsonSchema(
-            "combined", raw, criterion="allOf", branches=tuple(map(_constant, found)), sub=self.schema
+            "combined",
+            raw,
+            is_newer=self._beside,
+            criterion=criterion,
+            branches=tuple(branches),
+            sub=self.schema,
         )
 
     def _constraints(self, raw: dict[str, Any]) -> Iterator[JsonSchema]:
         if isinstance(reference := raw.get("$ref"), str):
             target = {"$ref": reference}
-            yield JsonSchema(
-                "combined", raw, criterion="allOf", branches=(lambda: self.schema(target),), sub=self.schema
-            )
+            yield self._combined(raw, "allOf", [lambda: [self.schema(target)]])
         if isinstance(raw.get("enum"), list):
             yield JsonSchema("enum", raw)
         if "const" in raw:
@@ -187,26 +198,32 @@ class _Document:
             yield JsonSchema("conditional", raw)
         for criterion in _COMBINED:
             if isinstance(given := raw.get(criterion), list):
-                branches = tuple(self._branch(one) for one in given)
-                yield JsonSchema("combined", raw, criterion=criterion, branches=branches, sub=self.schema)
+                yield self._combined(raw, criterion, map(self._branch, given))
         type_ = raw.get("type")
         if isinstance(type_, list):
-            typed = tuple(_constant(self._typed(raw, one)) for one in type_)
-            yield JsonSchema("combined", raw, criterion="anyOf", branches=typed, sub=self.schema)
+            yield self._combined(raw, "anyOf", [_constant(self._typed(raw, one)) for one in type_])
         elif type_ is not None:
             yield self._typed(raw, type_)
         else:
             for kind, keywords in _SNIFFED.items():
                 if not keywords.isdisjoint(raw):
-                    yield JsonSchema(kind, raw, sub=self.schema)
+                    yield JsonSchema(kind, raw, is_newer=self._beside, sub=self.schema)
 
     def _branch(self, raw: Any) -> Branch:
-        return lambda: self.schema(raw)
+        def parts() -> Sequence[JsonSchema]:
+            schema = self.schema(raw)
+            # Confluent translates newer drafts to the classes of older ones. What a branch consists of then
+            # counts as so many branches.
+            is_several = self._beside and schema.is_generated and schema.raw is raw
+            return schema.all_branches() if is_several else [schema]
+
+        return parts
 
     def _typed(self, raw: dict[str, Any], type_: Any) -> JsonSchema:
         if not isinstance(type_, str) or type_ not in _TYPES:
             raise InvalidSchemaError(f"type: {canonical(type_)[:_SHOWN]} is unknown")
-        return JsonSchema(_TYPES[type_], raw, integer=type_ == "integer", sub=self.schema)
+        kind = _TYPES[type_]
+        return JsonSchema(kind, raw, integer=type_ == "integer", is_newer=self._beside, sub=self.schema)
 
     def _target(self, reference: str) -> tuple[_Document, Any]:
         place, _, fragment = reference.partition("#")
@@ -241,7 +258,7 @@ def _constrains(raw: dict[str, Any]) -> bool:
 
 
 def _constant(schema: JsonSchema) -> Branch:
-    return lambda: schema
+    return lambda: [schema]
 
 
 def _pointed(document: Any, pointer: str, reference: str) -> Any:
