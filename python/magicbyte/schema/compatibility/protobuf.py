@@ -135,8 +135,8 @@ class _Comparison:
         if reader is None:
             assert writer is not None
             if writer.oneof is not None:
-                # A oneof may go as a whole, as all of its fields could if they were in none.
-                if any(other.oneof == writer.oneof and at in new.fields for at, other in old.fields.items()):
+                # A oneof may go as a whole. Confluent's rules know it by its name, whatever its fields are.
+                if any(other.oneof == writer.oneof for other in new.fields.values()):
                     text = f"{name}: the reader does not have it in {writer.oneof}"
                     yield Incompatibility("ONEOF_FIELD_REMOVED", place, text)
             elif writer.label == "required":
