@@ -59,6 +59,9 @@ The table of protocol messages in it is made from the message definitions of Apa
 The Apache Software Foundation, under the Apache License 2.0, whose text is in the file LICENSE. Apache
 Kafka includes software developed at The Apache Software Foundation (https://www.apache.org/).
 
+The files google/type/*.proto in it are those of googleapis-common-protos, Copyright 2026 Google LLC, under
+the Apache License 2.0, whose text is in the file LICENSE.
+
 Written by `make licenses`.
 """
 

@@ -1,6 +1,6 @@
 //! Protobuf payloads and schemas.
 
-use magicbyte_schema::Payload;
+use magicbyte_schema::{Decoded, Payload};
 use magicbyte_schema::protobuf::{ProtobufDecoder, ProtobufEncoder};
 
 use super::payloads::{assert_comes_back, assert_same_rows, between, decode_all, payloads, schema_and_rest};
@@ -19,8 +19,8 @@ const UNKNOWN: &[u8] = b"\xf8\xff\xff\xff\x0f\x05";
 
 /// A byte that chooses the schema, or another for a schema in the first line; then payloads, each after its size.
 ///
-/// What becomes of a payload does not depend on those beside it, an unknown field changes nothing, and what was decoded
-/// can be encoded, to values that are equal.
+/// What becomes of a payload does not depend on those beside it, an unknown field changes nothing, what was decoded
+/// can be encoded, to values that are equal, and text is made of the same payloads as columns are.
 pub fn schema_protobuf(data: &[u8]) {
     let Some((schema, rest)) = schema_and_rest(data, &SCHEMAS) else { return };
     let Ok(mut decoder) = ProtobufDecoder::new(schema, &[], &[]) else { return };
@@ -45,7 +45,12 @@ pub fn schema_protobuf(data: &[u8]) {
     );
     let mut text = ProtobufDecoder::text();
     text.add_writer(0, schema, &[]).unwrap();
-    decode_all(&payloads, |payloads| text.decode(payloads));
+    let texts = decode_all(&payloads, |payloads| text.decode(payloads));
+    // Some well-known types have values without a text, and others without a column.
+    if SCHEMAS.contains(&schema) && !schema.contains("google/protobuf") {
+        let rows = |decoded: &Decoded| decoded.errors.iter().map(|error| error.row).collect::<Vec<_>>();
+        assert_eq!(rows(&decoded), rows(&texts));
+    }
 }
 
 /// The first message of the file.

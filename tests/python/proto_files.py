@@ -1,4 +1,4 @@
-"""Protobuf files made of descriptors, without a compiler, and their messages as our columns have them."""
+"""Protobuf files made of descriptors, without a compiler, and our values beside Google's."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import json
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 from google.protobuf import (
+    any_pb2,
     descriptor_pb2,
     descriptor_pool,
     duration_pb2,
     empty_pb2,
+    field_mask_pb2,
     json_format,
     message_factory,
     struct_pb2,
@@ -21,10 +24,12 @@ from google.protobuf import (
     wrappers_pb2,
 )
 from google.protobuf.descriptor import FieldDescriptor
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
+from magicbyte.schema import decode
+from magicbyte.schema.registry import Reference, Schema, StoredRegistry, SubjectVersion
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-WELL_KNOWN = (duration_pb2, empty_pb2, struct_pb2, timestamp_pb2, wrappers_pb2)
+WELL_KNOWN = (any_pb2, duration_pb2, empty_pb2, field_mask_pb2, struct_pb2, timestamp_pb2, wrappers_pb2)
 AS_TEXT = {"google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue"}
 UNSIGNED_LONG = {FieldDescriptor.TYPE_UINT64, FieldDescriptor.TYPE_FIXED64}
 
@@ -118,3 +123,49 @@ def normal(value: Any, like: Any) -> Any:
     if isinstance(like, list) and isinstance(value, list) and len(like) == len(value):
         return [normal(one, other) for one, other in zip(value, like, strict=True)]
     return value
+
+
+def read(
+    file: descriptor_pb2.FileDescriptorProto, payloads: list[bytes], *more: Any, as_text: bool = False
+) -> pa.StructArray:
+    """Payloads of the first message."""
+    registry = StoredRegistry()
+    for number, used in enumerate(more):
+        schema = Schema("PROTOBUF", schema_of(used))
+        registry.put(SubjectVersion(used.name, 1, 100 + number, schema))
+    references = tuple(Reference(used.name, used.name, 1) for used in more)
+    registry.put_schema(7, Schema("PROTOBUF", schema_of(file), references))
+    values = [b"\0\0\0\0\x07\0" + one for one in payloads]
+    return decode(values, registry, "protobuf", as_text=as_text)
+
+
+def compare(file: descriptor_pb2.FileDescriptorProto, message: type[Message], payloads: list[bytes]) -> int:
+    """Our rows and texts are Google's, and the same payloads are refused; returns how many."""
+    result, texts = read(file, payloads), read(file, payloads, as_text=True)
+    refused = 0
+    ours, errors = result.field("value").to_pylist(), result.field("_error").to_pylist()
+    for payload, row, error, text in zip(payloads, ours, errors, texts.to_pylist(), strict=True):
+        try:
+            parsed = message.FromString(payload)
+            theirs, json_ = row_of(parsed), json_format.MessageToDict(parsed)
+        except (DecodeError, UnicodeDecodeError):
+            assert error is not None, payload.hex()
+            assert text["_error"] is not None, payload.hex()
+            assert row is None
+            refused += 1
+        else:
+            assert error is None, (payload.hex(), error)
+            assert repr(ordered(normal(row, theirs))) == repr(ordered(theirs)), payload.hex()
+            assert text["_error"] is None, (payload.hex(), text)
+            # With the sign of a zero.
+            assert repr(ordered(json.loads(text["value"]))) == repr(ordered(json_)), payload.hex()
+    return refused
+
+
+def varint(number: int) -> bytes:
+    """A number as it is on the wire."""
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*out, number])

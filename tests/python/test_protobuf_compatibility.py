@@ -100,7 +100,7 @@ def test_an_encoded_descriptor() -> None:
     [
         "message {",
         "message A { B b = 1; }",
-        'import "b.proto"; message A {}',
+        'import "b.proto"; message A { b.B b = 1; }',
         "message A {" * 10_000,
         "message A { int32 a = 1; int32 b = 1; }",
     ],
@@ -108,6 +108,19 @@ def test_an_encoded_descriptor() -> None:
 def test_what_is_not_a_schema(text: str) -> None:
     with pytest.raises(InvalidSchemaError, match="not a Protobuf schema"):
         compare(proto3(text), proto3("message A {}"), "BACKWARD")
+
+
+def test_imports_and_options_that_no_field_needs() -> None:
+    text = 'import "b.proto"; message A { option (b.table) = "a"; int32 a = 1 [(b.min) = 0]; }'
+    assert compare(proto3(text), proto3("message A { int32 a = 1; }"), "BACKWARD") == []
+
+
+def test_editions() -> None:
+    edition = Schema("PROTOBUF", 'edition = "2023"; message A { int32 a = 1; repeated string b = 2; }')
+    plain = proto3("message A { optional int32 a = 1; repeated string b = 2; }")
+    assert compare(edition, plain, "FULL") == []
+    (found,) = compare(edition, proto3("message A { string a = 1; repeated string b = 2; }"), "BACKWARD")
+    assert found.rule == "FIELD_SCALAR_KIND_CHANGED"
 
 
 def test_a_file_without_messages_is_a_schema() -> None:

@@ -11,6 +11,9 @@ struct Details {
     is_full: bool,
 }
 
+/// Bytes of a path that are kept: names have any length, and messages are nested.
+const MAX_PATH: usize = 200;
+
 pub(crate) type Attempt<T> = std::result::Result<T, Failure>;
 
 impl Failure {
@@ -42,11 +45,17 @@ impl Failure {
         self.0.is_full
     }
 
-    /// The same in a field of this name.
+    /// The same in a field of this name. Of a long path, there is the outermost name and the end.
     #[cold]
     pub(crate) fn in_field(mut self, name: &str) -> Self {
+        let name = &name[..name.floor_char_boundary(MAX_PATH)];
         let inner = std::mem::take(&mut self.0.field);
-        self.0.field = if inner.is_empty() { name.to_owned() } else { format!("{name}.{inner}") };
+        let start = inner.ceil_char_boundary(inner.len().saturating_sub(MAX_PATH));
+        self.0.field = match (inner.is_empty(), start) {
+            (true, _) => name.to_owned(),
+            (_, 0) => format!("{name}.{inner}"),
+            _ => format!("{name}...{}", &inner[start..]),
+        };
         self
     }
 
@@ -57,10 +66,10 @@ impl Failure {
         self
     }
 
-    /// The same at this position, whatever it had.
+    /// The same without a position, which was one in other bytes than the payload's.
     #[cold]
-    pub(crate) fn moved_to(mut self, position: usize) -> Self {
-        self.0.position = Some(position);
+    pub(crate) fn without_position(mut self) -> Self {
+        self.0.position = None;
         self
     }
 
@@ -72,5 +81,20 @@ impl Failure {
     pub(crate) fn text(&self) -> String {
         let Details { field, reason, .. } = self.0.as_ref();
         if field.is_empty() { reason.clone() } else { format!("{field}: {reason}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Failure;
+
+    #[test]
+    fn a_long_path_has_a_start_and_an_end() {
+        let deep = (0..10_000).fold(Failure::new("no"), |failure, _| failure.in_field("part"));
+        let text = deep.in_field("order").text();
+        assert!(text.starts_with("order...") && text.ends_with("part.part: no"), "{text}");
+        assert!(text.len() < 250, "{text}");
+        let text = Failure::new("no").in_field(&"ü".repeat(1000)).in_field("a").text();
+        assert!(text.len() < 250, "{text}");
     }
 }

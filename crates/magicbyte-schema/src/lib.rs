@@ -17,6 +17,7 @@
 
 pub mod avro;
 mod budget;
+mod calendar;
 mod columns;
 mod decoded;
 mod encoding;

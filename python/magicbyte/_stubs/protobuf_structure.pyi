@@ -10,7 +10,8 @@ def protobuf_structure(schema: str, references: Sequence[tuple[str, str]] | None
 
     Args:
         schema: a `.proto`, or an encoded file descriptor in base64.
-        references: the files that it imports, directly or not: their names and texts. Google's are known.
+        references: the files that it imports, directly or not: their names and texts. Those of
+            Google and of registries' clients are known, and others that are missing are empty.
 
     Raises ValueError if the schema does not compile.
     """

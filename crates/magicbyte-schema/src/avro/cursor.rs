@@ -40,7 +40,7 @@ impl<'a> Cursor<'a> {
         (self.payload, self.position) = (payload, 0);
         let done = read(self);
         (self.payload, self.position) = outer;
-        done.map_err(|failure| failure.moved_to(outer.1))
+        done.map_err(|failure| failure.without_position().or_at(outer.1))
     }
 
     /// A failure at the present position.

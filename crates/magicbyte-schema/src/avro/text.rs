@@ -69,11 +69,11 @@ impl<'a> Text<'a> {
             Node::Double => self.double(f64::from_le_bytes(cursor.array("a double")?)),
             Node::Sized => {
                 let bytes = cursor.sized("bytes or a string")?;
-                self.bytes(bytes, kind, *logical, cursor).map_err(|failure| failure.moved_to(start))?;
+                self.bytes(bytes, kind, *logical, start, cursor).map_err(|failure| failure.or_at(start))?;
             }
             Node::Fixed(size) => {
                 let bytes = cursor.bytes(*size, "a fixed")?;
-                self.bytes(bytes, kind, *logical, cursor).map_err(|failure| failure.moved_to(start))?;
+                self.bytes(bytes, kind, *logical, start, cursor).map_err(|failure| failure.or_at(start))?;
             }
             Node::Enum(symbols) => {
                 let symbol = cursor.one_of(symbols, "the symbol of an enum")?;
@@ -212,9 +212,16 @@ impl<'a> Text<'a> {
         write_into(&mut self.out, format_args!("{quote}{value:?}{quote}"));
     }
 
-    fn bytes(&mut self, bytes: &[u8], kind: &Kind, logical: Logical, cursor: &Cursor<'_>) -> Attempt<()> {
+    fn bytes(
+        &mut self,
+        bytes: &[u8],
+        kind: &Kind,
+        logical: Logical,
+        start: usize,
+        cursor: &Cursor<'_>,
+    ) -> Attempt<()> {
         match (kind, logical) {
-            (Kind::String, _) => self.string(utf8(bytes, cursor.position)?),
+            (Kind::String, _) => self.string(utf8(bytes, start)?),
             (_, Logical::Decimal { scale, .. }) => {
                 self.out.push('"');
                 let room = cursor.budget.left().saturating_sub(self.out.len());

@@ -10,6 +10,7 @@ use arrow_array::{ArrayRef, BooleanArray, GenericByteArray, PrimitiveArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
+use super::value::{BytesPlace, Place};
 use crate::columns::take;
 use crate::failure::{Attempt, Failure};
 
@@ -185,11 +186,6 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
         self.slots.values.get(row).copied().unwrap_or(self.slots.absent)
     }
 
-    #[inline]
-    pub(crate) fn set(&mut self, row: usize, value: T::Native) {
-        self.slots.set(row, value);
-    }
-
     /// Writes as many rows as there are values, the first of them `row`. The column is one that is never null.
     #[inline]
     pub(crate) fn set_all<const N: usize>(
@@ -200,6 +196,13 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
     ) {
         self.slots.values.resize(row, self.slots.absent);
         self.slots.values.extend(values.iter().map(|value| of_bytes(*value)));
+    }
+}
+
+impl<T: ArrowPrimitiveType> Place<T::Native> for Numbers<T> {
+    #[inline]
+    fn set(&mut self, row: usize, value: T::Native) {
+        self.slots.set(row, value);
     }
 }
 
@@ -235,9 +238,11 @@ impl Booleans {
     pub(crate) fn get(&self, row: usize) -> bool {
         self.values.get(row)
     }
+}
 
+impl Place<bool> for Booleans {
     #[inline]
-    pub(crate) fn set(&mut self, row: usize, value: bool) {
+    fn set(&mut self, row: usize, value: bool) {
         self.values.set(row, value);
         self.present.set(row);
     }
@@ -342,17 +347,6 @@ impl<T: ByteArrayType<Offset = i32>> Bytes<T> {
         }
     }
 
-    #[inline]
-    pub(crate) fn set(&mut self, row: usize, value: &[u8]) -> Attempt<()> {
-        if self.offsets.rows() != row {
-            self.skip_to(row)?;
-        }
-        append(&mut self.data, value);
-        self.offsets.push(self.data.len())?;
-        self.present.set(row);
-        Ok(())
-    }
-
     /// Makes this row the next one.
     #[inline(never)]
     fn skip_to(&mut self, row: usize) -> Attempt<()> {
@@ -374,6 +368,19 @@ impl<T: ByteArrayType<Offset = i32>> Bytes<T> {
             self.data.truncate(start);
             self.offsets.truncate(row);
         }
+    }
+}
+
+impl<T: ByteArrayType<Offset = i32>> BytesPlace for Bytes<T> {
+    #[inline]
+    fn set(&mut self, row: usize, value: &[u8]) -> Attempt<()> {
+        if self.offsets.rows() != row {
+            self.skip_to(row)?;
+        }
+        append(&mut self.data, value);
+        self.offsets.push(self.data.len())?;
+        self.present.set(row);
+        Ok(())
     }
 }
 

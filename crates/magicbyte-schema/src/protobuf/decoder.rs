@@ -1,16 +1,19 @@
 //! [`ProtobufDecoder`].
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use arrow_array::types::Utf8Type;
 use arrow_schema::{DataType, Field, Fields};
 use prost_reflect::{FileDescriptor, MessageDescriptor};
 
 use super::columns::{Bytes, Column};
-use super::leaves::json;
-use super::message::{self, Label, Messages, Value};
+use super::json::text_of;
+use super::message::{self, Embedded, Label, Message, Messages, Value};
+use super::shape::Shapes;
+use super::value::BytesPlace;
 use super::wire::Reader;
-use super::{files, plan};
+use super::{files, indexes, plan};
 use crate::budget::Budget;
 use crate::decoded::{Decoded, RowError};
 use crate::error::{Result, SchemaError};
@@ -57,6 +60,8 @@ enum Target {
 
 struct Writer {
     file: FileDescriptor,
+    /// The messages of the schema, if payloads become text.
+    shapes: Option<Arc<Shapes>>,
     /// By message indexes.
     messages: HashMap<Vec<i32>, Written>,
 }
@@ -73,11 +78,14 @@ struct Written {
     message: MessageDescriptor,
     /// Which of the decoder's messages it is, if it is one.
     read_as: Option<usize>,
+    /// Its shape, if payloads become text.
+    shape: Option<(Arc<Shapes>, usize)>,
 }
 
 impl ProtobufDecoder {
     /// A decoder to the columns of messages of a schema. `references` are the files that it imports, directly or not, as
-    /// name and text; those of `google/protobuf/` are known. A text may be an encoded descriptor in base64.
+    /// name and text; those of `google/protobuf/` and `google/type/` are known, and others that are missing are empty. A text
+    /// may be an encoded descriptor in base64.
     ///
     /// `messages` are full names. Without any it is the first message of the file. Of several, each is a field of the
     /// struct, with the message's name, and null in rows of the others.
@@ -119,14 +127,18 @@ impl ProtobufDecoder {
     /// If it does not compile.
     pub fn add_writer(&mut self, key: u32, schema: &str, references: &[(&str, &str)]) -> Result<()> {
         let file = files::compile(schema, references)?;
-        self.writers.insert(key, Writer { file, messages: HashMap::new() });
+        let shapes = match self.target {
+            Target::Text(_) => Some(Arc::new(Shapes::new(file.parent_pool()))),
+            Target::Columns { .. } => None,
+        };
+        self.writers.insert(key, Writer { file, shapes, messages: HashMap::new() });
         Ok(())
     }
 
     /// The full name of a message in a writer's schema; `None` if there is no such writer or message.
     #[must_use]
     pub fn message_name(&self, writer: u32, message_indexes: &[i32]) -> Option<String> {
-        let message = named(&self.writers.get(&writer)?.file, message_indexes).ok()?;
+        let message = indexes::message(&self.writers.get(&writer)?.file, message_indexes)?;
         Some(message.full_name().to_owned())
     }
 
@@ -184,7 +196,10 @@ impl ProtobufDecoder {
                 };
                 let written = of.message(message_indexes, &self.target)?;
                 let names = match &mut self.target {
-                    Target::Text(text) => return text.set(row, &json(&written.message, bytes, budget)?),
+                    Target::Text(text) => {
+                        let Some((shapes, index)) = &written.shape else { return Ok(()) };
+                        return text.set(row, &text_of(shapes, *index, bytes, budget)?);
+                    }
                     Target::Columns { names, .. } => names,
                 };
                 let Some(read_as) = written.read_as else {
@@ -224,12 +239,15 @@ impl Target {
 impl Writer {
     fn message(&mut self, indexes: &[i32], target: &Target) -> Attempt<&Written> {
         if !self.messages.contains_key(indexes) {
-            let message = named(&self.file, indexes)?;
+            let message = indexes::message(&self.file, indexes).ok_or_else(|| {
+                Failure::new(format!("the schema has no message with the indexes {indexes:?}"))
+            })?;
+            let shape = self.shapes.as_ref().map(|shapes| (Arc::clone(shapes), shapes.index_of(&message)));
             let read_as = match target {
                 Target::Columns { names, .. } => names.iter().position(|name| name == message.full_name()),
                 Target::Text(_) => None,
             };
-            self.messages.insert(indexes.to_vec(), Written { message, read_as });
+            self.messages.insert(indexes.to_vec(), Written { message, read_as, shape });
         }
         Ok(&self.messages[indexes])
     }
@@ -239,19 +257,6 @@ pub(super) fn find(file: &FileDescriptor, name: &str) -> Result<MessageDescripto
     file.parent_pool()
         .get_message_by_name(name)
         .ok_or_else(|| SchemaError::new(format!("the schema has no message {name}")))
-}
-
-/// The message at a path of indexes.
-fn named(file: &FileDescriptor, indexes: &[i32]) -> Attempt<MessageDescriptor> {
-    let missing = || Failure::new(format!("the schema has no message with the indexes {indexes:?}"));
-    let at = |index: i32| usize::try_from(index).map_err(|_| missing());
-    let (&first, rest) = indexes.split_first().ok_or_else(missing)?;
-    let mut message = file.messages().nth(at(first)?).ok_or_else(missing)?;
-    for &index in rest {
-        let child = message.child_messages().nth(at(index)?);
-        message = child.ok_or_else(missing)?;
-    }
-    Ok(message)
 }
 
 /// The only message, or one with a field for each of them.
@@ -265,9 +270,10 @@ fn one_of(messages: &[MessageDescriptor], mut planned: Vec<(Messages, DataType)>
         let same = messages.iter().filter(|other| other.name() == message.name()).count();
         let name = if same == 1 { message.name() } else { message.full_name() };
         arrow.push(Field::new(name, data_type, true));
-        let value = Value::Message(Box::new(columns));
+        let column = Message::Struct(Box::new(columns));
+        let value = Value::Message(Embedded { is_group: false, column });
         fields.push(message::Field { number: 0, value, label: Label::None });
     }
     let arrow = Fields::from(arrow);
-    (Messages::new(fields, arrow.clone(), Box::default(), false), DataType::Struct(arrow))
+    (Messages::new(fields, arrow.clone(), Box::default()), DataType::Struct(arrow))
 }

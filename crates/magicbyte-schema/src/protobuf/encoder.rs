@@ -12,11 +12,11 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 use prost_reflect::prost::Message as _;
-use prost_reflect::{DynamicMessage, EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor, Syntax};
+use prost_reflect::{DynamicMessage, EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor};
 
 use super::decoder::find;
 use super::wire::WireType;
-use super::{files, plan};
+use super::{features, files, indexes, plan};
 use crate::encoding::{fitted, payloads};
 use crate::error::{Result, SchemaError};
 use crate::failure::{Attempt, Failure};
@@ -67,7 +67,7 @@ impl ProtobufEncoder {
             }
         };
         let (_, data_type) = plan::columns(&message)?;
-        Ok(Self { message_indexes: indexes(&message), message, data_type })
+        Ok(Self { message_indexes: indexes::of(&message), message, data_type })
     }
 
     /// The type that columns have.
@@ -94,17 +94,6 @@ impl ProtobufEncoder {
         let message = Message::of(&self.message, &column);
         payloads(&column, prefix, |row, out| message.write(row, out))
     }
-}
-
-fn indexes(message: &MessageDescriptor) -> Vec<i32> {
-    let mut path = Vec::new();
-    let mut inner = message.clone();
-    while let Some(outer) = inner.parent_message() {
-        path.extend(outer.child_messages().position(|child| child == inner));
-        inner = outer;
-    }
-    path.extend(inner.parent_file().messages().position(|top| top == inner));
-    path.iter().rev().map(|&index| index as i32).collect()
 }
 
 /// A struct array, and the fields that its columns are.
@@ -146,8 +135,8 @@ enum Value<'a> {
     Duration(&'a PrimitiveArray<DurationMicrosecondType>),
     Message(Message<'a>),
     Group(Message<'a>),
-    /// A message as JSON, and whether it is a group.
-    Json(&'a StringArray, MessageDescriptor, bool),
+    /// A message as JSON.
+    Json(&'a StringArray, JsonOf),
     List {
         list: &'a ListArray,
         items: Box<Value<'a>>,
@@ -199,7 +188,7 @@ impl<'a> Field<'a> {
             array,
             value: Value::of(field, array),
             required: field.is_required(),
-            has_presence: field.supports_presence(),
+            has_presence: features::has_presence(field),
         }
     }
 
@@ -258,8 +247,10 @@ impl<'a> Value<'a> {
             (Kind::Enum(of), _) => Self::Enum(array.as_string(), Numbers::of(&of)),
             (Kind::Message(_), DataType::Timestamp(..)) => Self::Timestamp(array.as_primitive()),
             (Kind::Message(_), DataType::Duration(_)) => Self::Duration(array.as_primitive()),
-            (Kind::Message(of), DataType::Utf8) => Self::Json(array.as_string(), of, field.is_group()),
-            (Kind::Message(of), _) if field.is_group() => Self::Group(Message::of(&of, array)),
+            (Kind::Message(of), DataType::Utf8) => {
+                Self::Json(array.as_string(), JsonOf::new(of, features::is_group(field)))
+            }
+            (Kind::Message(of), _) if features::is_group(field) => Self::Group(Message::of(&of, array)),
             (Kind::Message(of), _) => Self::Message(Message::of(&of, array)),
         }
     }
@@ -276,7 +267,7 @@ impl<'a> Value<'a> {
             | Self::Enum(..) => WireType::Varint,
             Self::SFixed32(_) | Self::Fixed32(_) | Self::Float(_) => WireType::Fixed32,
             Self::SFixed64(_) | Self::Fixed64(_) | Self::Double(_) => WireType::Fixed64,
-            Self::Group(_) | Self::Json(_, _, true) => WireType::StartGroup,
+            Self::Group(_) | Self::Json(_, JsonOf { is_group: true, .. }) => WireType::StartGroup,
             _ => WireType::Length,
         }
     }
@@ -337,9 +328,9 @@ impl<'a> Value<'a> {
                 put_tag(out, number, WireType::EndGroup);
                 Ok(())
             }
-            Self::Json(array, of, true) => {
+            Self::Json(array, of @ JsonOf { is_group: true, .. }) => {
                 put_tag(out, number, WireType::StartGroup);
-                out.extend(from_json(of, array.value(row))?);
+                out.extend(of.encoded(array.value(row))?);
                 put_tag(out, number, WireType::EndGroup);
                 Ok(())
             }
@@ -391,7 +382,7 @@ impl<'a> Value<'a> {
             Self::Message(message) | Self::Group(message) => {
                 return delimited(out, |out| message.write(row, out));
             }
-            Self::Json(array, of, _) => put_bytes(out, &from_json(of, array.value(row))?),
+            Self::Json(array, of) => put_bytes(out, &of.encoded(array.value(row))?),
             // Only `write_field` sees these.
             Self::List { .. } | Self::Map { .. } => {}
         }
@@ -417,7 +408,7 @@ struct Numbers {
 impl Numbers {
     fn of(of: &EnumDescriptor) -> Self {
         let by_name = of.values().map(|value| (value.name().to_owned(), value.number())).collect();
-        Self { by_name, closed: of.parent_file().syntax() == Syntax::Proto2 }
+        Self { by_name, closed: features::is_closed(of) }
     }
 
     /// A number without a name is its digits, as the decoder has it.
@@ -427,14 +418,37 @@ impl Numbers {
     }
 }
 
-fn from_json(of: &MessageDescriptor, text: &str) -> Attempt<Vec<u8>> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let message = DynamicMessage::deserialize(of.clone(), &mut deserializer)
-        .and_then(|message| deserializer.end().map(|()| message))
-        .map_err(|error| {
-            Failure::new(format!("a string: expected the JSON of {}: {error}", of.full_name()))
-        })?;
-    Ok(message.encode_to_vec())
+/// A message whose JSON is encoded.
+struct JsonOf {
+    message: MessageDescriptor,
+    is_group: bool,
+    /// True if an edition makes groups of messages, which prost-reflect would not write as such.
+    has_groups: bool,
+}
+
+impl JsonOf {
+    fn new(message: MessageDescriptor, is_group: bool) -> Self {
+        let has_groups = message
+            .parent_pool()
+            .all_messages()
+            .any(|message| message.fields().any(|field| features::is_group(&field) && !field.is_group()));
+        Self { message, is_group, has_groups }
+    }
+
+    fn encoded(&self, text: &str) -> Attempt<Vec<u8>> {
+        if self.has_groups {
+            let reason = "JSON of a schema with message_encoding = DELIMITED: it cannot be encoded";
+            return Err(Failure::new(reason));
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let message = DynamicMessage::deserialize(self.message.clone(), &mut deserializer)
+            .and_then(|message| deserializer.end().map(|()| message))
+            .map_err(|error| {
+                let name = self.message.full_name();
+                Failure::new(format!("a string: expected the JSON of {name}: {error}"))
+            })?;
+        Ok(message.encode_to_vec())
+    }
 }
 
 fn range(offsets: &[i32], row: usize) -> std::ops::Range<usize> {

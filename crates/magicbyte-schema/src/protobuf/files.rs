@@ -1,31 +1,41 @@
 //! The files of a Protobuf schema: as text, or as a registry's clients may send it, an encoded descriptor in base64.
+//!
+//! Registries keep schemas whose imports they do not have, and options that nothing declares. What a payload needs are
+//! messages and enums, so services and options are left out before a file is compiled, and a file that is not there is
+//! empty: only a type that a field has and no file declares is an error.
 
 use std::collections::HashMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use prost_reflect::FileDescriptor;
+use prost_reflect::prost_types::FileDescriptorProto;
 use protox::Compiler;
 use protox::file::{File, FileResolver, GoogleFileResolver};
 
+use super::options::strip;
+use super::{edition, known};
 use crate::error::{Result, SchemaError};
 
 /// The name of the file that nothing imports.
 const ROOT: &str = "the schema";
 
-/// Imports that a registry provides, besides Google's.
-const CONFLUENT: [(&str, &str); 2] = [
-    ("confluent/meta.proto", include_str!("confluent_meta.proto")),
-    ("confluent/type/decimal.proto", include_str!("confluent_decimal.proto")),
-];
-
-/// Compiles a schema with the files that it imports, each under its import's name. Google's own files are known.
+/// Compiles a schema with the files that it imports, each under its import's name. Google's own files are known, and
+/// [those of registries](known).
 pub(crate) fn compile(text: &str, references: &[(&str, &str)]) -> Result<FileDescriptor> {
-    let imports = CONFLUENT.iter().chain(references);
-    let imports = imports.map(|&(name, text)| (name.to_owned(), text.to_owned())).collect();
+    let imports = references.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect();
     let resolver = Resolver { google: GoogleFileResolver::new(), root: text.to_owned(), imports };
     let mut compiler = Compiler::with_file_resolver(resolver);
-    compiler.open_file(ROOT).map_err(|error| SchemaError::new(shown(&error)))?;
+    if let Err(error) = compiler.open_file(ROOT) {
+        let mut text = shown(&error);
+        let pool = compiler.descriptor_pool();
+        let missing = pool.files().filter(|file| file.file_descriptor_proto() == &empty(file.name()));
+        let missing: Vec<_> = missing.map(|file| file.name().to_owned()).take(10).collect();
+        if !missing.is_empty() {
+            text.push_str(&format!("; no reference has the name {}", missing.join(", ")));
+        }
+        return Err(SchemaError::new(text));
+    }
     let file = compiler.descriptor_pool().get_file_by_name(ROOT);
     file.ok_or_else(|| SchemaError::new("the schema has no file"))
 }
@@ -42,33 +52,55 @@ impl FileResolver for Resolver {
             return Ok(file);
         }
         let text = match name {
-            ROOT => Some(&self.root),
-            _ => self.imports.get(name),
+            ROOT => Some(self.root.as_str()),
+            _ => self.imports.get(name).map(String::as_str).or_else(|| known::text(name)),
         };
         let Some(text) = text else {
-            return Err(protox::Error::file_not_found(name));
+            return Ok(File::from_file_descriptor_proto(empty(name)));
         };
         let file = parse(name, text)?;
-        // The walk and the JSON form take the types of this package as Google defines them.
-        if file.file_descriptor_proto().package() == "google.protobuf" {
+        // The reader and the JSON form take the types of this package as Google defines them.
+        if file.package() == "google.protobuf" {
             let reason = format!("{name}: the package google.protobuf has only Google's own files");
             return Err(protox::Error::new(reason));
         }
-        Ok(file)
+        Ok(File::from_file_descriptor_proto(file))
     }
 }
 
-fn parse(name: &str, text: &str) -> std::result::Result<File, protox::Error> {
-    let parsed = File::from_source(name, text);
-    let Err(error) = parsed else { return parsed };
-    let Ok(encoded) = STANDARD.decode(text.trim()) else { return Err(error) };
-    let mut descriptor = File::decode_file_descriptor_proto(encoded.as_slice())
-        .map_err(|error| protox::Error::new(format!("{name}: {error}")))?
-        .file_descriptor_proto()
-        .clone();
-    // Its own name may be any, even that of one of its imports.
-    descriptor.name = Some(name.to_owned());
-    Ok(File::from_file_descriptor_proto(descriptor))
+/// A file that declares nothing.
+fn empty(name: &str) -> FileDescriptorProto {
+    FileDescriptorProto { name: Some(name.to_owned()), ..FileDescriptorProto::default() }
+}
+
+fn parse(name: &str, text: &str) -> std::result::Result<FileDescriptorProto, protox::Error> {
+    let failed = |reason: String| protox::Error::new(format!("{name}: {reason}"));
+    let as_proto3 = edition::as_proto3(text).map_err(failed)?;
+    match (File::from_source(name, as_proto3.as_deref().unwrap_or(text)), STANDARD.decode(text.trim())) {
+        (Ok(file), _) if as_proto3.is_some() => {
+            let mut file = file.file_descriptor_proto().clone();
+            strip(&mut file, edition::is_needed);
+            edition::lower(&mut file).map_err(failed)?;
+            Ok(file)
+        }
+        (Ok(file), _) => {
+            let mut file = file.file_descriptor_proto().clone();
+            strip(&mut file, |_| false);
+            Ok(file)
+        }
+        (Err(error), Err(_)) => Err(error),
+        (Err(_), Ok(encoded)) => {
+            let file = File::decode_file_descriptor_proto(encoded.as_slice());
+            let mut file = file.map_err(|error| failed(error.to_string()))?.file_descriptor_proto().clone();
+            strip(&mut file, |_| false);
+            if file.syntax() == "editions" {
+                edition::lower_encoded(&mut file, &encoded).map_err(failed)?;
+            }
+            // Its own name may be any, even that of one of its imports.
+            file.name = Some(name.to_owned());
+            Ok(file)
+        }
+    }
 }
 
 /// With the causes.

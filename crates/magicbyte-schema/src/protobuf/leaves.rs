@@ -1,55 +1,31 @@
 //! Columns of values that are more than a number or a string on the wire.
 
-use std::io::{self, Write};
+use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_array::types::{ArrowPrimitiveType, Utf8Type};
-use prost_reflect::{DynamicMessage, EnumDescriptor, MessageDescriptor, Syntax};
 
 use super::columns::{Bytes, Column, Numbers};
+use super::json;
+use super::names::EnumNames;
+use super::shape::Shapes;
+use super::tree::Node;
+use super::value::{BytesPlace, EnumPlace, Fields, Place};
 use super::wire::{Reader, WireType};
 use crate::budget::Budget;
 use crate::failure::{Attempt, Failure};
 
 /// Names of an enum's values. A number without a name is its digits, as in Protobuf's JSON.
 pub(crate) struct Names {
-    names: NamesByNumber,
-    /// In a proto2 enum, a number without a name is an unknown field.
-    closed: bool,
+    names: EnumNames,
     skipped: bool,
     text: Bytes<Utf8Type>,
 }
 
-/// Names by number. A number with several names has the first of them.
-type NamesByNumber = Box<[(i32, Box<str>)]>;
-
 impl Names {
-    pub(crate) fn new(descriptor: &EnumDescriptor, absent: Option<i32>) -> Self {
-        let declared = &descriptor.enum_descriptor_proto().value;
-        let mut names: Vec<_> = declared.iter().map(|value| (value.number(), value.name().into())).collect();
-        names.sort_by_key(|&(number, _)| number);
-        names.dedup_by_key(|&mut (number, _)| number);
-        let names: NamesByNumber = names.into();
-        let absent = absent.map(|number| find(&names, number).unwrap_or("0").as_bytes());
-        let text = Bytes::new(absent);
-        let closed = descriptor.parent_file().syntax() == Syntax::Proto2;
-        Self { names, closed, skipped: false, text }
-    }
-
-    /// Returns whether the number is a value of the enum.
-    pub(crate) fn set(&mut self, row: usize, number: i32, reader: &mut Reader<'_>) -> Attempt<bool> {
-        match find(&self.names, number) {
-            Some(name) => {
-                reader.budget.spend(name.len())?;
-                self.text.set(row, name.as_bytes())?;
-            }
-            None if self.closed => {
-                self.skipped = true;
-                return Ok(false);
-            }
-            None => self.text.set(row, number.to_string().as_bytes())?,
-        }
-        Ok(true)
+    pub(crate) fn new(names: EnumNames, absent: Option<i32>) -> Self {
+        let text = Bytes::new(absent.map(|number| names.find(number).unwrap_or("0").as_bytes()));
+        Self { names, skipped: false, text }
     }
 
     /// True if a number was skipped since the last call.
@@ -62,13 +38,21 @@ impl Names {
     }
 }
 
-fn find(names: &[(i32, Box<str>)], number: i32) -> Option<&str> {
-    // Most enums count from 0.
-    let entry = match names.get(number as usize) {
-        Some(entry) if entry.0 == number => entry,
-        _ => &names[names.binary_search_by_key(&number, |entry| entry.0).ok()?],
-    };
-    Some(&entry.1)
+impl EnumPlace for Names {
+    fn set(&mut self, row: usize, number: i32, reader: &mut Reader<'_>) -> Attempt<bool> {
+        match self.names.find(number) {
+            Some(name) => {
+                reader.budget.spend(name.len())?;
+                self.text.set(row, name.as_bytes())?;
+            }
+            None if self.names.is_closed => {
+                self.skipped = true;
+                return Ok(false);
+            }
+            None => self.text.set(row, number.to_string().as_bytes())?,
+        }
+        Ok(true)
+    }
 }
 
 impl Column for Names {
@@ -100,10 +84,9 @@ impl<T: ArrowPrimitiveType<Native = i64>> Micros<T> {
     }
 
     /// Reads a message, or a piece of one, of the row that is closed next. Both types have the same fields.
-    pub(crate) fn read(&mut self, reader: &mut Reader<'_>, depth: u32) -> Attempt<()> {
-        reader.check_depth(depth)?;
+    pub(crate) fn read(&mut self, group: Option<u32>, reader: &mut Reader<'_>, depth: u32) -> Attempt<()> {
         self.open = true;
-        while let Some(tag) = reader.next_field(None)? {
+        while let Some(tag) = reader.next_field(group)? {
             match (tag.number, tag.wire) {
                 (1, WireType::Varint) => self.seconds = reader.varint()? as i64,
                 (2, WireType::Varint) => self.nanos = reader.varint()? as i32,
@@ -155,87 +138,57 @@ impl<T: ArrowPrimitiveType<Native = i64>> Column for Micros<T> {
 
 /// Messages as Protobuf's JSON: messages that contain messages of the same type, for which there is no Arrow type.
 pub(crate) struct JsonText {
-    descriptor: MessageDescriptor,
-    is_group: bool,
-    /// The message on the wire. Of several in one row, one after the other: that is how they merge.
-    wire: Vec<u8>,
-    open: bool,
+    shapes: Arc<Shapes>,
+    index: usize,
+    /// How deep these messages are in others.
+    depth: u32,
+    /// The message of the row that is closed next.
+    node: Option<Node>,
     text: Bytes<Utf8Type>,
 }
 
 impl JsonText {
-    pub(crate) fn new(descriptor: MessageDescriptor, is_group: bool) -> Self {
-        Self { descriptor, is_group, wire: Vec::new(), open: false, text: Bytes::new(None) }
+    /// `index` is that of the message in the shapes.
+    pub(crate) fn new(shapes: Arc<Shapes>, index: usize) -> Self {
+        Self { shapes, index, depth: 0, node: None, text: Bytes::new(None) }
     }
 
-    pub(crate) fn is_group(&self) -> bool {
-        self.is_group
+    /// Reads a message, or a piece of one, of the row that is closed next.
+    pub(crate) fn read(&mut self, group: Option<u32>, reader: &mut Reader<'_>, depth: u32) -> Attempt<()> {
+        self.depth = depth;
+        self.node().read_fields(0, group, reader, depth)
     }
 
-    /// Adds a message, or a piece of one, to the row that is closed next.
-    pub(crate) fn add(&mut self, message: &[u8]) {
-        self.wire.extend_from_slice(message);
-        self.open = true;
+    /// The row that is closed next has a message, though no field may come.
+    pub(crate) fn open(&mut self) {
+        self.node();
+    }
+
+    fn node(&mut self) -> &mut Node {
+        self.node.get_or_insert_with(|| Node::new(Arc::clone(&self.shapes), self.index, false))
     }
 
     /// Completes a row.
     pub(crate) fn close(&mut self, row: usize, budget: &mut Budget) -> Attempt<()> {
-        if self.open {
-            self.text.set(row, &json(&self.descriptor, &self.wire, budget)?)?;
-            self.reset();
+        if let Some(node) = self.node.take() {
+            node.close()?;
+            self.text.set(row, &json::text(&node, self.depth, budget)?)?;
         }
         Ok(())
-    }
-
-    fn reset(&mut self) {
-        self.wire.clear();
-        self.open = false;
     }
 }
 
 impl Column for JsonText {
     fn has(&self, row: usize) -> bool {
-        self.open || self.text.has(row)
+        self.node.is_some() || self.text.has(row)
     }
 
     fn truncate(&mut self, row: usize) {
-        self.reset();
+        self.node = None;
         self.text.truncate(row);
     }
 
     fn finish(&mut self, rows: usize) -> Attempt<ArrayRef> {
         self.text.finish(rows)
-    }
-}
-
-/// A message as Protobuf's JSON.
-pub(crate) fn json(descriptor: &MessageDescriptor, message: &[u8], budget: &mut Budget) -> Attempt<Vec<u8>> {
-    let message = DynamicMessage::decode(descriptor.clone(), message)
-        .map_err(|error| Failure::new(error.to_string()))?;
-    let mut text = Bounded { text: Vec::new(), max: budget.left() };
-    match serde_json::to_writer(&mut text, &message) {
-        Ok(()) => budget.spend(text.text.len()).map(|()| text.text),
-        Err(error) if error.is_io() => Err(budget.exceeded()),
-        Err(error) => Err(Failure::new(format!("it has no JSON form: {error}"))),
-    }
-}
-
-/// Text that does not become longer than this.
-struct Bounded {
-    text: Vec<u8>,
-    max: usize,
-}
-
-impl Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() > self.max - self.text.len() {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        self.text.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -2,12 +2,24 @@
 
 mod columns;
 mod decoder;
+mod edition;
 mod encoder;
+mod features;
 mod files;
+mod indexes;
+mod json;
+mod known;
 mod leaves;
 mod message;
+mod names;
+mod options;
 mod plan;
+mod shape;
 mod structure;
+mod tags;
+mod time;
+mod tree;
+mod value;
 mod wire;
 
 pub use decoder::ProtobufDecoder;

@@ -7,8 +7,11 @@ use arrow_schema::{DataType, Field as ArrowField, Fields, TimeUnit};
 use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor, Value as Default};
 
 use super::columns::{Bits, Booleans, Bytes, Numbers};
+use super::features;
 use super::leaves::{JsonText, Micros, Names};
-use super::message::{Field, Label, Lists, Maps, Messages, Value};
+use super::message::{Embedded, Field, Label, Lists, Maps, Message, Messages, Value};
+use super::names::EnumNames;
+use super::shape::Shapes;
 use crate::budget::{MAX_COLUMNS, MAX_NESTING, MAX_ROW};
 use crate::columns::DUMMY;
 use crate::error::{Result, SchemaError};
@@ -18,8 +21,8 @@ const UINT64: DataType = DataType::Decimal128(20, 0);
 
 /// The columns of a message, and their type, which is a struct.
 pub(crate) fn columns(message: &MessageDescriptor) -> Result<(Messages, DataType)> {
-    let mut plan = Plan { path: Vec::new(), columns: 0 };
-    let (messages, fields) = plan.message(message, false)?;
+    let mut plan = Plan { path: Vec::new(), columns: 0, shapes: None };
+    let (messages, fields) = plan.message(message)?;
     if messages.row_size() > MAX_ROW {
         let reason = format!("{} takes {} bytes a row", message.full_name(), messages.row_size());
         return Err(SchemaError::new(format!("{reason}, more than {MAX_ROW}")));
@@ -31,10 +34,12 @@ struct Plan {
     /// Full names of the messages around the one that is planned.
     path: Vec<String>,
     columns: usize,
+    /// The messages of the schema, for columns that are text.
+    shapes: Option<Arc<Shapes>>,
 }
 
 impl Plan {
-    fn message(&mut self, message: &MessageDescriptor, is_group: bool) -> Result<(Messages, Fields)> {
+    fn message(&mut self, message: &MessageDescriptor) -> Result<(Messages, Fields)> {
         self.path.push(message.full_name().to_owned());
         let mut fields = Vec::new();
         let mut arrow = Vec::new();
@@ -42,9 +47,7 @@ impl Plan {
         // In the order of the file.
         for declared in &message.descriptor_proto().field {
             let Some(field) = message.get_field_by_name(declared.name()) else { continue };
-            let oneof = field.containing_oneof().filter(|oneof| !oneof.is_synthetic());
-            let oneof = oneof.and_then(|oneof| message.oneofs().position(|other| other == oneof));
-            let label = match oneof {
+            let label = match features::oneof(&field) {
                 Some(oneof) => {
                     oneofs[oneof].push(fields.len());
                     Label::Oneof(oneof)
@@ -66,7 +69,7 @@ impl Plan {
         self.path.pop();
         let arrow = Fields::from(arrow);
         let oneofs = oneofs.into_iter().map(Into::into).collect();
-        Ok((Messages::new(fields, arrow.clone(), oneofs, is_group), arrow))
+        Ok((Messages::new(fields, arrow.clone(), oneofs), arrow))
     }
 
     fn field(&mut self, field: &FieldDescriptor) -> Result<(Value, DataType)> {
@@ -77,12 +80,12 @@ impl Plan {
             _ if field.is_list() => {
                 // No element is absent.
                 let absent = Absent::Value(kind.default_value());
-                let (elements, data_type) = self.value(&kind, field.is_group(), absent)?;
+                let (elements, data_type) = self.value(&kind, features::is_group(field), absent)?;
                 let element = Arc::new(ArrowField::new_list_field(data_type, false));
                 let list = Lists::new(elements, element.clone());
                 Ok((Value::List(Box::new(list)), DataType::List(element)))
             }
-            _ => self.value(&kind, field.is_group(), absent(field)),
+            _ => self.value(&kind, features::is_group(field), absent(field)),
         }
     }
 
@@ -97,7 +100,7 @@ impl Plan {
             fields.push(Field { number: field.number(), value, label: Label::None });
         }
         let arrow = Fields::from(arrow);
-        let entries = Messages::new(fields, arrow.clone(), Box::default(), false);
+        let entries = Messages::new(fields, arrow.clone(), Box::default());
         let field = Arc::new(ArrowField::new("entries", DataType::Struct(arrow), false));
         let data_type = DataType::Map(field.clone(), false);
         Ok((Value::Map(Box::new(Maps::new(entries, field))), data_type))
@@ -125,9 +128,13 @@ impl Plan {
                 Value::Bytes(Bytes::new(absent.value().and_then(Default::as_bytes).map(|b| &b[..])))
             }
             Kind::Enum(descriptor) => {
-                Value::Enum(Names::new(descriptor, absent.number(Default::as_enum_number)))
+                let absent = absent.number(Default::as_enum_number);
+                Value::Enum(Names::new(EnumNames::new(descriptor), absent))
             }
-            Kind::Message(message) => return self.embedded(message, is_group),
+            Kind::Message(message) => {
+                let (column, data_type) = self.embedded(message)?;
+                return Ok((Value::Message(Embedded { is_group, column }), data_type));
+            }
         };
         let data_type = match kind {
             Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => DataType::Int32,
@@ -142,25 +149,27 @@ impl Plan {
         Ok((value, data_type))
     }
 
-    fn embedded(&mut self, message: &MessageDescriptor, is_group: bool) -> Result<(Value, DataType)> {
+    fn embedded(&mut self, message: &MessageDescriptor) -> Result<(Message, DataType)> {
         match message.full_name() {
             "google.protobuf.Timestamp" => {
                 let data_type = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
-                return Ok((Value::Timestamp(micros(&data_type)), data_type));
+                return Ok((Message::Timestamp(micros(&data_type)), data_type));
             }
             "google.protobuf.Duration" => {
                 let data_type = DataType::Duration(TimeUnit::Microsecond);
-                return Ok((Value::Duration(micros(&data_type)), data_type));
+                return Ok((Message::Duration(micros(&data_type)), data_type));
             }
             "google.protobuf.Struct" | "google.protobuf.Value" | "google.protobuf.ListValue" => {}
             name if self.path.iter().any(|outer| outer == name) => {}
             _ if self.path.len() >= MAX_NESTING => {}
             _ => {
-                let (messages, fields) = self.message(message, is_group)?;
-                return Ok((Value::Message(Box::new(messages)), DataType::Struct(fields)));
+                let (messages, fields) = self.message(message)?;
+                return Ok((Message::Struct(Box::new(messages)), DataType::Struct(fields)));
             }
         }
-        Ok((Value::Json(Box::new(JsonText::new(message.clone(), is_group))), DataType::Utf8))
+        let shapes = self.shapes.get_or_insert_with(|| Arc::new(Shapes::new(message.parent_pool())));
+        let index = shapes.index_of(message);
+        Ok((Message::Json(Box::new(JsonText::new(Arc::clone(shapes), index))), DataType::Utf8))
     }
 
     fn count(&mut self, message: &MessageDescriptor) -> Result<()> {
@@ -197,7 +206,7 @@ fn absent(field: &FieldDescriptor) -> Absent {
     let in_oneof = field.containing_oneof().is_some();
     let has_default = field.field_descriptor_proto().default_value.is_some() && !in_oneof;
     // A required field is in every message; this is for the rows where the message is null.
-    if has_default || field.is_required() || !field.supports_presence() {
+    if has_default || field.is_required() || !features::has_presence(field) {
         return Absent::Value(field.default_value());
     }
     Absent::Null

@@ -3,7 +3,7 @@
 use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor, Syntax};
 use serde_json::{Map, Value, json};
 
-use super::files;
+use super::{features, files};
 use crate::error::Result;
 
 /// The messages of a schema and of the files that it imports, as JSON text; arguments are as for
@@ -78,8 +78,8 @@ fn label(field: &FieldDescriptor) -> Option<&'static str> {
     } else if field.is_required() {
         Some("required")
     } else {
-        let written = field.parent_file().syntax() == Syntax::Proto2
-            || field.field_descriptor_proto().proto3_optional();
+        let is_proto2 = field.parent_file().syntax() == Syntax::Proto2 && !features::has_edition(field);
+        let written = is_proto2 || field.field_descriptor_proto().proto3_optional();
         written.then_some("optional")
     }
 }
@@ -90,7 +90,7 @@ fn type_of(field: &FieldDescriptor) -> Value {
             let (key, value) = (entry.map_entry_key_field(), entry.map_entry_value_field());
             json!({ "kind": "map", "key": type_of(&key), "value": type_of(&value) })
         }
-        Kind::Message(message) if field.is_group() => named("group", message.full_name()),
+        Kind::Message(message) if features::is_group(field) => named("group", message.full_name()),
         Kind::Message(message) => named("message", message.full_name()),
         Kind::Enum(of) => named("enum", of.full_name()),
         Kind::Double => named("scalar", "double"),

@@ -261,17 +261,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The fields of a group, which ends after them.
-    pub(crate) fn group(&mut self, number: u32, depth: u32) -> Attempt<&'a [u8]> {
-        let fields = self.rest;
-        let mut left = fields.len();
-        while let Some(tag) = self.next_field(Some(number))? {
-            self.skip(tag, depth)?;
-            left = self.rest.len();
-        }
-        Ok(&fields[..fields.len() - left])
-    }
-
     /// # Errors
     /// For a message or group that is nested deeper than [`MAX_DEPTH`].
     #[inline]

@@ -13,6 +13,7 @@ use arrow_select::filter::filter;
 use super::{Messages, Value};
 use crate::failure::Attempt;
 use crate::protobuf::columns::{Column, Numbers, Offsets};
+use crate::protobuf::value::{ListPlace, MapPlace};
 use crate::protobuf::wire::{Reader, Tag, WireType};
 
 /// A repeated field.
@@ -34,36 +35,33 @@ impl Lists {
         let element_size = elements.row_size();
         Self { offsets: Offsets::new(), elements, count: 0, field, packed_as, closes, element_size }
     }
+}
 
-    #[inline(never)]
-    pub(super) fn read(
-        &mut self,
-        row: usize,
-        tag: Tag,
-        reader: &mut Reader<'_>,
-        depth: u32,
-    ) -> Attempt<bool> {
-        self.offsets.end_before(row, self.count)?;
-        match self.packed_as {
-            // Readers take both forms, whether the schema says packed or not.
-            Some(wire) if tag.wire == WireType::Length => {
-                let element = Tag { number: tag.number, wire };
-                reader.delimited(|reader| self.read_packed(element, reader, depth))?;
-                Ok(true)
+impl ListPlace for Box<Lists> {
+    fn open(&mut self, row: usize) -> Attempt<()> {
+        let count = self.count;
+        self.offsets.end_before(row, count)
+    }
+
+    #[inline(always)]
+    fn packed_as(&self) -> Option<WireType> {
+        self.packed_as
+    }
+
+    #[inline(always)]
+    fn read_element(&mut self, tag: Tag, reader: &mut Reader<'_>, depth: u32) -> Attempt<bool> {
+        let list = self.as_mut();
+        let set = list.elements.read(list.count, tag, reader, depth)?;
+        if set {
+            reader.budget.spend(list.element_size)?;
+            if list.closes {
+                list.elements.close(list.count, &mut reader.budget)?;
             }
-            _ => self.read_element(tag, reader, depth),
+            list.count += 1;
         }
+        Ok(set)
     }
 
-    fn read_packed(&mut self, element: Tag, reader: &mut Reader<'_>, depth: u32) -> Attempt<()> {
-        self.read_fixed(reader);
-        while !reader.at_end() {
-            self.read_element(element, reader, depth)?;
-        }
-        Ok(())
-    }
-
-    /// Reads all elements at once if each has the same size.
     fn read_fixed(&mut self, reader: &mut Reader<'_>) {
         fn read<const N: usize, T: ArrowPrimitiveType>(
             reader: &mut Reader<'_>,
@@ -75,28 +73,16 @@ impl Lists {
             to.set_all(start, elements, number);
             elements.len()
         }
-        self.count += match &mut self.elements {
-            Value::SFixed32(to) => read(reader, to, self.count, i32::from_le_bytes),
-            Value::Fixed32(to) => read(reader, to, self.count, |bytes| u32::from_le_bytes(bytes).into()),
-            Value::SFixed64(to) => read(reader, to, self.count, i64::from_le_bytes),
-            Value::Fixed64(to) => read(reader, to, self.count, |bytes| u64::from_le_bytes(bytes).into()),
-            Value::Float(to) => read(reader, to, self.count, f32::from_le_bytes),
-            Value::Double(to) => read(reader, to, self.count, f64::from_le_bytes),
+        let list = self.as_mut();
+        list.count += match &mut list.elements {
+            Value::SFixed32(to) => read(reader, to, list.count, i32::from_le_bytes),
+            Value::Fixed32(to) => read(reader, to, list.count, |bytes| u32::from_le_bytes(bytes).into()),
+            Value::SFixed64(to) => read(reader, to, list.count, i64::from_le_bytes),
+            Value::Fixed64(to) => read(reader, to, list.count, |bytes| u64::from_le_bytes(bytes).into()),
+            Value::Float(to) => read(reader, to, list.count, f32::from_le_bytes),
+            Value::Double(to) => read(reader, to, list.count, f64::from_le_bytes),
             _ => 0,
         };
-    }
-
-    #[inline(always)]
-    fn read_element(&mut self, tag: Tag, reader: &mut Reader<'_>, depth: u32) -> Attempt<bool> {
-        let set = self.elements.read(self.count, tag, reader, depth)?;
-        if set {
-            reader.budget.spend(self.element_size)?;
-            if self.closes {
-                self.elements.close(self.count, &mut reader.budget)?;
-            }
-            self.count += 1;
-        }
-        Ok(set)
     }
 }
 
@@ -141,44 +127,6 @@ impl Maps {
         Self { offsets: Offsets::new(), entries, count: 0, field, replaced: Vec::new() }
     }
 
-    #[inline(never)]
-    pub(super) fn read(&mut self, row: usize, reader: &mut Reader<'_>, depth: u32) -> Attempt<bool> {
-        self.offsets.end_before(row, self.count)?;
-        reader.check_depth(depth + 1)?;
-        reader.budget.spend(self.entries.row_size)?;
-        let entry = self.count;
-        reader.delimited(|reader| self.entries.read(entry, None, reader, depth + 1))?;
-        let skipped = match &mut self.entries.fields[1].value {
-            // An entry without a value has the value's default.
-            Value::Message(value) => {
-                value.present.set(entry, true);
-                false
-            }
-            Value::Timestamp(value) => {
-                value.open();
-                false
-            }
-            Value::Duration(value) => {
-                value.open();
-                false
-            }
-            Value::Json(value) => {
-                value.add(b"");
-                false
-            }
-            Value::Enum(value) => value.take_skipped(),
-            _ => false,
-        };
-        if skipped {
-            // Then the whole entry is an unknown field.
-            self.entries.truncate(entry);
-            return Ok(false);
-        }
-        self.entries.close(entry, &mut reader.budget)?;
-        self.count += 1;
-        Ok(true)
-    }
-
     /// Completes a row.
     pub(super) fn close(&mut self, row: usize) {
         let Some(start) = self.offsets.start(row) else { return };
@@ -211,6 +159,35 @@ impl Maps {
             // Protobuf allows no other types.
             _ => Key::Number(entry as i128),
         }
+    }
+}
+
+impl MapPlace for Box<Maps> {
+    #[inline(never)]
+    fn read(&mut self, row: usize, reader: &mut Reader<'_>, depth: u32) -> Attempt<bool> {
+        let map = self.as_mut();
+        map.offsets.end_before(row, map.count)?;
+        reader.check_depth(depth + 1)?;
+        reader.budget.spend(map.entries.row_size)?;
+        let entry = map.count;
+        reader.delimited(|reader| map.entries.read(entry, None, reader, depth + 1))?;
+        let skipped = match &mut map.entries.fields[1].value {
+            // An entry without a value has the value's default.
+            Value::Message(value) => {
+                value.open(entry);
+                false
+            }
+            Value::Enum(value) => value.take_skipped(),
+            _ => false,
+        };
+        if skipped {
+            // Then the whole entry is an unknown field.
+            map.entries.truncate(entry);
+            return Ok(false);
+        }
+        map.entries.close(entry, &mut reader.budget)?;
+        map.count += 1;
+        Ok(true)
     }
 }
 

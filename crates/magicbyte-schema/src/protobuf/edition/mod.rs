@@ -1,0 +1,175 @@
+//! Files of the editions 2023 and 2024, as files of proto2.
+//!
+//! The features of an edition decide for each field and enum what the syntax decides elsewhere. A field that a message has to have,
+//! a list that is packed and a closed enum can be said in proto2. For the rest, fields without presence, open enums and messages that
+//! are stored as groups, the features stay among the options, where [`features`](super::features) finds them.
+//! `utf8_validation` changes nothing: text in a column is UTF-8. `json_format` and the features of languages do not concern payloads.
+
+mod encoded;
+mod text;
+
+use prost_reflect::prost_types::uninterpreted_option::NamePart;
+use prost_reflect::prost_types::{
+    DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto, UninterpretedOption,
+    field_descriptor_proto::{Label, Type},
+};
+
+pub(super) use encoded::lower_encoded;
+pub(super) use text::as_proto3;
+
+/// The option that holds the default of a field, until it is lowered.
+const DEFAULT: &str = "magicbyte.default";
+const FEATURES: &str = "features";
+
+/// The features that change how payloads are read.
+#[derive(Clone)]
+struct Features {
+    field_presence: String,
+    enum_type: String,
+    repeated_field_encoding: String,
+    message_encoding: String,
+}
+
+/// True for the options that a file of an edition needs.
+pub(super) fn is_needed(option: &UninterpretedOption) -> bool {
+    option.name.first().is_some_and(|part| {
+        part.name_part == FEATURES && !part.is_extension || part.name_part == DEFAULT && part.is_extension
+    })
+}
+
+/// Makes a file of an edition, which was parsed as one of proto3, one of proto2 with the features in its options.
+///
+/// # Errors
+/// For a feature with a value that does not exist.
+pub(super) fn lower(file: &mut FileDescriptorProto) -> Result<(), String> {
+    let mut features = Features {
+        field_presence: "EXPLICIT".to_owned(),
+        enum_type: "OPEN".to_owned(),
+        repeated_field_encoding: "PACKED".to_owned(),
+        message_encoding: "LENGTH_PREFIXED".to_owned(),
+    };
+    file.syntax = Some("proto2".to_owned());
+    features.take(&mut file.options.get_or_insert_default().uninterpreted_option)?;
+    // So that the file is known to have an edition.
+    file.options.get_or_insert_default().uninterpreted_option.push(feature("field_presence", "EXPLICIT"));
+    file.enum_type.iter_mut().try_for_each(|of| features.lower_enum(of))?;
+    file.extension.iter_mut().try_for_each(|field| features.lower_field(field, true))?;
+    file.message_type.iter_mut().try_for_each(|message| features.lower_message(message))
+}
+
+impl Features {
+    fn lower_message(&self, message: &mut DescriptorProto) -> Result<(), String> {
+        let mut features = self.clone();
+        if let Some(options) = &mut message.options {
+            features.take(&mut options.uninterpreted_option)?;
+            // The entries of maps are as they always were.
+            if options.map_entry() {
+                return Ok(());
+            }
+        }
+        message.enum_type.iter_mut().try_for_each(|of| features.lower_enum(of))?;
+        message.extension.iter_mut().try_for_each(|field| features.lower_field(field, true))?;
+        message.field.iter_mut().try_for_each(|field| features.lower_field(field, false))?;
+        message.nested_type.iter_mut().try_for_each(|inner| features.lower_message(inner))
+    }
+
+    fn lower_enum(&self, of: &mut EnumDescriptorProto) -> Result<(), String> {
+        let mut features = self.clone();
+        let options = of.options.get_or_insert_default();
+        features.take(&mut options.uninterpreted_option)?;
+        options.uninterpreted_option.push(feature("enum_type", &features.enum_type));
+        Ok(())
+    }
+
+    fn lower_field(&self, field: &mut FieldDescriptorProto, is_extension: bool) -> Result<(), String> {
+        let mut features = self.clone();
+        let options = field.options.get_or_insert_default();
+        features.take(&mut options.uninterpreted_option)?;
+        if let Some(option) = options.uninterpreted_option.pop() {
+            field.default_value = Some(default_of(&option, field.r#type));
+        }
+        let is_repeated = field.label() == Label::Repeated;
+        let options = field.options.get_or_insert_default();
+        options.uninterpreted_option.push(feature("message_encoding", &features.message_encoding));
+        if is_repeated {
+            options.packed = Some(features.repeated_field_encoding == "PACKED");
+        } else if field.oneof_index.is_none() && !is_extension {
+            options.uninterpreted_option.push(feature("field_presence", &features.field_presence));
+            if features.field_presence == "LEGACY_REQUIRED" {
+                field.label = Some(Label::Required as i32);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the features out of options.
+    fn take(&mut self, options: &mut Vec<UninterpretedOption>) -> Result<(), String> {
+        let mut found = Ok(());
+        options.retain(|option| {
+            let names: Vec<&str> = option.name.iter().map(|part| part.name_part.as_str()).collect();
+            match names.as_slice() {
+                [FEATURES, name] => found = found.clone().and(self.set(name, option.identifier_value())),
+                [FEATURES] => {
+                    let words = option.aggregate_value().split(|letter: char| {
+                        letter.is_whitespace() || matches!(letter, ':' | ',' | ';' | '{' | '}')
+                    });
+                    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+                    for pair in words.chunks(2) {
+                        found = found.clone().and(self.set(pair[0], pair.get(1).unwrap_or(&"")));
+                    }
+                }
+                // Of a language.
+                [FEATURES, ..] => {}
+                _ => return true,
+            }
+            false
+        });
+        found
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let (feature, values): (_, &[&str]) = match name {
+            "field_presence" => (&mut self.field_presence, &["EXPLICIT", "IMPLICIT", "LEGACY_REQUIRED"]),
+            "enum_type" => (&mut self.enum_type, &["OPEN", "CLOSED"]),
+            "repeated_field_encoding" => (&mut self.repeated_field_encoding, &["PACKED", "EXPANDED"]),
+            "message_encoding" => (&mut self.message_encoding, &["LENGTH_PREFIXED", "DELIMITED"]),
+            _ => return Ok(()),
+        };
+        if !values.contains(&value) {
+            let value = &value[..value.floor_char_boundary(50)];
+            return Err(format!("the feature {name} is {value:?}: expected {}", values.join(" or ")));
+        }
+        value.clone_into(feature);
+        Ok(())
+    }
+}
+
+/// An option that sets a feature.
+fn feature(name: &str, value: &str) -> UninterpretedOption {
+    let part = |name: &str| NamePart { name_part: name.to_owned(), is_extension: false };
+    UninterpretedOption {
+        name: vec![part(FEATURES), part(name)],
+        identifier_value: Some(value.to_owned()),
+        ..UninterpretedOption::default()
+    }
+}
+
+/// The default of a field, in the form of a descriptor.
+fn default_of(option: &UninterpretedOption, of: Option<i32>) -> String {
+    if let Some(bytes) = &option.string_value {
+        if of == Some(Type::Bytes as i32) {
+            return bytes.iter().flat_map(|&byte| std::ascii::escape_default(byte)).map(char::from).collect();
+        }
+        return String::from_utf8_lossy(bytes).into_owned();
+    }
+    if let Some(number) = option.positive_int_value {
+        return number.to_string();
+    }
+    if let Some(number) = option.negative_int_value {
+        return number.to_string();
+    }
+    match option.double_value {
+        Some(number) => number.to_string(),
+        None => option.identifier_value().to_owned(),
+    }
+}
