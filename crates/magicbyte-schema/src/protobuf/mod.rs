@@ -6,6 +6,7 @@ mod encoder;
 mod files;
 mod leaves;
 mod message;
+mod paths;
 mod plan;
 mod structure;
 mod wire;
