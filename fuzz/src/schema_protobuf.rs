@@ -1,7 +1,7 @@
 //! Protobuf payloads and schemas.
 
-use magicbyte_schema::{Decoded, Payload};
 use magicbyte_schema::protobuf::{ProtobufDecoder, ProtobufEncoder};
+use magicbyte_schema::{Decoded, Payload};
 
 use super::payloads::{assert_comes_back, assert_same_rows, between, decode_all, payloads, schema_and_rest};
 

@@ -107,6 +107,7 @@ from magicbyte._stubs.schema_encoder import SchemaEncoder
 from magicbyte._stubs.schema_framing import (
     parse_message_indexes,
     parse_schema_framing,
+    split_window,
     write_schema_framing,
 )
 from magicbyte._stubs.serve import (
@@ -299,6 +300,7 @@ __all__ = [
     "set_last_offset",
     "set_max_timestamp",
     "set_partition_leader_epoch",
+    "split_window",
     "survey_segment",
     "time_index",
     "transaction_index",

@@ -7,12 +7,14 @@ __all__ = [
     "CompatibilityLevel",
     "Compression",
     "DamageMode",
+    "Framing",
     "IsolationLevel",
     "PartitionBy",
     "PayloadType",
     "SchemaFormat",
     "TableFormat",
     "TimestampType",
+    "Windows",
     "fails_fast",
 ]
 
@@ -31,6 +33,12 @@ TableFormat: TypeAlias = Literal["parquet", "delta", "iceberg"]
 
 SchemaFormat: TypeAlias = Literal["avro", "protobuf", "json"]
 """The format of keys or values that have a schema."""
+
+Framing: TypeAlias = Literal["auto", "confluent", "apicurio", "glue", "single-object", "none"]
+"""How keys or values name their schemas: `auto` as bytes and headers say, `apicurio` by ids of 8 bytes."""
+
+Windows: TypeAlias = Literal["auto", "none", "time", "session"]
+"""The windows of Kafka Streams and ksqlDB after keys: `auto` for keys that cannot be read without them."""
 
 CompatibilityLevel: TypeAlias = Literal[
     "NONE", "BACKWARD", "FORWARD", "FULL", "BACKWARD_TRANSITIVE", "FORWARD_TRANSITIVE", "FULL_TRANSITIVE"

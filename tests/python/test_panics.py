@@ -385,6 +385,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
             {
                 "new_ids": (ROWS,),
                 "add_writer": (7, '"int"'),
+                "give": ('"int"',),
                 "refuse": (7, "no"),
                 "messages": (ROWS,),
                 "decode": (ROWS,),

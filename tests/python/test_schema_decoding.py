@@ -400,7 +400,7 @@ def test_headers_and_guids() -> None:
     assert result["value"] == [1, 2, None, 4]
     assert result["_schema_id"] == [9, None, None, None]
     assert result["_error"] == [None, None, "the header __value_schema_id is neither an id nor a GUID", None]
-    eight = decode([b"\0" + struct.pack(">q", 9) + b"\x02"], registry, id_bytes=8)
+    eight = decode([b"\0" + struct.pack(">q", 9) + b"\x02"], registry, framing="apicurio")
     assert eight.field("value").to_pylist() == [1]
 
 
@@ -545,9 +545,9 @@ def test_dump_and_records_print_json(logs: Path, cli: Cli) -> None:
         assert "order-0" in printed
         assert "record at offset 0: the key: not framed" in cli.error
     cli("records", logs / "orders-0", "--value-format", "avro", code=2)
-    assert "need --schema-registry" in cli.error
+    assert "needs --schema-registry" in cli.error
     cli("dump", logs / "orders-0", "--value-format", "json", code=2)
-    assert "need --schema-registry" in cli.error
+    assert "needs --schema-registry" in cli.error
     cli("records", logs / "orders-0", *keys, "--key", "a", code=2)
     assert "--key is not for keys in the format avro" in cli.error
 

@@ -73,7 +73,7 @@ pub use rows::{Defaults, Rows};
 pub use rows_writer::{RowsOptions, RowsWriter};
 pub use schema::{Flavour, RecordColumn, Table, batches_schema, columns_of, problems_schema, records_schema};
 #[cfg(feature = "schemas")]
-pub use schema_decoder::{DecodeError, SchemaDecoder, TypedRows};
+pub use schema_decoder::{ColumnFraming, DecodeError, SchemaDecoder, TypedRows};
 pub use selection::Selection;
 pub use stream::StreamOptions;
 pub use text_columns::{Payload, Payloads};

@@ -107,7 +107,9 @@ mod _core {
     #[pymodule_export]
     use crate::schema_encoder::PySchemaEncoder;
     #[pymodule_export]
-    use crate::schema_framing::{parse_message_indexes, parse_schema_framing, write_schema_framing};
+    use crate::schema_framing::{
+        parse_message_indexes, parse_schema_framing, split_window, write_schema_framing,
+    };
     #[pymodule_export]
     use crate::serve::PyServer;
     #[pymodule_export]

@@ -7,11 +7,10 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::PyBytes;
 
 use magicbyte::schema_framing::SchemaId;
 use magicbyte_arrow::internals::texts;
-use magicbyte_arrow::{DecodeError, PayloadDecoder, SchemaDecoder};
+use magicbyte_arrow::{ColumnFraming, DecodeError, PayloadDecoder, SchemaDecoder};
 use magicbyte_schema::SchemaError;
 use magicbyte_schema::avro::AvroDecoder;
 use magicbyte_schema::json::JsonDecoder;
@@ -20,7 +19,7 @@ use magicbyte_schema::protobuf::ProtobufDecoder;
 use crate::arrow::{PyArrowBatch, PyArrowSchema, batches_of};
 use crate::errors::to_py;
 use crate::locked::Locked;
-use crate::schema_framing::{id_size, schema_id};
+use crate::schema_framing::{framing, schema_id, schema_name, windows};
 use crate::view::items;
 use crate::{docs::docstring, panics};
 
@@ -32,7 +31,7 @@ pub(super) struct PySchemaDecoder(Locked<SchemaDecoder>);
 impl PySchemaDecoder {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
-    #[pyo3(signature = (format, reader_schema, references = None, *, messages = None, is_key = false, id_bytes = 4, validate = false))]
+    #[pyo3(signature = (format, reader_schema, references = None, *, messages = None, is_key = false, framing = "auto", windows = "none", validate = false))]
     fn new(
         py: Python<'_>,
         format: &str,
@@ -40,7 +39,8 @@ impl PySchemaDecoder {
         references: Option<&Bound<'_, PyAny>>,
         messages: Option<&Bound<'_, PyAny>>,
         is_key: bool,
-        id_bytes: usize,
+        framing: &str,
+        windows: &str,
         validate: bool,
     ) -> PyResult<Self> {
         panics::here();
@@ -49,9 +49,10 @@ impl PySchemaDecoder {
         let messages: Vec<&str> = messages.iter().map(|name| &**name).collect();
         let reader =
             Reader { schema: reader_schema, references: &references.as_pairs(), messages: &messages };
+        let of = ColumnFraming { is_key, framing: self::framing(framing)?, windows: self::windows(windows)? };
         let decoder = py.detach(|| payload_decoder(format, &reader, validate));
         let decoder = decoder.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Self(Locked::new(SchemaDecoder::new(decoder, is_key, id_size(id_bytes)?))))
+        Ok(Self(Locked::new(SchemaDecoder::new(decoder, of))))
     }
 
     #[doc = docstring!(schema_decoder, SchemaDecoder.schema)]
@@ -82,6 +83,21 @@ impl PySchemaDecoder {
         Ok(())
     }
 
+    #[doc = docstring!(schema_decoder, SchemaDecoder.give)]
+    #[pyo3(signature = (schema, references = None, *, message = None, is_sole = false))]
+    fn give(
+        &self,
+        py: Python<'_>,
+        schema: &str,
+        references: Option<&Bound<'_, PyAny>>,
+        message: Option<&str>,
+        is_sole: bool,
+    ) -> PyResult<()> {
+        let references = References::of(references)?;
+        self.0.with(py, |decoder| decoder.give(schema, &references.as_pairs(), message, is_sole));
+        Ok(())
+    }
+
     #[doc = docstring!(schema_decoder, SchemaDecoder.refuse)]
     fn refuse(&self, py: Python<'_>, schema_id: &Bound<'_, PyAny>, reason: String) -> PyResult<()> {
         let id = self::schema_id(schema_id)?;
@@ -107,14 +123,8 @@ impl PySchemaDecoder {
     }
 }
 
-/// Ids as numbers, GUIDs as bytes.
 fn names<'py>(py: Python<'py>, ids: &[SchemaId]) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    ids.iter()
-        .map(|id| match id {
-            SchemaId::Id(id) => Ok(id.into_pyobject(py)?.into_any()),
-            SchemaId::Guid(guid) => Ok(PyBytes::new(py, guid).into_any()),
-        })
-        .collect()
+    ids.iter().map(|&id| schema_name(py, id)).collect()
 }
 
 /// Whose types the column gets.

@@ -4,7 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use magicbyte::schema_framing::{Framed, IdSize, SchemaId};
+use magicbyte::schema_framing::{Framed, Framing, IdSize, SchemaHeader, SchemaId, Window, Windows};
 use magicbyte::{Result, schema_framing};
 
 use crate::errors::to_py;
@@ -18,13 +18,58 @@ pub(super) fn id_size(id_bytes: usize) -> PyResult<IdSize> {
     }
 }
 
-/// An id as a number, or a GUID as 16 bytes.
+/// An id as a number, a UUID as 16 bytes, or a fingerprint as 8 bytes.
 pub(super) fn schema_id(object: &Bound<'_, PyAny>) -> PyResult<SchemaId> {
-    Ok(match object.cast::<PyBytes>() {
-        Ok(guid) => SchemaId::Guid(guid.as_bytes().try_into().map_err(|_| {
-            PyValueError::new_err(format!("a GUID of {} bytes: expected 16", guid.as_bytes().len()))
-        })?),
-        Err(_) => SchemaId::Id(object.extract()?),
+    let Ok(bytes) = object.cast::<PyBytes>() else { return Ok(SchemaId::Id(object.extract()?)) };
+    let bytes = bytes.as_bytes();
+    if let Ok(guid) = bytes.try_into() {
+        return Ok(SchemaId::Guid(guid));
+    }
+    match bytes.try_into() {
+        Ok(print) => Ok(SchemaId::Fingerprint(u64::from_be_bytes(print))),
+        Err(_) => Err(PyValueError::new_err(format!(
+            "a name of {} bytes: expected 16 of a GUID, or 8 of a fingerprint",
+            bytes.len()
+        ))),
+    }
+}
+
+/// The other way round.
+pub(super) fn schema_name<'py>(py: Python<'py>, schema: SchemaId) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match schema {
+        SchemaId::Id(id) => id.into_pyobject(py)?.into_any(),
+        SchemaId::Guid(guid) => PyBytes::new(py, &guid).into_any(),
+        SchemaId::Fingerprint(print) => PyBytes::new(py, &print.to_be_bytes()).into_any(),
+    })
+}
+
+pub(super) fn framing(name: &str) -> PyResult<Framing> {
+    Ok(match name {
+        "auto" => Framing::Auto,
+        "confluent" => Framing::Confluent,
+        "apicurio" => Framing::Apicurio,
+        "glue" => Framing::Glue,
+        "single-object" => Framing::SingleObject,
+        "none" => Framing::Bare,
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "framing {other:?}: expected auto, confluent, apicurio, glue, single-object or none"
+            )));
+        }
+    })
+}
+
+pub(super) fn windows(name: &str) -> PyResult<Windows> {
+    Ok(match name {
+        "none" => Windows::None,
+        "auto" => Windows::Auto,
+        "time" => Windows::Time,
+        "session" => Windows::Session,
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "windows {other:?}: expected none, auto, time or session"
+            )));
+        }
     })
 }
 
@@ -32,27 +77,47 @@ fn or_raise<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
     result.map_err(|error| to_py(py, &error))
 }
 
-type Parts<'py> = (Option<i64>, Option<Bound<'py, PyBytes>>, usize);
+type Parts<'py> = (Bound<'py, PyAny>, &'static str, usize, bool);
 
 #[doc = docstring!(schema_framing, parse_schema_framing)]
 #[pyfunction]
-#[pyo3(signature = (value, header = None, *, id_bytes = 4))]
+#[pyo3(signature = (value, header = None, *, framing = "auto"))]
 pub(super) fn parse_schema_framing<'py>(
     py: Python<'py>,
     value: &Bound<'py, PyAny>,
-    header: Option<&Bound<'py, PyAny>>,
-    id_bytes: usize,
+    header: Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+    framing: &str,
 ) -> PyResult<Option<Parts<'py>>> {
+    let framing = self::framing(framing)?;
     let value = view::content(value)?;
-    let header = header.map(view::content).transpose()?;
-    let framed = or_raise(py, Framed::parse(&value, header.as_deref(), id_size(id_bytes)?))?;
-    Ok(framed.map(|framed| {
-        let size = framed.id_bytes();
-        match framed.schema {
-            SchemaId::Id(id) => (Some(id), None, size),
-            SchemaId::Guid(guid) => (None, Some(PyBytes::new(py, &guid)), size),
-        }
-    }))
+    let header = match &header {
+        Some((name, content)) => Some((view::content(name)?, view::content(content)?)),
+        None => None,
+    };
+    let header = header.as_ref().and_then(|(name, content)| {
+        let kind = SchemaHeader::of(name, false).or_else(|| SchemaHeader::of(name, true))?;
+        Some((kind, &**content))
+    });
+    let Some(framed) = or_raise(py, Framed::parse(&value, header, framing))? else { return Ok(None) };
+    let name = match framed.framing {
+        Framing::Apicurio => "apicurio",
+        Framing::Glue => "glue",
+        Framing::SingleObject => "single-object",
+        Framing::Auto | Framing::Confluent | Framing::Bare => "confluent",
+    };
+    Ok(Some((schema_name(py, framed.schema)?, name, framed.value_offset(), framed.is_deflated)))
+}
+
+#[doc = docstring!(schema_framing, split_window)]
+#[pyfunction]
+pub(super) fn split_window(
+    key: &Bound<'_, PyAny>,
+    windows: &str,
+) -> PyResult<Option<(usize, i64, Option<i64>)>> {
+    let windows = self::windows(windows)?;
+    let key = view::content(key)?;
+    let split = Window::split(&key, windows);
+    Ok(split.map(|(key, window)| (key.len(), window.start, window.end)))
 }
 
 #[doc = docstring!(schema_framing, parse_message_indexes)]

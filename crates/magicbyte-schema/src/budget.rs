@@ -75,7 +75,8 @@ impl Budget {
     }
 }
 
-fn max_of(payload: usize) -> usize {
+/// The most bytes that a payload of this size may take.
+pub(crate) fn max_of(payload: usize) -> usize {
     let small = payload.saturating_mul(PER_BYTE).saturating_add(ANY);
     small.min(payload.saturating_mul(PER_BYTE_OF_LARGE).saturating_add(MAX_BATCH))
 }

@@ -1,5 +1,7 @@
 //! The input of a decoder.
 
+use crate::budget;
+
 /// A key or value without its framing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Payload<'a> {
@@ -15,6 +17,12 @@ impl Payload<'_> {
     /// The number of its bytes; 0 for a null.
     pub(crate) fn size(&self) -> usize {
         self.bytes.map_or(0, <[u8]>::len)
+    }
+
+    /// The most bytes that a compressed payload of this size may inflate to: those that its columns may take.
+    #[must_use]
+    pub fn most_inflated(compressed: usize) -> usize {
+        budget::max_of(compressed)
     }
 
     /// The key of a payload whose schema is not known: JSON can be read all the same.

@@ -19,12 +19,16 @@ class SchemaDecoder:
         messages: of Protobuf, the full names of the messages that the column has: by default the first one
             of the schema; of several, each is a field of the struct.
         is_key: decode the column `key`.
-        id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
+        framing: how rows name their schemas: `auto`, `confluent`, `apicurio` (ids of 8 bytes), `glue`,
+            `single-object` or `none`.
+        windows: the windows after keys: `none`, `time`, `session`; `auto` for those of rows that cannot be
+            decoded otherwise.
         validate: of JSON, whether a row that its own schema does not allow is an error; one without a schema
             is validated by the reader's. Formats are not checked. Time and memory are bounded by the row's
             bytes and the schema, whatever they are.
 
-    Raises ValueError if the schema cannot be used, or `validate` is set for another format.
+    Raises ValueError if the schema cannot be used, for another framing, or if `validate` is set for another
+    format.
     """
 
     def __new__(
@@ -35,17 +39,21 @@ class SchemaDecoder:
         *,
         messages: Sequence[str] | None = None,
         is_key: bool = False,
-        id_bytes: int = 4,
+        framing: str = "auto",
+        windows: str = "none",
         validate: bool = False,
     ) -> SchemaDecoder: ...
     @property
     def schema(self) -> ArrowSchema:
         """The columns that `decode` returns: `value`, `_schema_id`, `_error`, `invalidValue`.
 
-        With `is_key`: `key`, `_key_schema_id`, `_key_error`, `invalidKey`.
+        With `is_key`: `key`, `_key_schema_id`, `_key_error`, `invalidKey`. With windows also their start and
+        for sessions their end: `_key_window_start`, `_key_window_end`.
         """
     def new_ids(self, batch: object) -> list[int | bytes]:
-        """The ids and GUIDs (16 bytes) in a batch that have no schema yet, in order of their first rows.
+        """The ids, UUIDs (16 bytes) and fingerprints (8 bytes) in a batch that have no schema yet.
+
+        They are in order of their first rows.
 
         Raises Error if the batch does not have the column, or it is neither binary nor text.
         """
@@ -55,6 +63,20 @@ class SchemaDecoder:
         """Adds the schema with this id or GUID; `references` are as above.
 
         If it cannot be used or read as the reader's schema, the reason becomes the error of its rows.
+        """
+    def give(
+        self,
+        schema: str,
+        references: Sequence[tuple[str, str]] | None = None,
+        *,
+        message: str | None = None,
+        is_sole: bool = False,
+    ) -> None:
+        """Gives the schema of rows that name none.
+
+        It is also that of rows framed by AWS Glue or as single objects, if their schema was refused, and with
+        `is_sole` of all rows, whatever they name. `message` is the Protobuf message, by default the first
+        one.
         """
     def refuse(self, schema_id: int | bytes, reason: str) -> None:
         """Makes this the error of all rows with the id or GUID."""
@@ -74,7 +96,7 @@ class SchemaDecoder:
         `new_ids`, before anything is decoded.
 
         Also returns the number of these rows that name no schema. JSON is still decoded, with the reader's
-        schema; in other formats each such row is an error.
+        schema, and so is a row whose schema is given; in other formats each other row is an error.
 
         A row that cannot be decoded is null, says why in `_error`, and has its bytes in `invalidValue`;
         other rows are not affected. `_schema_id` is null for a row without id or with a GUID. If the batch

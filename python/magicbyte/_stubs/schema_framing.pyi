@@ -5,12 +5,20 @@ from collections.abc import Sequence
 from typing_extensions import Buffer
 
 def parse_schema_framing(
-    value: Buffer, header: Buffer | None = None, *, id_bytes: int = 4
-) -> tuple[int | None, bytes | None, int] | None:
-    """The id or the GUID of a value, or of its schema header, and how many bytes of that it takes.
+    value: Buffer, header: tuple[Buffer, Buffer] | None = None, *, framing: str = "auto"
+) -> tuple[int | bytes, str, int, bool] | None:
+    """The schema that a value, or a header of its record, names; None if the value is not framed.
 
-    None if there is no header and the value is not framed. Raises InvalidRecordError if the header is
-    invalid, ValueError if `id_bytes` is neither 4 nor 8.
+    Returns an id, a UUID of 16 bytes, or a fingerprint of 8 bytes with the most significant one first; the
+    framing; the position at which the payload begins; and whether it is compressed by zlib. `header` is the
+    key and the content of the header with the schema. Raises InvalidRecordError if its content is invalid,
+    ValueError for another framing.
+    """
+
+def split_window(key: Buffer, windows: str) -> tuple[int, int, int | None] | None:
+    """The size of a key without its window, and the window's start and end (ms); None if it is too short.
+
+    `windows` is `time`, without an end, or `session`. Raises ValueError for others.
     """
 
 def parse_message_indexes(data: Buffer, position: int = 0) -> tuple[list[int], int]:
@@ -22,5 +30,6 @@ def parse_message_indexes(data: Buffer, position: int = 0) -> tuple[list[int], i
 def write_schema_framing(schema: int | bytes, message_indexes: Sequence[int], *, id_bytes: int = 4) -> bytes:
     """The bytes before a payload, or in a header: an id or a GUID of 16 bytes, then the message indexes.
 
-    Raises Error for an id that does not fit or a negative index, ValueError for a GUID of another size.
+    Raises Error for an id that does not fit, a fingerprint or a negative index, ValueError for bytes of
+    another size.
     """

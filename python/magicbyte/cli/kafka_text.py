@@ -26,7 +26,7 @@ from magicbyte.files.sidecars import base_offset, is_sidecar, read_sidecar
 from magicbyte.internal_topics.decode import Decoder
 
 if TYPE_CHECKING:
-    from magicbyte.cli.typed_text import TypedText
+    from magicbyte.cli.typed_text import TextOfTopic, TypedText
 
 __all__ = ["print_as_kafka"]
 
@@ -56,7 +56,8 @@ class _Printer:
 
     def __init__(self, given: DumpOptions, typed: TypedText | None) -> None:
         self._given = given
-        self._typed = typed
+        self._text = typed
+        self._typed: TextOfTopic | None = None
         self._decoder: Decoder | None = None
         self._left = given.max_records
         self.problems = 0
@@ -67,7 +68,9 @@ class _Printer:
 
     def file(self, path: str) -> None:
         print_data(f"Dumping {path}", _first_line(os.path.basename(path)))
-        self._decoder = decoder_for(self._given.decode, topic_of_file(path), secrets=self._given.show_secrets)
+        topic = topic_of_file(path)
+        self._decoder = decoder_for(self._given.decode, topic, secrets=self._given.show_secrets)
+        self._typed = None if self._text is None else self._text.of_topic(topic)
         end = 0
         try:
             size = size_of(path)

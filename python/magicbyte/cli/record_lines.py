@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -69,10 +69,10 @@ class Lines:
         return decoder_for(self.decode, topic, secrets=self.show_secrets) if is_json else None
 
 
-def lines_of(given: RecordOptions) -> Lines:
-    """The form of the lines; columns that are decoded by schemas are JSON."""
+def lines_of(given: RecordOptions, by_schema: Collection[str]) -> Lines:
+    """The form of the lines; the columns `by_schema` are JSON, of which a template has the text."""
     formats = {"key": given.key_format, "value": given.value_format}
-    formats |= dict.fromkeys(given.by_schema, "json")
+    formats |= dict.fromkeys(by_schema, "json" if given.template is None else "utf-8")
     return Lines(
         given.format,
         given.template,
@@ -100,7 +100,7 @@ def print_records(
     print_bytes(writer.header(no_rows(options.records_schema)))
     for topic, records in reader.records():
         if typed is not None:
-            for piece in typed.replace(records, reader.problem):
+            for piece in typed.of_topic(topic).replace(records, reader.problem):
                 print_bytes(writer.lines(piece))
             continue
         decoder = lines.decoder(topic)

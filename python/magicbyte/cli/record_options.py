@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 import click
 
 from magicbyte.cli.options import BYTE_FORMATS, InternalTopics
 from magicbyte.cli.selection import Selection
+from magicbyte.enums import SchemaFormat
 from magicbyte.options.declare import option
 from magicbyte.options.shared import Decoding, Isolation
 from magicbyte.options.typed import Registry
@@ -52,14 +54,18 @@ class RecordOptions(Selection, Registry, InternalTopics, Isolation, Decoding):
         kind=_FORMATS,
     )
 
-    @property
-    def by_schema(self) -> Mapping[str, str]:
-        """The columns that are decoded by schemas, with their formats."""
-        formats = ("avro", "protobuf") if self.schema_registry is None else ("avro", "protobuf", "json")
+    def by_schema(self, reader_schema: str | None) -> Mapping[str, SchemaFormat]:
+        """The columns that are decoded by schemas, with their formats: JSON if there is a schema for it."""
+        has_schema = {"key": False, "value": reader_schema is not None}
         given = {"key": self.key_format, "value": self.value_format}
-        return {name: format for name, format in given.items() if format in formats}
+        return {
+            name: cast("SchemaFormat", format)
+            for name, format in given.items()
+            if format in ("avro", "protobuf")
+            or (format == "json" and (has_schema[name] or self.schema_registry is not None))
+        }
 
-    def check(self) -> None:
+    def check(self, by_schema: Mapping[str, SchemaFormat]) -> None:
         """Raises UsageError for options that contradict each other."""
         one_record = self.keys or self.grep is not None or self.tail is not None or self.where is not None
         as_text = self.format != "jsonl" or self.template is not None
@@ -69,7 +75,5 @@ class RecordOptions(Selection, Registry, InternalTopics, Isolation, Decoding):
             raise click.UsageError("-f and --format exclude each other")
         if self.decode not in ("auto", "none") and as_text:
             raise click.UsageError("--decode is for JSON lines")
-        if self.by_schema and self.schema_registry is None:
-            raise click.UsageError("the formats avro and protobuf need --schema-registry")
-        if self.keys and "key" in self.by_schema:
+        if self.keys and "key" in by_schema:
             raise click.UsageError(f"--key is not for keys in the format {self.key_format}: see --where")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,7 +11,7 @@ from magicbyte.cli import expressions, options, partition_choice
 from magicbyte.cli.flags import flags
 from magicbyte.cli.record_options import RecordOptions
 from magicbyte.cli.schema_source import http_settings, registry_config
-from magicbyte.cli.typed import refuse_validation
+from magicbyte.cli.typed import need_schemas, reader_schema, refuse_validation
 from magicbyte.jobs.find.choice import PartitionChoice
 
 if TYPE_CHECKING:
@@ -28,8 +29,13 @@ __all__ = ["records"]
 @partition_choice.choice()
 @flags(RecordOptions, "given")
 @registry_config
+@reader_schema
 def records(
-    sources: tuple[str, ...], choice: PartitionChoice, given: RecordOptions, registry_config: str | None
+    sources: tuple[str, ...],
+    choice: PartitionChoice,
+    given: RecordOptions,
+    registry_config: str | None,
+    reader_schema: str | None,
 ) -> int:
     """Print the data records of SRC as JSON lines: one object per record, with the fields of its batch.
 
@@ -38,18 +44,19 @@ def records(
     values are decoded into objects; passwords and keys in them are hidden, unless --show-secrets is given.
 
     With the format json, a key or value that is not JSON is null, and shown as text in the additional field
-    invalidKey or invalidValue. With avro and protobuf, and with json if there is a --schema-registry, it
-    becomes JSON by the schema that it names; if it cannot be decoded, it is also reported. With --validate,
-    so is JSON that its schema does not allow.
+    invalidKey or invalidValue. With avro and protobuf, and with json if there is a --schema-registry or a
+    --reader-schema, it becomes JSON by the schema that it names, or that is given; if it cannot be decoded,
+    it is also reported. With --validate, so is JSON that its schema does not allow.
 
     FORMAT has %t topic, %p partition, %o offset, %T timestamp (ms), %k key, %K its length, %s value, %S its
     length, %R that as four bytes, %h headers, %%, and the escapes \\n \\r \\t \\xNN. Keys and values are
-    written as the bytes that they are.
+    written as the bytes that they are, or as the JSON text that avro, protobuf and json make of them.
 
     \b
     magicbyte records orders-0/ --max-records 10
     magicbyte records orders-0/ --tail 10 --value-format json | jq .value.customer
     magicbyte records orders-0/ --value-format avro --schema-registry /backup/kafka-logs | jq .value.total
+    magicbyte records orders-0/ --value-format avro --reader-schema order.avsc -f '%o %s\\n'
     magicbyte records orders-0/ --key user-4711 --grep 'cancel(l)?ed'
     magicbyte records orders-0/ --where "value LIKE '%bob%' AND header(headers, 'tenant') = 'x'"
     magicbyte records orders-0/ --format csv > orders.csv
@@ -65,13 +72,18 @@ def records(
     from magicbyte.cli.sources import partitions_of, segments_only
     from magicbyte.jobs.run.selecting import record_filter
 
-    given.check()
+    by_schema = given.by_schema(reader_schema)
+    given.check(by_schema)
+    if by_schema:
+        need_schemas(given, reader_schema, by_schema.get("key"))
     if given.validate:
-        refuse_validation(given.by_schema.values())
+        refuse_validation(by_schema.values())
+    if reader_schema is not None and "value" not in by_schema:
+        raise click.UsageError("--reader-schema is for --value-format avro, protobuf and json")
     if given.batches:
         listings, unread = partitions_of(segments_only(sources), choice)
         return max(unread, print_batches(listings, given))
-    lines = lines_of(given)
+    lines = lines_of(given, by_schema)
     wanted = [options.key_bytes(key, given.key_format) for key in given.keys]
     try:
         writer = lines.writer()
@@ -79,21 +91,18 @@ def records(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     where = None if given.where is None else record_filter(given.where)
-    typed = _typed(given, registry_config)
+    typed = _typed(given, by_schema, reader_schema, registry_config)
     listings, unread = partitions_of(segments_only(sources), choice)
     code = print_records(listings, given, lines, writer, where=where, filters=filters, typed=typed)
     return max(unread, code)
 
 
-def _typed(given: RecordOptions, config: str | None) -> TypedText | None:
-    """The decoder of keys and values that name a schema."""
-    if given.schema_registry is None or not given.by_schema:
+def _typed(
+    given: RecordOptions, by_schema: Mapping[str, SchemaFormat], reader_schema: str | None, config: str | None
+) -> TypedText | None:
+    """The decoder of keys and values that have a schema."""
+    if not by_schema:
         return None
     from magicbyte.cli.typed_text import TypedText
 
-    return TypedText.open(
-        given.schema_registry,
-        cast("dict[str, SchemaFormat | None]", given.by_schema),
-        http_settings(config),
-        validate=given.validate,
-    )
+    return TypedText.open(given, by_schema, reader_schema, http_settings(config))

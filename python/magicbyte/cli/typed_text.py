@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,13 +12,21 @@ import pyarrow.compute as pc
 from magicbyte._core import Record
 from magicbyte.enums import SchemaFormat
 from magicbyte.jobs.schemas import open_registry
-from magicbyte.schema.decoding import TYPED_COLUMNS, ColumnDecoder
+from magicbyte.options.typed import Registry as RegistryOptions
+from magicbyte.schema.decoding import (
+    SCHEMA_TYPES,
+    TYPED_COLUMNS,
+    ColumnDecoder,
+    given_of_topic,
+    latest_of_topic,
+)
+from magicbyte.schema.registry import Registry, Schema
 from magicbyte.typed_stream import typed_pieces
 
 if TYPE_CHECKING:
     from magicbyte.schema.http_client import HttpSettings
 
-__all__ = ["TypedText"]
+__all__ = ["TextOfTopic", "TypedText"]
 
 _HEADERS = pa.list_(pa.struct([pa.field("key", pa.binary()), pa.field("value", pa.binary())]))
 
@@ -27,37 +35,70 @@ _HEADERS = pa.list_(pa.struct([pa.field("key", pa.binary()), pa.field("value", p
 class TypedText:
     """Decodes keys, values or both to JSON, each by its own schema."""
 
-    decoders: tuple[ColumnDecoder, ...]
+    _registry: Registry | None
+    _options: RegistryOptions
+    _formats: Mapping[str, SchemaFormat | None]
+    _reader_schema: str | None
+    _by_topic: dict[str, TextOfTopic] = field(default_factory=dict)
 
     @classmethod
     def open(
         cls,
-        registry: str,
+        options: RegistryOptions,
         formats: Mapping[str, SchemaFormat | None],
+        reader_schema: str | None,
         http: HttpSettings | None,
-        *,
-        validate: bool = False,
     ) -> TypedText:
         """With the formats of the columns `key` and `value`; those without one stay as they are.
 
-        With `validate`, JSON that its own schema does not allow cannot be decoded.
+        `reader_schema` is the text of the schema of values that name none: of all, without a registry.
 
         Raises as `open_registry`.
         """
-        _, opened = open_registry([registry], http=http)
-        return cls(
-            tuple(
-                ColumnDecoder(
-                    opened,
-                    None,
-                    payload,
-                    is_key=name == "key",
-                    validate=validate and payload == "json",
-                )
-                for name, payload in formats.items()
+        registry = None
+        if options.schema_registry is not None:
+            _, registry = open_registry([options.schema_registry], http=http)
+        return cls(registry, options, formats, reader_schema)
+
+    def of_topic(self, topic: str) -> TextOfTopic:
+        """For the records of a topic: files may give it a schema for values that name none.
+
+        Raises InvalidSchemaError if there is no such schema where all rows need it, or it cannot be used.
+        """
+        if topic not in self._by_topic:
+            decoders = (
+                self._decoder(topic, name, payload)
+                for name, payload in self._formats.items()
                 if payload is not None
             )
+            self._by_topic[topic] = TextOfTopic(tuple(decoders))
+        return self._by_topic[topic]
+
+    def _decoder(self, topic: str, name: str, payload: SchemaFormat) -> ColumnDecoder:
+        is_key, options = name == "key", self._options
+        framing = options.key_framing if is_key else options.value_framing
+        given = given_of_topic(self._registry, topic, is_key=is_key)
+        if self._reader_schema is not None and not is_key:
+            given = Schema(SCHEMA_TYPES[payload], self._reader_schema)
+        elif given is None and framing == "none" and self._registry is not None:
+            given = latest_of_topic(self._registry, topic, is_key=is_key)
+        return ColumnDecoder(
+            self._registry,
+            None,
+            payload,
+            is_key=is_key,
+            framing=framing,
+            windows=options.key_windows if is_key else "auto",
+            given=given,
+            validate=options.validate and payload == "json",
         )
+
+
+@dataclass(frozen=True)
+class TextOfTopic:
+    """Decodes the keys, values or both of a topic to JSON."""
+
+    decoders: tuple[ColumnDecoder, ...]
 
     def replace(self, records: pa.RecordBatch, report: Callable[[str], None]) -> Iterator[pa.RecordBatch]:
         """Rows with text in the place of the bytes, in pieces that have room in memory.

@@ -6,10 +6,11 @@ from collections.abc import Set
 
 import pyarrow as pa
 
+from magicbyte.enums import SchemaFormat
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.schemas import open_registry
 from magicbyte.options.typed import TypedColumns
-from magicbyte.schema.decoding import SCHEMA_TYPES, ColumnDecoder, latest_of_topic
+from magicbyte.schema.decoding import SCHEMA_TYPES, ColumnDecoder, given_of_topic, latest_of_topic
 from magicbyte.schema.http_registry import HttpRegistry
 from magicbyte.schema.registry import Registry, Schema, SchemaNotFoundError
 
@@ -22,32 +23,53 @@ def column_decoders(typed: TypedColumns, topics: Set[str]) -> tuple[ColumnDecode
     A live registry is read into memory, since tasks may have no network.
 
     Raises:
-        RefusedError: if there is no registry or no schema, or the topics have different ones.
+        RefusedError: if a column has neither a registry nor a schema, or the topics have different ones.
         InvalidSchemaError: if the reader's schema cannot be used.
 
     """
     if not typed:
         return ()
-    if typed.schema_registry is None:
-        raise RefusedError("typed keys and values need a schema registry: its topic, its address, or files")
+    if typed.schema_registry is None and (typed.key_format is not None or typed.reader_schema is None):
+        raise RefusedError(
+            "typed keys need a schema registry: its topic, its address, or files; typed values need one, or"
+            " the reader's schema"
+        )
     if typed.validate and "json" not in (typed.key_format, typed.value_format):
         raise RefusedError("validate is for the format json: others have no rules besides their types")
-    _, registry = open_registry([typed.schema_registry], http=typed.http)
+    registry: Registry | None = None
+    if typed.schema_registry is not None:
+        _, registry = open_registry([typed.schema_registry], http=typed.http)
     if isinstance(registry, HttpRegistry):
         registry = registry.snapshot()
     decoders = []
     for is_key, payload in ((True, typed.key_format), (False, typed.value_format)):
         if payload is not None:
-            if is_key or typed.reader_schema is None:
-                reader = _latest(registry, sorted(topics), is_key)
-            else:
-                reader = Schema(SCHEMA_TYPES[payload], typed.reader_schema)
-            messages = () if is_key else typed.messages
-            validate = typed.validate and payload == "json"
+            reader, given = _reader(typed, payload, registry, sorted(topics), is_key=is_key)
             decoders.append(
-                ColumnDecoder(registry, reader, payload, messages=messages, is_key=is_key, validate=validate)
+                ColumnDecoder(
+                    registry,
+                    reader,
+                    payload,
+                    messages=() if is_key else typed.messages,
+                    is_key=is_key,
+                    framing=typed.key_framing if is_key else typed.value_framing,
+                    windows=typed.key_windows if is_key else "none",
+                    given=given,
+                    validate=typed.validate and payload == "json",
+                )
             )
     return tuple(decoders)
+
+
+def _reader(
+    typed: TypedColumns, payload: SchemaFormat, registry: Registry | None, topics: list[str], *, is_key: bool
+) -> tuple[Schema, Schema | None]:
+    """The reader's schema, and that of rows that name none, if files give it to each topic."""
+    if registry is None or (typed.reader_schema is not None and not is_key):
+        return Schema(SCHEMA_TYPES[payload], typed.reader_schema or ""), None
+    reader = _latest(registry, topics, is_key)
+    is_given = all(given_of_topic(registry, topic, is_key=is_key) is not None for topic in topics)
+    return reader, reader if is_given else None
 
 
 def _latest(registry: Registry, topics: list[str], is_key: bool) -> Schema:

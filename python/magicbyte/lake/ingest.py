@@ -230,6 +230,9 @@ def _table_options(options: IngestOptions, target: TableTarget) -> TableOptions:
         key_format=options.typed.key_format,
         value_format=options.typed.value_format,
         messages=options.typed.messages,
+        key_framing=options.typed.key_framing,
+        value_framing=options.typed.value_framing,
+        key_windows=options.typed.key_windows,
     )
 
 

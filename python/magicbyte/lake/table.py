@@ -12,7 +12,15 @@ from typing import Any, Protocol, cast
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from magicbyte.enums import IsolationLevel, PartitionBy, PayloadType, SchemaFormat, TableFormat
+from magicbyte.enums import (
+    Framing,
+    IsolationLevel,
+    PartitionBy,
+    PayloadType,
+    SchemaFormat,
+    TableFormat,
+    Windows,
+)
 from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.ingest import CommittedPartition
 from magicbyte.jobs.run.columns import DIGEST_COLUMN, KAFKA_COLUMNS
@@ -95,6 +103,9 @@ class TableOptions:
     value_format: SchemaFormat | None = None
     messages: tuple[str, ...] = ()
     """The Protobuf messages of values; empty for the first message of the schema."""
+    key_framing: Framing = "auto"
+    value_framing: Framing = "auto"
+    key_windows: Windows = "auto"
 
     @property
     def is_typed(self) -> bool:

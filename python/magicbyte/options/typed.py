@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from magicbyte.enums import SchemaFormat
+from magicbyte.enums import Framing, SchemaFormat, Windows
 from magicbyte.options.declare import Options, argument, option
 from magicbyte.options.values import Kind, Repeated, words
 
@@ -24,6 +24,20 @@ class Registry(Options):
         " files, or the address of a live registry.",
         default=None,
         kind=Kind("SRC"),
+    )
+    key_framing: Framing = option(
+        "How keys name their schemas: by default as their bytes and headers say; apicurio has ids of 8 bytes,"
+        " none are keys of one schema.",
+        default="auto",
+        kind=words(Framing),
+    )
+    value_framing: Framing = option(
+        "How values name their schemas, with the same words.", default="auto", kind=words(Framing)
+    )
+    key_windows: Windows = option(
+        "The windows of Kafka Streams and ksqlDB after keys. time and session add their times as columns.",
+        default="auto",
+        kind=words(Windows),
     )
     validate: bool = option(
         "Treat a JSON key or value that its own JSON Schema does not allow as invalid.", default=False
@@ -45,7 +59,8 @@ class TypedColumns(Registry):
         kind=words(SchemaFormat),
     )
     reader_schema: str | None = argument(
-        "The text of the schema whose types values get, instead of the latest schema of the topic.",
+        "The text of the schema whose types values get, instead of the latest schema of the topic. Without a"
+        " schema_registry, all values are of this schema.",
         default=None,
     )
     messages: tuple[str, ...] = option(

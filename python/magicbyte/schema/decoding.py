@@ -6,17 +6,23 @@ r"""Keys and values that name their schemas, as typed Arrow columns.
 ['abc', None, None]
 >>> rows.field("_error")[2].as_py()
 'not framed: begins with 0x3f, expected 0x00 and an id of 4 bytes'
+
+Without a registry, all of them are read by one schema.
+
+>>> decoding.decode([b"\x06abc"], None, reader_schema='"string"').field("value").to_pylist()
+['abc']
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from magicbyte import _core
-from magicbyte.enums import SchemaFormat
+from magicbyte.enums import Framing, SchemaFormat, Windows
 from magicbyte.errors import Error
+from magicbyte.schema.avro_fingerprint import fingerprint
 from magicbyte.schema.registry import (
     DEFAULT_CONTEXT,
     Registry,
@@ -37,8 +43,10 @@ __all__ = [
     "ColumnDecoder",
     "InvalidSchemaError",
     "decode",
+    "given_of_topic",
     "latest_of_topic",
     "references_of",
+    "window_columns",
 ]
 
 SCHEMA_TYPES: dict[SchemaFormat, str] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json": "JSON"}
@@ -48,7 +56,7 @@ TYPED_COLUMNS = {
     "value": ("_schema_id", "_error", "invalidValue"),
 }
 """The columns that come with a typed column: the id, why a row could not be decoded, and its bytes."""
-
+_WINDOW_COLUMNS = ("_key_window_start", "_key_window_end")
 
 MAX_DECODED_BYTES = 512 << 20
 """The default limit, in bytes, for the columns that `decode` makes."""
@@ -72,26 +80,32 @@ class ColumnDecoder:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: Registry | None,
         reader: Schema | None,
         format: SchemaFormat = "avro",
         *,
         messages: Sequence[str] = (),
         is_key: bool = False,
-        id_bytes: Literal[4, 8] = 4,
+        framing: Framing = "auto",
+        windows: Windows = "auto",
+        given: Schema | None = None,
         context: str = DEFAULT_CONTEXT,
         validate: bool = False,
     ) -> None:
         """Prepares for the types of one schema.
 
         Args:
-            registry: where the rows' schemas are.
+            registry: where the rows' schemas are; None if the given schema is that of all rows.
             reader: the schema whose types the column gets; None for JSON text by each row's own schema.
             format: the format of the payloads.
             messages: of Protobuf, the full names of the messages that the column has: by default the first
                 one of the reader's schema; of several, each is a field of the struct.
             is_key: decode the column `key`.
-            id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
+            framing: how rows name their schemas; docs/schemas.md lists the framings.
+            windows: the windows after keys; `time` and `session` add columns with their times. `auto` takes
+                them off in text, from rows that cannot be read otherwise.
+            given: the schema of rows that name none, and of AWS Glue's and single objects with unknown names.
+                By default the reader's, if there is no registry or `framing` is `none`.
             context: the context of the registry that ids and the reader's references are looked up in.
             validate: for JSON, treat a row that its own schema does not allow as bad; a row that names
                 no schema is validated by the reader's. Formats are not checked.
@@ -104,8 +118,18 @@ class ColumnDecoder:
         """
         if validate and format != "json":
             raise ValueError(f"validate is for the format json: {format} has no rules besides its types")
-        self._arguments = (registry, reader, format, tuple(messages), is_key, id_bytes, context, validate)
-        self._registry, self._context, self._type = registry, context, SCHEMA_TYPES[format]
+        self._arguments = (registry, reader, format)
+        self._options = {
+            "messages": tuple(messages),
+            "is_key": is_key,
+            "framing": framing,
+            "windows": windows,
+            "given": given,
+            "context": context,
+            "validate": validate,
+        }
+        self._registry, self._context = StoredRegistry() if registry is None else registry, context
+        self._format, self._type = format, SCHEMA_TYPES[format]
         self._is_key = is_key
         self.unknown: set[str] = set()
         """The errors of rows whose schemas the registry did not have, so far."""
@@ -115,7 +139,9 @@ class ColumnDecoder:
                 raise InvalidSchemaError(
                     f"the reader's schema is {reader.schema_type}, expected {self._type}"
                 )
-            references = references_of(registry, reader, context)
+            references = references_of(self._registry, reader, context)
+        if given is None and (registry is None or framing == "none"):
+            given = reader
         text = None if reader is None else reader.text
         try:
             self._core = _core.SchemaDecoder(
@@ -124,11 +150,29 @@ class ColumnDecoder:
                 references,
                 messages=messages,
                 is_key=is_key,
-                id_bytes=id_bytes,
+                framing=framing,
+                windows="none" if windows == "auto" and reader is not None else windows,
                 validate=validate,
             )
         except ValueError as error:
             raise InvalidSchemaError(f"the reader's schema: {error}") from None
+        if given is not None:
+            self._give(given, messages, is_sole=registry is None)
+        elif format != "json" and (registry is None or framing == "none"):
+            raise InvalidSchemaError("without a registry or a framing, the schema has to be given")
+
+    def _give(self, given: Schema, messages: Sequence[str], *, is_sole: bool) -> None:
+        if given.schema_type != self._type:
+            raise InvalidSchemaError(
+                f"the schema that is given is {given.schema_type}, expected {self._type}"
+            )
+        used = references_of(self._registry, given, self._context)
+        self._core.give(given.text, used, message=messages[0] if messages else None, is_sole=is_sole)
+        if is_sole and self._format == "avro":
+            try:
+                self._core.add_writer(fingerprint(given.text, used), given.text, used)
+            except Error as error:
+                raise InvalidSchemaError(f"the schema that is given: {error}") from None
 
     @property
     def registry(self) -> Registry:
@@ -137,7 +181,7 @@ class ColumnDecoder:
 
     def with_registry(self, registry: Registry) -> ColumnDecoder:
         """A decoder to the same types that queries another registry."""
-        return _again(registry, *self._arguments[1:])
+        return _again(registry, *self._arguments[1:], self._options)
 
     @property
     def column(self) -> str:
@@ -150,13 +194,13 @@ class ColumnDecoder:
         return TYPED_COLUMNS[self.column][1]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, self._arguments
+        return _again, (*self._arguments, self._options)
 
     @property
     def schema(self) -> pa.Schema:
         """The columns that `decode` returns: `value`, `_schema_id`, `_error`, `invalidValue`, all nullable.
 
-        For keys: `key`, `_key_schema_id`, `_key_error`, `invalidKey`.
+        For keys: `key`, `_key_schema_id`, `_key_error`, `invalidKey`, and `window_columns`.
         """
         import pyarrow as pa
 
@@ -247,25 +291,28 @@ class ColumnDecoder:
 
 
 def _again(
-    registry: Registry,
-    reader: Schema | None,
-    format: SchemaFormat,
-    messages: tuple[str, ...],
-    is_key: bool,
-    id_bytes: Any,
-    context: str,
-    validate: bool,
+    registry: Registry | None, reader: Schema | None, format: SchemaFormat, options: Mapping[str, Any]
 ) -> ColumnDecoder:
-    return ColumnDecoder(
-        registry,
-        reader,
-        format,
-        messages=messages,
-        is_key=is_key,
-        id_bytes=id_bytes,
-        context=context,
-        validate=validate,
-    )
+    return ColumnDecoder(registry, reader, format, **options)
+
+
+def window_columns(windows: Windows) -> tuple[str, ...]:
+    """The columns that come with keys that have these windows."""
+    return {"time": _WINDOW_COLUMNS[:1], "session": _WINDOW_COLUMNS}.get(windows, ())
+
+
+def given_of_topic(registry: Registry | None, topic: str, *, is_key: bool = False) -> Schema | None:
+    """The schema that files give a topic's values or keys without an id; None if there is none.
+
+    No row can name it, so that it is that of rows that name none.
+    """
+    if not isinstance(registry, StoredRegistry):
+        return None
+    try:
+        version = registry.latest(subject_name("TopicNameStrategy", topic, is_key=is_key))
+    except SchemaNotFoundError:
+        return None
+    return version.schema if version.id is None else None
 
 
 def latest_of_topic(registry: Registry, topic: str, *, is_key: bool = False) -> Schema:
@@ -275,21 +322,22 @@ def latest_of_topic(registry: Registry, topic: str, *, is_key: bool = False) -> 
 
 def decode(
     values: pa.Array | pa.ChunkedArray | Sequence[bytes | None],
-    registry: Registry | Mapping[int, str],
+    registry: Registry | Mapping[int | str, str] | None,
     format: SchemaFormat = "avro",
     reader_schema: Schema | str | None = None,
     *,
     messages: Sequence[str] = (),
     as_text: bool = False,
-    id_bytes: Literal[4, 8] = 4,
+    framing: Framing = "auto",
     validate: bool = False,
     max_bytes: int = MAX_DECODED_BYTES,
 ) -> pa.StructArray:
     """Decodes keys or values to typed columns.
 
     Args:
-        values: framed payloads: binary or text in any layout of Arrow, or a list of bytes.
-        registry: where their schemas are: `magicbyte.jobs.schemas.open_registry` opens one; or texts by id.
+        values: payloads, framed or not: binary or text in any layout of Arrow, or a list of bytes.
+        registry: where their schemas are: `magicbyte.jobs.schemas.open_registry` opens one; or texts by id,
+            or by the UUIDs of AWS Glue. None if `reader_schema` is the schema of all values.
         format: the format of the payloads.
         reader_schema: the schema whose types the values get. By default that of the highest id among them,
             which is the newest.
@@ -297,7 +345,8 @@ def decode(
             of the struct. By default the first message of `reader_schema`; without one, the messages that
             values with the highest id are.
         as_text: make each value JSON text, by its own schema.
-        id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
+        framing: how values name their schemas; see `ColumnDecoder`. With `none`, `reader_schema` is the
+            schema of all values.
         validate: for JSON, treat a value that its own schema does not allow as an error; see
             `ColumnDecoder`.
         max_bytes: the limit for the columns.
@@ -322,31 +371,42 @@ def decode(
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
     batch = pa.record_batch({"value": values})
-    known = registry if isinstance(registry, Registry) else _registry_of(registry, format)
+    known = registry if isinstance(registry, Registry | None) else _registry_of(registry, format)
     if isinstance(reader_schema, str):
         reader_schema = Schema(SCHEMA_TYPES[format], reader_schema)
-    if reader_schema is None and not as_text:
-        newest = _newest(batch, known, format, id_bytes)
+    if reader_schema is None and not as_text and known is not None:
+        newest = _newest(batch, known, format, framing)
         if newest is not None:
             name, reader_schema = newest
             if format == "protobuf" and not messages:
-                messages = _messages(batch, known, name, reader_schema, id_bytes)
-    reader = None if as_text else reader_schema
-    decoder = ColumnDecoder(known, reader, format, messages=messages, id_bytes=id_bytes, validate=validate)
+                messages = _messages(batch, known, name, reader_schema, framing)
+    decoder = ColumnDecoder(
+        known,
+        None if as_text else reader_schema,
+        format,
+        messages=messages,
+        framing=framing,
+        given=reader_schema if known is None or framing == "none" else None,
+        validate=validate,
+    )
     return decoder.decode(batch, max_bytes=max_bytes).to_struct_array()
 
 
 def _named(registry: Registry, name: int | bytes, context: str = DEFAULT_CONTEXT) -> Schema:
-    """The schema with this id, or GUID of 16 bytes. Raises SchemaNotFoundError."""
-    if isinstance(name, bytes):
-        return registry.by_guid(str(UUID(bytes=name)))
-    return registry.by_id(name, context)
+    """The schema with this id, UUID of 16 bytes or fingerprint of 8 bytes. Raises SchemaNotFoundError."""
+    if isinstance(name, int):
+        return registry.by_id(name, context)
+    return registry.by_guid(str(UUID(bytes=name))) if len(name) == 16 else registry.by_fingerprint(name)
 
 
-def _registry_of(texts: Mapping[int, str], format: SchemaFormat) -> Registry:
+def _registry_of(texts: Mapping[int | str, str], format: SchemaFormat) -> Registry:
     registry = StoredRegistry()
-    for schema_id, text in texts.items():
-        registry.put_schema(schema_id, Schema(SCHEMA_TYPES[format], text))
+    for name, text in texts.items():
+        schema = Schema(SCHEMA_TYPES[format], text)
+        if isinstance(name, str):
+            registry.put_uuid(name, schema)
+        else:
+            registry.put_schema(name, schema)
     return registry
 
 
@@ -362,10 +422,10 @@ def references_of(registry: Registry, schema: Schema, context: str) -> list[tupl
 
 
 def _newest(
-    batch: pa.RecordBatch, registry: Registry, format: SchemaFormat, id_bytes: int
+    batch: pa.RecordBatch, registry: Registry, format: SchemaFormat, framing: Framing
 ) -> tuple[int | bytes, Schema] | None:
-    """The schema of the highest id in a batch that the registry knows; for GUIDs, of the first GUID."""
-    names = _core.SchemaDecoder(format, None, id_bytes=id_bytes).new_ids(batch)
+    """The schema of the highest id in a batch that the registry knows; for other names, of the first one."""
+    names = _core.SchemaDecoder(format, None, framing=framing).new_ids(batch)
     ids: list[int | bytes] = sorted((name for name in names if isinstance(name, int)), reverse=True)
     for name in ids + [name for name in names if isinstance(name, bytes)]:
         try:
@@ -378,9 +438,9 @@ def _newest(
 
 
 def _messages(
-    batch: pa.RecordBatch, registry: Registry, name: int | bytes, schema: Schema, id_bytes: int
+    batch: pa.RecordBatch, registry: Registry, name: int | bytes, schema: Schema, framing: Framing
 ) -> list[str]:
-    """The message types of values with this id or GUID."""
-    decoder = _core.SchemaDecoder("protobuf", None, id_bytes=id_bytes)
+    """The message types of values with this name of a schema."""
+    decoder = _core.SchemaDecoder("protobuf", None, framing=framing)
     decoder.add_writer(name, schema.text, references_of(registry, schema, DEFAULT_CONTEXT))
     return decoder.messages(batch)

@@ -1,9 +1,11 @@
 """Schemas in files: a directory of schemas, or a JSON file that describes them.
 
 - A directory without `schemas.json`: `7.avsc` is the schema with the id 7, `orders-value.avsc` version 1 of a
-  subject. `.avsc` is Avro, `.proto` Protobuf, `.json` JSON Schema; other files are ignored.
-- A JSON map from ids and subjects to files: `{"7": "orders.avsc", "orders-value": "orders.avsc"}`. Instead of
-  a path, there may be an object with `file`, and `schemaType` or `references` as a registry has them.
+  subject, and a file named by a UUID the schema of what AWS Glue framed with it. `.avsc` is Avro, `.proto`
+  Protobuf, `.json` JSON Schema; other files are ignored.
+- A JSON map from ids, subjects and UUIDs to files:
+  `{"7": "orders.avsc", "orders-value": "orders.avsc"}`. Instead of a path, there may be an object with
+  `file`, and `schemaType` or `references` as a registry has them.
 - `schemas.json` as `magicbyte schemas --out` writes it, with everything that a registry knows.
 
 Paths are relative to the JSON file. A file may have at most 64 MiB.
@@ -12,6 +14,7 @@ Paths are relative to the JSON file. A file may have at most 64 MiB.
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -33,6 +36,7 @@ INDEX = "schemas.json"
 """The file of a directory that describes the other files."""
 _TYPES = {".avsc": "AVRO", ".proto": "PROTOBUF", ".json": "JSON"}
 _EXTENSIONS = {schema_type: extension for extension, schema_type in _TYPES.items()}
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _SETTINGS = ("compatibility", "modes", "aliases")
 
 
@@ -95,6 +99,8 @@ def _read_map(folder: str, entries: Mapping[str, Any], path: str) -> StoredRegis
         if name.isascii() and name.isdigit() and len(name) <= 19:
             by_file[file].append(int(name))
             registry.put_schema(int(name), schema)
+        elif _UUID.fullmatch(name):
+            registry.put_uuid(name, schema)
         else:
             subjects.append((name, file, schema))
     for name, file, schema in subjects:
@@ -121,6 +127,8 @@ def _read_index(folder: str, document: Mapping[str, Any]) -> StoredRegistry:
         schema = _schema(folder, entry)
         if schema_id is not None:
             registry.put_schema(schema_id, schema, context)
+        for uuid in _uuids(entry, where):
+            registry.put_uuid(uuid, schema)
         for version in versions:
             if not isinstance(version, dict) or not isinstance(version.get("subject"), str):
                 raise InvalidRecordError(f"{where}: versions: expected objects with subject and version")
@@ -140,6 +148,13 @@ def _read_index(folder: str, document: Mapping[str, Any]) -> StoredRegistry:
             raise InvalidRecordError(f"{name}: expected an object of texts")
         setting.update(given)
     return registry
+
+
+def _uuids(entry: Mapping[str, Any], where: str) -> list[str]:
+    uuids = entry.get("uuids", [])
+    if not isinstance(uuids, list) or not all(isinstance(one, str) and _UUID.fullmatch(one) for one in uuids):
+        raise InvalidRecordError(f"{where}: uuids: expected a list of UUIDs")
+    return uuids
 
 
 def read_schema(path: str | os.PathLike[str], references: Iterable[tuple[str, str, int]] = ()) -> Schema:
@@ -188,6 +203,10 @@ def files_of(registry: StoredRegistry) -> tuple[dict[str, Any], dict[str, str]]:
         key = (version.context, version.id, version.schema)
         shown = {"subject": version.subject, "version": version.version, "deleted": version.deleted}
         schemas.setdefault(key, []).append(shown)
+    uuids: dict[tuple[str, int | None, Schema], list[str]] = defaultdict(list)
+    for uuid, schema in registry.uuids.items():
+        schemas.setdefault((DEFAULT_CONTEXT, None, schema), [])
+        uuids[DEFAULT_CONTEXT, None, schema].append(uuid)
     contexts = sorted({context for context, _, _ in schemas} - {DEFAULT_CONTEXT})
     numbers = {context: number for number, context in enumerate(contexts, 1)}
     entries, files = [], {}
@@ -219,6 +238,7 @@ def files_of(registry: StoredRegistry) -> tuple[dict[str, Any], dict[str, str]]:
                 "metadata": schema.metadata,
                 "ruleSet": schema.rule_set,
                 "versions": versions,
+                **({"uuids": named} if (named := uuids.get((context, schema_id, schema))) else {}),
             }
         )
     index = {

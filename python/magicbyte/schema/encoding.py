@@ -134,7 +134,7 @@ def encode(
             whose headers name the schema (`ColumnEncoder.header`).
         message: of Protobuf, the full name of the message; by default the first one of the schema.
         registry: where the schemas are that the schema refers to.
-        id_bytes: 8 for what Apicurio's `DefaultIdHandler` reads.
+        id_bytes: 8 for what Apicurio before 3 reads.
 
     Returns:
         A binary array; null rows are null.

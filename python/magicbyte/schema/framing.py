@@ -1,13 +1,15 @@
 r"""The reference from a key or value to the schema that it was written with.
 
-Confluent's serializers put 0x00 and an id of 4 bytes, or 0x01 and a GUID of 16 bytes, before the payload; or
-both into a header of the record, and then the payload is the whole value. With Protobuf, the indexes of the
-message in its file follow.
+Serializers put the name of the schema before the payload, or into a header of the record, and then the
+payload is the whole value. docs/schemas.md has a table of these framings. With Protobuf, the message in its
+file follows: Confluent's indexes.
 
 >>> from magicbyte.schema import framing
 >>> framed = framing.parse(b"\x00\x00\x00\x00\x07payload")
 >>> framed.id, framed.payload
 (7, b'payload')
+>>> framing.parse(b"\xc3\x01\x8f\x5c\x39\x3f\x1a\xd5\x75\x72\x0a").fingerprint.hex()
+'7275d51a3f395c8f'
 >>> framing.parse(b"{}") is None
 True
 """
@@ -16,33 +18,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 from uuid import UUID
 
 from magicbyte import _core
+from magicbyte.enums import Framing
 
-__all__ = ["KEY_SCHEMA_ID", "VALUE_SCHEMA_ID", "Framed", "parse", "write"]
+__all__ = ["KEY_SCHEMA_ID", "VALUE_SCHEMA_ID", "Framed", "Window", "parse", "split_window", "write"]
 
 KEY_SCHEMA_ID = "__key_schema_id"
-"""The header with the schema of a record's key."""
+"""Confluent's header with the schema of a record's key."""
 VALUE_SCHEMA_ID = "__value_schema_id"
-"""The header with the schema of a record's value."""
+"""Confluent's header with the schema of a record's value."""
 
-_SCHEMA_HEADERS = {False: VALUE_SCHEMA_ID, True: KEY_SCHEMA_ID}
+_ID_BYTES = 5
+_GUID_BYTES = 17
 
 
 @dataclass(frozen=True, slots=True)
 class Framed:
-    """A key or value with its schema: either `id` or `guid` is set."""
+    """A key or value with its schema: one of `id`, `guid` and `fingerprint` is set."""
 
     id: int | None
     """A registry's number, unique in a context of the registry."""
     guid: str | None
-    """A hash of the schema as the text of a UUID, the same in every registry."""
+    """The text of a UUID: a hash of the schema, the same in every registry, or AWS Glue's schema version."""
     payload: bytes
-    """The bytes after the id; with a Protobuf schema, they begin with the message indexes."""
+    """The bytes after the name; with a Protobuf schema, they begin with its message."""
     header: bytes | None = None
-    """The bytes after the id in the header, if the id was there."""
+    """The bytes after the name in Confluent's header, if the name was there."""
+    fingerprint: bytes | None = None
+    """The CRC-64-AVRO of the schema's canonical form, 8 bytes, the most significant one first."""
+    framing: Framing = "confluent"
+    is_deflated: bool = False
+    """True if the payload is compressed by zlib (AWS Glue)."""
 
     def message_indexes(self) -> tuple[list[int], bytes]:
         """For a Protobuf schema: an index for each level of nesting, and the payload without them.
@@ -57,40 +66,69 @@ class Framed:
         return indexes, self.payload[end:]
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The window that Kafka Streams or ksqlDB put after a key, in milliseconds since 1970."""
+
+    key: bytes
+    """The key without it."""
+    start: int
+    end: int | None
+    """The end of a session; None for a time window, whose key does not have it."""
+
+
 def parse(
     value: bytes | None,
     headers: Iterable[tuple[str, bytes | None]] = (),
     *,
     is_key: bool = False,
-    id_bytes: Literal[4, 8] = 4,
+    framing: Framing = "auto",
 ) -> Framed | None:
     """Takes a key or value apart; None if it is null or not framed.
 
     Args:
         value: the key or value.
-        headers: the record's headers; of several schema headers, the last one counts, and it is decisive.
+        headers: the record's headers; of several with one name, the last one counts. One with a schema is
+            decisive: Confluent's before Apicurio's.
         is_key: True for a key, whose header has another name.
-        id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote, where there are no GUIDs.
+        framing: the framing, if it is known. Ids in values have 4 bytes for `auto`, and 8 for `apicurio`.
 
     Raises:
-        InvalidRecordError: if there is a schema header with other content.
+        InvalidRecordError: if there is a schema header with other content, or Apicurio's headers name no id.
 
     """
-    if value is None:
+    if value is None or framing == "none":
         return None
-    name = _SCHEMA_HEADERS[is_key]
-    header = None
-    for key, content in headers:
-        if key == name:
-            header = content
-    parts = _core.parse_schema_framing(value, header, id_bytes=id_bytes)
+    column = "key" if is_key else "value"
+    found = {key: content or b"" for key, content in headers}
+    names = [KEY_SCHEMA_ID if is_key else VALUE_SCHEMA_ID] if framing in ("auto", "confluent") else []
+    if framing in ("auto", "apicurio"):
+        kinds = ("globalId", "contentId", "contentHash", "artifactId")
+        names += [f"apicurio.{column}.{kind}" for kind in kinds]
+    header = next(((name.encode(), found[name]) for name in names if name in found), None)
+    parts = _core.parse_schema_framing(value, header, framing=framing)
     if parts is None:
         return None
-    number, guid, size = parts
-    text = None if guid is None else str(UUID(bytes=guid))
-    if header is not None:
-        return Framed(number, text, value, header[size:])
-    return Framed(number, text, value[size:])
+    name, found_framing, start, is_deflated = parts
+    guid = str(UUID(bytes=name)) if isinstance(name, bytes) and len(name) == 16 else None
+    rest = None
+    if header is not None and found_framing == "confluent":
+        rest = header[1][_ID_BYTES if guid is None else _GUID_BYTES :]
+    return Framed(
+        name if isinstance(name, int) else None,
+        guid,
+        value[start:],
+        rest,
+        name if isinstance(name, bytes) and guid is None else None,
+        cast("Framing", found_framing),
+        is_deflated,
+    )
+
+
+def split_window(key: bytes, windows: Literal["time", "session"]) -> Window | None:
+    """Takes the window off a key; None if the key is too short to have one."""
+    parts = _core.split_window(key, windows)
+    return None if parts is None else Window(key[: parts[0]], parts[1], parts[2])
 
 
 def write(schema: int | str, message_indexes: Sequence[int] = (), *, id_bytes: Literal[4, 8] = 4) -> bytes:

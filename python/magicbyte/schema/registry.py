@@ -12,6 +12,7 @@ import heapq
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -120,6 +121,15 @@ class Registry(ABC):
     def by_guid(self, guid: str) -> Schema:
         """The schema with this GUID, the text of a UUID. Raises SchemaNotFoundError."""
 
+    def by_fingerprint(self, fingerprint: bytes) -> Schema:
+        """The Avro schema with this fingerprint: 8 bytes, the most significant first.
+
+        Only a registry in memory finds them. Raises SchemaNotFoundError.
+        """
+        raise SchemaNotFoundError(
+            f"a live registry does not find the fingerprint {fingerprint.hex()}: use a copy of it"
+        )
+
     @abstractmethod
     def version(self, subject: str, version: int) -> SubjectVersion:
         """A version of a subject, deleted or not; `LATEST` for the latest. Raises SchemaNotFoundError."""
@@ -208,6 +218,10 @@ class StoredRegistry(Registry):
         self._versions: dict[str, dict[int, SubjectVersion]] = {}
         self._schemas: dict[tuple[str, int], Schema] = {}
         self._guids: dict[str, Schema] = {}
+        self.uuids: dict[str, Schema] = {}
+        """Schemas by the UUIDs that others than a registry gave them, such as AWS Glue's schema versions."""
+        self._fingerprints: dict[bytes, Schema] | None = None
+        """Avro schemas by their fingerprints, once they are asked for."""
         self._uses: Counter[tuple[str, int]] = Counter()
         # Whatever a topic holds, a deleting record takes time only in proportion to the deleted data.
         self._live: dict[str, list[int]] = defaultdict(list)
@@ -228,9 +242,32 @@ class StoredRegistry(Registry):
         return schema
 
     def by_guid(self, guid: str) -> Schema:  # noqa: D102 (as in Registry)
-        if (schema := self._guids.get(guid.lower())) is None:
+        schema = self._guids.get(guid.lower()) or self.uuids.get(guid.lower())
+        if schema is None:
             raise SchemaNotFoundError(f"no schema has the GUID {guid}")
         return schema
+
+    def by_fingerprint(self, fingerprint: bytes) -> Schema:  # noqa: D102 (as in Registry)
+        if self._fingerprints is None:
+            self._fingerprints = self._all_fingerprints()
+        if (schema := self._fingerprints.get(fingerprint)) is None:
+            raise SchemaNotFoundError(f"no schema has the fingerprint {fingerprint.hex()}")
+        return schema
+
+    def _all_fingerprints(self) -> dict[bytes, Schema]:
+        from magicbyte.schema.avro_fingerprint import fingerprint
+
+        found: dict[bytes, Schema] = {}
+        places = [(DEFAULT_CONTEXT, schema) for schema in self.uuids.values()]
+        places += [(version.context, version.schema) for version in self.all_versions()]
+        places += [(context, schema) for (context, _), schema in self._schemas.items()]
+        for context, schema in places:
+            if schema.schema_type == "AVRO":
+                # A schema that is none names no values.
+                with suppress(Error):
+                    used = [(name, other.text) for name, other in self.resolve(schema, context)]
+                    found.setdefault(fingerprint(schema.text, used), schema)
+        return found
 
     def version(self, subject: str, version: int) -> SubjectVersion:  # noqa: D102 (as in Registry)
         found = self._versions.get(self._meant(subject))
@@ -285,6 +322,9 @@ class StoredRegistry(Registry):
         for (context, schema_id), schema in self._schemas.items():
             if earlier._schemas.get((context, schema_id)) != schema:
                 added.put_schema(schema_id, schema, context)
+        for uuid, schema in self.uuids.items():
+            if earlier.uuids.get(uuid) != schema:
+                added.put_uuid(uuid, schema)
         return added
 
     def joined(self, later: StoredRegistry) -> StoredRegistry:
@@ -294,6 +334,7 @@ class StoredRegistry(Registry):
         joined.modes |= self.modes
         joined.aliases |= self.aliases
         for registry in (self, later):
+            joined.uuids |= registry.uuids
             for version in registry.all_versions():
                 joined.put(version)
             for (context, schema_id), schema in registry._schemas.items():
@@ -313,6 +354,7 @@ class StoredRegistry(Registry):
             others = self._uses[key] - (before is not None and before.id == one.id)
             if others and self._schemas[key].text != one.schema.text:
                 raise SchemaReferenceError(f"id {one.id} of {shown(one.subject)} is that of another schema")
+        self._fingerprints = None
         self.remove(one.subject, one.version)
         self._versions.setdefault(one.subject, {})[one.version] = one
         if one.deleted:
@@ -323,8 +365,14 @@ class StoredRegistry(Registry):
             self._uses[key] += 1
             self.put_schema(key[1], one.schema, key[0])
 
+    def put_uuid(self, uuid: str, schema: Schema) -> None:
+        """Adds a schema that values name by this UUID, such as the schema version of AWS Glue."""
+        self.uuids[uuid.lower()] = schema
+        self._fingerprints = None
+
     def put_schema(self, schema_id: int, schema: Schema, context: str = DEFAULT_CONTEXT) -> None:
         """Adds a schema, which needs no subject."""
+        self._fingerprints = None
         schema = schema.with_guid()
         self._schemas[context, schema_id] = schema
         if schema.guid is not None:

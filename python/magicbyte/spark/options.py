@@ -18,7 +18,7 @@ from magicbyte.options.ingest import IngestOptions
 from magicbyte.options.shared import Damage, Decoding, Isolation
 from magicbyte.options.typed import UNTYPED, TypedColumns
 from magicbyte.options.values import Repeated
-from magicbyte.schema.decoding import TYPED_COLUMNS
+from magicbyte.schema.decoding import TYPED_COLUMNS, window_columns
 from magicbyte.schema.http_client import read_settings
 from magicbyte.spark.names import camel_case
 from magicbyte.spark.offsets import Edge, ending_edge, starting_edge
@@ -72,6 +72,9 @@ QUERY_OPTIONS = (
     "registryConfig",
     "readerSchema",
     "message",
+    "keyFraming",
+    "valueFraming",
+    "keyWindows",
     "validate",
     "maxDecompressedBytes",
     "encryptionKey",
@@ -112,7 +115,16 @@ _OF_CATALOG = (
     "provider",
     "table_type",
 )
-_OF_SCHEMAS = ("schemaRegistry", "registryConfig", "readerSchema", "message", "validate")
+_OF_SCHEMAS = (
+    "schemaRegistry",
+    "registryConfig",
+    "readerSchema",
+    "message",
+    "keyFraming",
+    "valueFraming",
+    "keyWindows",
+    "validate",
+)
 _KAFKA_ISOLATION = "kafka.isolation.level"
 
 C = TypeVar("C", bound=str)
@@ -455,8 +467,11 @@ def _typed(options: Mapping[str, str], table: str) -> TypedColumns:
         return UNTYPED
     if table != "records":
         raise OptionError(f"keyFormat and valueFormat are for the table records, not for {table}")
-    if typed.schema_registry is None:
-        raise OptionError("keyFormat and valueFormat need schemaRegistry: a directory or an address")
+    if typed.schema_registry is None and (key_format is not None or "readerschema" not in options):
+        raise OptionError(
+            "keyFormat and valueFormat need schemaRegistry: a directory or an address; for valueFormat"
+            " readerSchema is enough"
+        )
     if value_format is None and "readerschema" in options:
         raise OptionError("readerSchema is for valueFormat")
     if value_format != "protobuf" and typed.messages:
@@ -486,6 +501,7 @@ def _columns(options: Mapping[str, str], shape: TableOptions) -> tuple[str, ...]
     ):
         if schema_format is not None:
             others += TYPED_COLUMNS[name]
+            others += window_columns(shape.typed.key_windows) if name == "key" else ()
         elif payload != "binary":
             others.append(INVALID_COLUMNS[name])
     return (*(name for name in RECORDS_WITH_METADATA if name in wanted), *others)

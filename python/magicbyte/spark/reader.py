@@ -16,7 +16,7 @@ from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.run.plan import Planned, Range, Task, plan_partitions, tasks_of
 from magicbyte.jobs.run.reading import ReadOptions, Rows, plan_problems, read_chunk
 from magicbyte.model import PartitionListing
-from magicbyte.schema.decoding import TYPED_COLUMNS
+from magicbyte.schema.decoding import TYPED_COLUMNS, window_columns
 from magicbyte.spark.histories import HISTORY_TABLES, history_rows
 from magicbyte.spark.losses import Losses
 from magicbyte.spark.offsets import (
@@ -179,5 +179,6 @@ def _decoded(options: Options, columns: tuple[str, ...], decoders: Decoders) -> 
         return columns
     made = {invalid: name for name, invalid in INVALID_COLUMNS.items()}
     made |= {other: name for name, others in TYPED_COLUMNS.items() for other in others}
+    made |= dict.fromkeys(window_columns("session"), "key")
     more = ("offset", "headers") if decoders else ("offset",)
     return tuple(dict.fromkeys([*(made.get(name, name) for name in columns), *more]))

@@ -10,7 +10,7 @@ from magicbyte.jobs.find.partitions import list_partitions
 from magicbyte.jobs.schemas import open_registry
 from magicbyte.jobs.typed import column_decoders
 from magicbyte.options.typed import TypedColumns
-from magicbyte.schema.decoding import TYPED_COLUMNS, ColumnDecoder
+from magicbyte.schema.decoding import ColumnDecoder
 from magicbyte.schema.http_registry import HttpRegistry
 from magicbyte.schema.registry import StoredRegistry
 from magicbyte.spark.options import OptionError, Options
@@ -56,11 +56,7 @@ def decoders_for(options: Options) -> Decoders:
 
 def decoders_of(columns: tuple[str, ...], decoders: Decoders) -> Decoders:
     """The decoders that make one of these columns."""
-    return tuple(
-        decoder
-        for decoder in decoders
-        if not {decoder.column, *TYPED_COLUMNS[decoder.column]}.isdisjoint(columns)
-    )
+    return tuple(decoder for decoder in decoders if not set(decoder.schema.names).isdisjoint(columns))
 
 
 class SchemaLookup:

@@ -1,7 +1,7 @@
 //! [`ProtobufDecoder`].
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::types::Utf8Type;
 use arrow_schema::{DataType, Field, Fields};
@@ -10,6 +10,7 @@ use prost_reflect::{FileDescriptor, MessageDescriptor};
 use super::columns::{Bytes, Column};
 use super::json::text_of;
 use super::message::{self, Embedded, Label, Message, Messages, Value};
+use super::paths::Paths;
 use super::shape::Shapes;
 use super::value::BytesPlace;
 use super::wire::Reader;
@@ -64,6 +65,8 @@ struct Writer {
     shapes: Option<Arc<Shapes>>,
     /// By message indexes.
     messages: HashMap<Vec<i32>, Written>,
+    /// Only framings without message indexes need them.
+    paths: OnceLock<Paths>,
 }
 
 /// The message that the payload before was: mostly, the next one is the same.
@@ -131,7 +134,7 @@ impl ProtobufDecoder {
             Target::Text(_) => Some(Arc::new(Shapes::new(file.parent_pool()))),
             Target::Columns { .. } => None,
         };
-        self.writers.insert(key, Writer { file, shapes, messages: HashMap::new() });
+        self.writers.insert(key, Writer { file, shapes, messages: HashMap::new(), paths: OnceLock::new() });
         Ok(())
     }
 
@@ -140,6 +143,25 @@ impl ProtobufDecoder {
     pub fn message_name(&self, writer: u32, message_indexes: &[i32]) -> Option<String> {
         let message = indexes::message(&self.writers.get(&writer)?.file, message_indexes)?;
         Some(message.full_name().to_owned())
+    }
+
+    /// The message indexes of the message with this name, full or without its package, in a writer's schema; of several
+    /// without it, of the outermost one. `None` if there is no such writer or message.
+    #[must_use]
+    pub fn path_of(&self, writer: u32, name: &str) -> Option<&[i32]> {
+        self.paths(writer)?.named(name)
+    }
+
+    /// The message indexes of the message at this place among all messages of a writer's schema, those inside others and the
+    /// entries of maps too, in the order of their full names. `None` if there is no such writer or message.
+    #[must_use]
+    pub fn path_at(&self, writer: u32, place: u32) -> Option<&[i32]> {
+        self.paths(writer)?.at(place)
+    }
+
+    fn paths(&self, writer: u32) -> Option<&Paths> {
+        let writer = self.writers.get(&writer)?;
+        Some(writer.paths.get_or_init(|| Paths::of(&writer.file)))
     }
 
     /// Decodes payloads, or the first of them; see [`Decoded`].

@@ -13,6 +13,7 @@ mod leaves;
 mod message;
 mod names;
 mod options;
+mod paths;
 mod plan;
 mod shape;
 mod structure;
