@@ -188,9 +188,9 @@ impl<'a> Framed<'a> {
     }
 
     fn by_glue(value: &'a [u8]) -> Option<Self> {
-        let is_deflated = match value.get(1)? {
-            &0 => false,
-            &ZLIB => true,
+        let is_deflated = match *value.get(1)? {
+            0 => false,
+            ZLIB => true,
             _ => return None,
         };
         Some(Self { is_deflated, ..named(value, 2, Framing::Glue, SchemaId::Guid)? })

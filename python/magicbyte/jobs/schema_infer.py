@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any, TypedDict
 
-from magicbyte.calls import Sources
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.choice import PartitionChoice
-from magicbyte.logs import Log
+from magicbyte.jobs.find.partitions import find_inputs
+from magicbyte.log import PartitionLog
 from magicbyte.model.listings import Problem
 from magicbyte.schema import framing
 from magicbyte.schema.inference import Inference
@@ -29,7 +30,7 @@ class InferReport(TypedDict):
     """What could not be read before the sample was complete."""
 
 
-def infer_schema(sources: Sources, topic: str, *, is_key: bool = False, sample: int = 10_000) -> InferReport:
+def infer_schema(sources: Sequence[str], topic: str, *, is_key: bool = False, sample: int = 10_000) -> InferReport:
     """Proposes a JSON Schema for the values or keys of a topic, from the first records of each partition.
 
     Args:
@@ -43,13 +44,12 @@ def infer_schema(sources: Sources, topic: str, *, is_key: bool = False, sample: 
         OSError: if a source cannot be read.
 
     """
-    log = Log(sources, PartitionChoice(topics=(topic,)), mode="PERMISSIVE")
+    listings = find_inputs(sources, PartitionChoice(topics=(topic,))).listings
     inference, nulls = Inference(), 0
     problems: list[Problem] = []
-    partitions = log.partitions
-    share = -(-sample // max(len(partitions), 1))
-    for partition in partitions:
-        records = partition.records()
+    share = -(-sample // len(listings))
+    for listing in listings:
+        records = PartitionLog.of_listing(listing, mode="PERMISSIVE").records()
         for record in islice(records, share):
             data = record.key_bytes if is_key else record.value_bytes
             if data is None:
