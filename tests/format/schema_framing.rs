@@ -13,6 +13,7 @@ use magicbyte_testing::{files, partitions};
 const GUID: [u8; 16] =
     [0x89, 0x79, 0x17, 0x62, 0x23, 0x36, 0x41, 0x86, 0x96, 0x74, 0x29, 0x9b, 0x90, 0xa8, 0x02, 0xe2];
 
+#[expect(clippy::unnecessary_wraps, reason = "`parse` takes an option")]
 fn confluent(header: &[u8]) -> Option<(SchemaHeader, &[u8])> {
     Some((SchemaHeader::Confluent, header))
 }

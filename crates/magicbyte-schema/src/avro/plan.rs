@@ -72,8 +72,14 @@ pub(super) enum Step {
 /// A field of the reader's record that the writer's does not have.
 pub(super) struct Default {
     pub(super) field: usize,
-    /// The value as a payload, with the node that reads it; `None` for a null.
-    pub(super) value: Option<(Box<[u8]>, NodeId)>,
+    /// `None` for a null.
+    pub(super) value: Option<Encoded>,
+}
+
+/// A value as a payload, with the node that reads it.
+pub(super) struct Encoded {
+    pub(super) payload: Box<[u8]>,
+    pub(super) node: NodeId,
 }
 
 impl Plan {

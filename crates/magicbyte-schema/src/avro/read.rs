@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::cursor::Cursor;
 use super::decimal::{number, put_digits};
-use super::plan::{Choice, Items, Node, NodeId, Plan, Record, Step};
+use super::plan::{Choice, Encoded, Items, Node, NodeId, Plan, Record, Step};
 use super::target::{Maps, Target, Union};
 use super::types::Types;
 use crate::budget::Budget;
@@ -134,7 +134,7 @@ impl Plan {
             let column = &mut to.columns[default.field];
             match &default.value {
                 None => column.close_row()?,
-                Some((payload, node)) => {
+                Some(Encoded { payload, node }) => {
                     cursor.spend(payload.len())?;
                     let read = cursor.within(payload, |cursor| self.value(*node, cursor, column));
                     read.map_err(|failure| failure.in_field(to.fields[default.field].name()))?;

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use super::aliases::Aliases;
 use super::columns::data_type;
 use super::default;
-use super::plan::{Choice, Default, Items, Node, NodeId, Plan, Record, Step};
+use super::plan::{Choice, Default, Encoded, Items, Node, NodeId, Plan, Record, Step};
 use super::types::{Field, Kind, Type, TypeId, Types, short};
 use crate::columns::row_size;
 use crate::error::{Result, SchemaError};
@@ -294,8 +294,8 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// The default of a field as a payload, with the node that reads it; `None` for a null.
-    fn default(&mut self, field: &Field) -> std::result::Result<Option<(Box<[u8]>, NodeId)>, Unread> {
+    /// The default of a field; `None` for a null.
+    fn default(&mut self, field: &Field) -> std::result::Result<Option<Encoded>, Unread> {
         let refused = |reason: String| Unread::Refused(format!("{}: {reason}", field.name));
         let Some(default) = &field.default else {
             return Err(refused("the writer's record does not have it, and it has no default".to_owned()));
@@ -306,7 +306,7 @@ impl<'a> Resolver<'a> {
             return Ok(None);
         }
         let node = self.node(Written { by: By::Reader, id: field.of }, field.of)?;
-        Ok(Some((payload, node)))
+        Ok(Some(Encoded { payload, node }))
     }
 
     /// True if two types have the same structure and short names: unions of such types are read branch by branch.

@@ -57,7 +57,6 @@ impl Target {
                 Self::Decimal(Decimals { numbers: Numbers::of_type(of_type), precision, scale })
             }
             (_, &Logical::Decimal { scale, .. }, _) => Self::Digits(Digits { text: Bytes::new(), scale }),
-            (Kind::Null, ..) => Self::Null(Absent::NONE),
             (Kind::Boolean, ..) => Self::Boolean(Booleans::new()),
             (Kind::Int, ..) => Self::Int(Numbers::new()),
             (Kind::Long, ..) => Self::Long(Numbers::new()),
@@ -94,8 +93,8 @@ impl Target {
                     }))
                 }
             },
-            // `data_type` makes lists and maps of these.
-            (Kind::Array(_) | Kind::Map(_), ..) => Self::Null(Absent::NONE),
+            // Of arrays and maps, `data_type` has made lists and maps.
+            (Kind::Null | Kind::Array(_) | Kind::Map(_), ..) => Self::Null(Absent::NONE),
         }
     }
 

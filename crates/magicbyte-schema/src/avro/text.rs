@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::cursor::{Cursor, MAX_DEPTH};
 use super::decimal::put_digits;
-use super::plan::{Choice, Items, Node, NodeId, Plan, Record, Step};
+use super::plan::{Choice, Encoded, Items, Node, NodeId, Plan, Record, Step};
 use super::read::{micros, unknown_symbol, utf8};
 use super::time;
 use super::types::{Field, Kind, Logical, Type, TypeId, Types};
@@ -171,7 +171,7 @@ impl<'a> Text<'a> {
             self.name(&mut separator, field);
             match &default.value {
                 None => self.out.push_str("null"),
-                Some((payload, node)) => cursor
+                Some(Encoded { payload, node }) => cursor
                     .within(payload, |cursor| self.value(*node, field.of, cursor))
                     .map_err(|failure| failure.in_field(&field.name))?,
             }

@@ -27,7 +27,10 @@ impl Shape {
     /// The shape of what a schema describes; `references` are the documents that it refers to, as name and text.
     pub(crate) fn of(schema: &str, references: &[(&str, &str)]) -> Result<Self> {
         let mut documents = Documents::parse(schema, references)?;
-        documents.for_each_schema(&mut settle_draft)?;
+        documents.for_each_schema(&mut |schema| {
+            settle_draft(schema);
+            Ok(())
+        })?;
         let registry = documents.registry()?;
         let scope = Scope {
             resolver: registry.resolver(documents.address()?),
@@ -38,12 +41,11 @@ impl Shape {
 }
 
 /// Leaves only drafts that are known: by another `$schema`, a schema is read like one without.
-fn settle_draft(schema: &mut Map<String, Value>) -> Result<()> {
+fn settle_draft(schema: &mut Map<String, Value>) {
     let named = schema.get("$schema").and_then(Value::as_str);
     if named.is_some_and(|uri| Draft::from_schema_uri(uri) == Draft::Unknown) {
         schema.remove("$schema");
     }
-    Ok(())
 }
 
 /// The place of a schema: where its references start from, and its draft.
@@ -62,7 +64,7 @@ impl<'a> Scope<'a> {
     }
 
     /// The schema that a reference leads to, and its place.
-    fn follow(&self, reference: &str, found: Option<Resolved<'a>>) -> Result<(&'a Value, Self)> {
+    fn follow(reference: &str, found: Option<Resolved<'a>>) -> Result<(&'a Value, Self)> {
         let found = found.filter(|found| !found.contents().is_null());
         let found = found.ok_or_else(|| SchemaError::new(format!("the schema has no {reference:?}")))?;
         let (schema, resolver, draft) = found.into_inner();
@@ -83,7 +85,7 @@ impl<'a> Scope<'a> {
                 "$recursiveRef" => self.resolver.lookup_recursive_ref(),
                 _ => self.resolver.lookup(reference),
             };
-            schemas.push(self.follow(reference, found.ok())?);
+            schemas.push(Self::follow(reference, found.ok())?);
         }
         Ok(schemas)
     }

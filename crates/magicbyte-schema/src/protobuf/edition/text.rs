@@ -36,7 +36,7 @@ pub(crate) fn as_proto3(text: &str) -> Result<Option<String>, String> {
         match (word(index), word(index + 1)) {
             // Parsers of proto3 refuse defaults.
             ("default", "=") if matches!(word(index - 1), "[" | ",") => {
-                replace(token, &format!("({DEFAULT})"))
+                replace(token, &format!("({DEFAULT})"));
             }
             // Edition 2024: who may import a type, and imports of options.
             ("export" | "local", "message" | "enum") if begins => replace(token, ""),
