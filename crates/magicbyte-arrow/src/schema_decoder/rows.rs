@@ -38,6 +38,15 @@ pub(super) struct Parts<'a> {
     pub(super) type_name: Option<&'a [u8]>,
 }
 
+/// What the headers of a row say.
+#[derive(Default)]
+struct Named<'a> {
+    /// The name of the schema.
+    schema: Option<(SchemaHeader, &'a [u8])>,
+    /// The name of a Protobuf message.
+    type_name: Option<&'a [u8]>,
+}
+
 /// The rows of a batch.
 pub(super) struct Rows<'a> {
     pub(super) column: Blobs<'a>,
@@ -69,9 +78,9 @@ impl<'a> Rows<'a> {
                 None => return Row::NoWindow(value.len()),
             }
         }
-        let (header, type_name) = match &self.headers {
+        let Named { schema: header, type_name } = match &self.headers {
             Some(headers) => self.schema_headers(headers, row),
-            None => (None, None),
+            None => Named::default(),
         };
         match Framed::parse(value, header, self.of.framing) {
             Ok(Some(framed)) => Row::Framed(Parts { value, framed, type_name }),
@@ -80,27 +89,21 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The header with the schema, and the one with the name of a Protobuf message. Of several with one name, the last one
-    /// counts, as for Kafka's `lastHeader`.
+    /// Of several headers with one name, the last one counts, as for Kafka's `lastHeader`.
     #[inline]
-    fn schema_headers(
-        &self,
-        headers: &HeaderLists<'a>,
-        row: usize,
-    ) -> (Option<(SchemaHeader, &'a [u8])>, Option<&'a [u8]>) {
-        let mut schema: Option<(SchemaHeader, &[u8])> = None;
-        let mut type_name = None;
+    fn schema_headers(&self, headers: &HeaderLists<'a>, row: usize) -> Named<'a> {
+        let mut named = Named::default();
         for item in headers.range(row) {
             let Some(key) = headers.keys.get(item) else { continue };
             if let Some(name) = SchemaHeader::of(key, self.of.is_key) {
-                if name.is_of(self.of.framing) && schema.is_none_or(|before| name <= before.0) {
-                    schema = Some((name, headers.values.get(item).unwrap_or_default()));
+                if name.is_of(self.of.framing) && named.schema.is_none_or(|before| name <= before.0) {
+                    named.schema = Some((name, headers.values.get(item).unwrap_or_default()));
                 }
             } else if key == SchemaHeader::protobuf_type(self.of.is_key) {
-                type_name = headers.values.get(item);
+                named.type_name = headers.values.get(item);
             }
         }
-        (schema, type_name)
+        named
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Row<'a>> {
