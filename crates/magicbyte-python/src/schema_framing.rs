@@ -35,7 +35,7 @@ pub(super) fn schema_id(object: &Bound<'_, PyAny>) -> PyResult<SchemaId> {
 }
 
 /// The other way round.
-pub(super) fn schema_name<'py>(py: Python<'py>, schema: SchemaId) -> PyResult<Bound<'py, PyAny>> {
+pub(super) fn schema_name(py: Python<'_>, schema: SchemaId) -> PyResult<Bound<'_, PyAny>> {
     Ok(match schema {
         SchemaId::Id(id) => id.into_pyobject(py)?.into_any(),
         SchemaId::Guid(guid) => PyBytes::new(py, &guid).into_any(),
