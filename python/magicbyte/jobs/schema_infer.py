@@ -30,8 +30,10 @@ class InferReport(TypedDict):
     """What could not be read before the sample was complete."""
 
 
-def infer_schema(sources: Sequence[str], topic: str, *, is_key: bool = False, sample: int = 10_000) -> InferReport:
-    """Proposes a JSON Schema for the values or keys of a topic, from the first records of each partition.
+def infer_schema(
+    sources: Sequence[str], topic: str, *, is_key: bool = False, sample: int = 10_000
+) -> InferReport:
+    """Proposes a JSON Schema for values or keys of a topic, from the first records of each partition.
 
     Args:
         sources: directories with the topic.

@@ -1,6 +1,6 @@
 //! Avro payloads to columns, by the rules of Avro's own Java library.
 //!
-//! A [`Plan`](plan::Plan) says once how values of a writer's schema are read as values of the reader's. Two things
+//! A plan says once how values of a writer's schema are read as values of the reader's. Two things
 //! follow a plan: `read`, which fills columns, and `text`, which writes JSON.
 
 mod aliases;
