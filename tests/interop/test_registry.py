@@ -10,10 +10,10 @@ import pytest
 from magicbyte.cli.app import run
 from magicbyte.jobs.schemas import open_registry
 from magicbyte.schema.compatibility.check import IncompatibleSchemaError
-from magicbyte.schema.compatibility.incompatibility import InvalidSchemaError
 from magicbyte.schema.directory import files_of, read_directory
 from magicbyte.schema.http_client import RegistryError
 from magicbyte.schema.http_registry import HttpRegistry
+from magicbyte.schema.invalid_schema import InvalidSchemaError
 from magicbyte.schema.registry import Reference, Schema, SchemaNotFoundError
 from registry_server import Apicurio, ask
 

@@ -17,10 +17,10 @@ from magicbyte.enums import CompatibilityLevel
 from magicbyte.schema.compatibility.avro import incompatibilities as avro_incompatibilities
 from magicbyte.schema.compatibility.avro_schema import parse_avro
 from magicbyte.schema.compatibility.check import LEVELS, check, check_history, compare
-from magicbyte.schema.compatibility.incompatibility import InvalidSchemaError
 from magicbyte.schema.compatibility.json_schema import incompatibilities
 from magicbyte.schema.compatibility.json_schema_model import parse_json_schema
 from magicbyte.schema.compatibility.json_schema_rules import REMEDIES
+from magicbyte.schema.invalid_schema import InvalidSchemaError
 from magicbyte.schema.lint import lint
 from magicbyte.schema.registry import Reference, Schema, StoredRegistry, SubjectVersion
 from magicbyte.schema.schemas_topic import apply

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from conftest import Cli
 from magicbyte.schema.compatibility.check import check, compare
-from magicbyte.schema.compatibility.incompatibility import InvalidSchemaError
 from magicbyte.schema.compatibility.protobuf import REMEDIES, incompatibilities
 from magicbyte.schema.compatibility.protobuf_schema import parse_protobuf
+from magicbyte.schema.invalid_schema import InvalidSchemaError
 from magicbyte.schema.registry import Reference, Schema, StoredRegistry, SubjectVersion
 from protobuf_pairs import PAIRS, Pair
 

@@ -23,6 +23,7 @@ from magicbyte import _core
 from magicbyte.enums import Framing, SchemaFormat, Windows
 from magicbyte.errors import Error
 from magicbyte.schema.avro_fingerprint import fingerprint
+from magicbyte.schema.invalid_schema import InvalidSchemaError
 from magicbyte.schema.registry import (
     DEFAULT_CONTEXT,
     Registry,
@@ -62,13 +63,6 @@ MAX_DECODED_BYTES = 512 << 20
 """The default limit, in bytes, for the columns that `decode` makes."""
 _MAX_ROWS = 1 << 16
 """The number of rows that are examined before the first of them are decoded."""
-
-
-class InvalidSchemaError(Error):
-    """A schema that cannot be used as the reader's."""
-
-    def __init__(self, message: str, kind: str = "invalid_schema", *place: Any) -> None:
-        super().__init__(message, kind, *place)
 
 
 class ColumnDecoder:

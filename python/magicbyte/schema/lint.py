@@ -8,7 +8,7 @@ from typing import TypedDict
 from magicbyte import bounded_json
 from magicbyte.schema.compatibility.avro_schema import avro_document
 from magicbyte.schema.compatibility.check import CHECKED_TYPES, LEVELS, check_history
-from magicbyte.schema.compatibility.incompatibility import InvalidSchemaError
+from magicbyte.schema.invalid_schema import InvalidSchemaError
 from magicbyte.schema.registry import (
     Schema,
     SchemaNotFoundError,

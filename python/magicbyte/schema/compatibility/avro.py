@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from magicbyte.schema.compatibility.avro_schema import AvroField, AvroSchema
-from magicbyte.schema.compatibility.incompatibility import Incompatibility, InvalidSchemaError, Remedies
+from magicbyte.schema.compatibility.incompatibility import Incompatibility, Remedies
+from magicbyte.schema.invalid_schema import InvalidSchemaError
 
 __all__ = ["REMEDIES", "incompatibilities"]
 

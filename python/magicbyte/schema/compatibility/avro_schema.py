@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from magicbyte import bounded_json
-from magicbyte.schema.compatibility.incompatibility import InvalidSchemaError
+from magicbyte.schema.invalid_schema import InvalidSchemaError
 
 __all__ = ["AvroField", "AvroSchema", "avro_document", "parse_avro"]
 

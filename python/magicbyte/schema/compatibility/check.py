@@ -25,11 +25,11 @@ from magicbyte.schema.compatibility.incompatibility import (
     BACKWARD,
     FORWARD,
     Incompatibility,
-    InvalidSchemaError,
     Remedies,
 )
 from magicbyte.schema.compatibility.json_schema_model import parse_json_schema
 from magicbyte.schema.compatibility.protobuf_schema import parse_protobuf
+from magicbyte.schema.invalid_schema import InvalidSchemaError
 from magicbyte.schema.registry import (
     Registry,
     Schema,

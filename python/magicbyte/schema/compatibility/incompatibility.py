@@ -1,14 +1,11 @@
-"""The reasons why two schemas are incompatible, and the error for schemas that cannot be compared."""
+"""The reasons why two schemas are incompatible."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from magicbyte.errors import Error
-
-__all__ = ["BACKWARD", "FORWARD", "Incompatibility", "InvalidSchemaError", "Remedies"]
+__all__ = ["BACKWARD", "FORWARD", "Incompatibility", "Remedies"]
 
 BACKWARD = "BACKWARD"
 """The new schema reads the data of an older schema."""
@@ -17,13 +14,6 @@ FORWARD = "FORWARD"
 
 Remedies = Mapping[str, tuple[str, str]]
 """The changes to the new schema, by rule: if it is the reader, and if it is the writer."""
-
-
-class InvalidSchemaError(Error):
-    """A text is not a schema of its type, or is too deep or too large to be compared."""
-
-    def __init__(self, message: str, kind: str = "invalid_schema", *place: Any) -> None:
-        super().__init__(message, kind, *place)
 
 
 @dataclass(frozen=True, slots=True)

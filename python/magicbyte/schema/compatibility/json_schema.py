@@ -12,9 +12,10 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any, NamedTuple
 
-from magicbyte.schema.compatibility.incompatibility import Incompatibility, InvalidSchemaError
+from magicbyte.schema.compatibility.incompatibility import Incompatibility
 from magicbyte.schema.compatibility.json_schema_model import JsonSchema, canonical
 from magicbyte.schema.compatibility.json_schema_rules import LENIENT
+from magicbyte.schema.invalid_schema import InvalidSchemaError
 
 __all__ = ["incompatibilities"]
 

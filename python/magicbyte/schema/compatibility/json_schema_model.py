@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urljoin
 
 from magicbyte import bounded_json
-from magicbyte.schema.compatibility.incompatibility import InvalidSchemaError
+from magicbyte.schema.invalid_schema import InvalidSchemaError
 
 __all__ = ["JsonSchema", "canonical", "parse_json_schema"]
 

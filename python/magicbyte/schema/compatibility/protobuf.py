@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from magicbyte.schema.compatibility.incompatibility import Incompatibility, InvalidSchemaError, Remedies
+from magicbyte.schema.compatibility.incompatibility import Incompatibility, Remedies
 from magicbyte.schema.compatibility.protobuf_schema import (
     ProtobufField,
     ProtobufMessage,
     ProtobufSchema,
     ProtobufType,
 )
+from magicbyte.schema.invalid_schema import InvalidSchemaError
 
 __all__ = ["REMEDIES", "incompatibilities"]
 

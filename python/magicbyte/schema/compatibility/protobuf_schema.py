@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from magicbyte import _core
-from magicbyte.schema.compatibility.incompatibility import InvalidSchemaError
+from magicbyte.schema.invalid_schema import InvalidSchemaError
 
 __all__ = ["ProtobufField", "ProtobufMessage", "ProtobufSchema", "ProtobufType", "parse_protobuf"]
 
