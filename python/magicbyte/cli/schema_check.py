@@ -78,21 +78,31 @@ def check(
 
 @click.command(short_help="Look for likely problems with the subjects.")
 @schema_source
+@click.option(
+    "--logs",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(),
+    help="Look for ids without a schema in the topics below this directory. Can be repeated.",
+)
 @options.as_json
-def lint(source: SchemaSource, as_json: bool) -> int:
+def lint(source: SchemaSource, logs: tuple[str, ...], as_json: bool) -> int:
     """Look for likely problems with the subjects of a registry.
 
     Finds subjects without a compatibility level, versions that break their level, unrelated types in one
-    subject, and references to deleted versions. The exit code is 1 if there is any.
+    subject, references to deleted versions, and keys of the registry's topic that say the same. With --logs,
+    it also finds ids that no schema has, and says which schemas read the values. The exit code is 1 if there
+    is any.
 
     \b
     magicbyte schemas lint /backup/kafka-logs
+    magicbyte schemas lint --logs /backup/kafka-logs schemas/
     magicbyte schemas lint --json https://registry:8081 | jq '.findings[] | select(.rule == "BREAKS_LEVEL")'
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
     from magicbyte.jobs.schema_check import lint_schemas
 
-    report = lint_schemas(source.open())
+    report = lint_schemas(source.open(), logs)
     if as_json:
         reports.print_json(report)
     else:

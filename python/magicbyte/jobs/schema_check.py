@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from magicbyte.errors import RefusedError
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.schema_orphans import orphaned_ids
+from magicbyte.model.listings import Problem
 from magicbyte.schema.compatibility.check import LEVELS, check, remedy
 from magicbyte.schema.lint import LintFinding, lint
 from magicbyte.schema.registry import Registry, Schema
@@ -43,7 +47,7 @@ class LintReport(TypedDict):
     subjects: int
     findings: list[LintFinding]
     problems: list[str]
-    """Problems with reading the registry."""
+    """Problems with reading the registry, or the logs."""
 
 
 def check_schema(
@@ -91,7 +95,26 @@ def check_schema(
     )
 
 
-def lint_schemas(registry: Registry) -> LintReport:
-    """Looks for likely problems with the subjects of a registry."""
+def lint_schemas(
+    registry: Registry, logs: Sequence[str] = (), choice: PartitionChoice = EVERYTHING
+) -> LintReport:
+    """Looks for likely problems with the subjects of a registry, and with the ids in `logs`.
+
+    Raises:
+        RefusedError: if `logs` have no partition.
+        OSError: if they cannot be read.
+
+    """
     stored = registry.snapshot()
-    return LintReport(subjects=len(stored.subjects()), findings=lint(stored), problems=stored.problems)
+    findings = lint(stored)
+    unread: list[Problem] = []
+    if logs:
+        findings += orphaned_ids(stored, logs, unread, choice)
+    return LintReport(
+        subjects=len(stored.subjects()),
+        findings=findings,
+        problems=[
+            *stored.problems,
+            *(f"{problem['topic']}-{problem['partition']}: {problem['message']}" for problem in unread),
+        ],
+    )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any, TypedDict
 
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.find.partitions import find_inputs
-from magicbyte.log import PartitionLog
+from magicbyte.jobs.find.sample import first_records
 from magicbyte.model.listings import Problem
 from magicbyte.schema import framing
 from magicbyte.schema.inference import Inference
@@ -49,17 +48,13 @@ def infer_schema(
     listings = find_inputs(sources, PartitionChoice(topics=(topic,))).listings
     inference, nulls = Inference(), 0
     problems: list[Problem] = []
-    share = -(-sample // len(listings))
-    for listing in listings:
-        records = PartitionLog.of_listing(listing, mode="PERMISSIVE").records()
-        for record in islice(records, share):
-            data = record.key_bytes if is_key else record.value_bytes
-            if data is None:
-                nulls += 1
-                continue
-            framed = framing.parse(data)
-            inference.add(data if framed is None else framed.payload)
-        problems += records.problems
+    for record in first_records(listings, sample, problems):
+        data = record.key_bytes if is_key else record.value_bytes
+        if data is None:
+            nulls += 1
+            continue
+        framed = framing.parse(data)
+        inference.add(data if framed is None else framed.payload)
     if not inference.values:
         kind = "keys" if is_key else "values"
         raise RefusedError(f"none of the {inference.not_json} {kind} of {topic} that were read is JSON")

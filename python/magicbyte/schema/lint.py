@@ -29,7 +29,7 @@ class LintFinding(TypedDict):
 
     rule: str
     """`LEVEL_NOT_SET`, `UNKNOWN_LEVEL`, `BREAKS_LEVEL`, `UNRELATED_TYPES`, `DELETED_BUT_REFERENCED`,
-    `MISSING_REFERENCE` or `TWO_KEYS`."""
+    `MISSING_REFERENCE`, `TWO_KEYS` or `ORPHANED_ID`."""
     subject: str
     version: int | None
     """The version concerned; None if the finding concerns the whole subject."""
