@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
 from collections.abc import Iterator
@@ -53,7 +54,7 @@ def test_there_are_examples() -> None:
 def test_an_example_can_be_parsed(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # The paths of examples do not exist.
     monkeypatch.setattr(click.Path, "convert", lambda _self, value, *_: value)
-    monkeypatch.setattr(click.File, "convert", lambda _self, value, *_: value)
+    monkeypatch.setattr(click.File, "convert", lambda *_: io.BytesIO())
     name, *arguments = words_of(line)
     command = app.commands[name]
     while isinstance(command, click.Group):

@@ -24,6 +24,7 @@ OTHERS = {
     "batches_cost", "check_produce_request",
     # An identifier.
     "parse_schema_framing",
+    "split_window",
     # Checked by the sizes of their files: test_memory_bounds.py.
     "producer_snapshot",
 }  # fmt: skip
