@@ -44,8 +44,8 @@ const PAIRS: [(&str, &str); 10] = [
 
 /// A byte that chooses the schemas, or another for a schema in the first line; then payloads, each after its size.
 ///
-/// What becomes of a payload does not depend on those beside it, text is refused for the same payloads or fewer, and what
-/// was decoded can be encoded, to values that are equal.
+/// What becomes of a payload does not depend on those beside it, what was decoded can be encoded, to values that are equal,
+/// and with one schema, text is refused for the same payloads or fewer.
 pub fn schema_avro(data: &[u8]) {
     let Some((&choice, rest)) = data.split_first() else { return };
     let (writer, reader, rest) = match PAIRS.get(usize::from(choice)) {
@@ -72,6 +72,10 @@ pub fn schema_avro(data: &[u8]) {
             |column| encoder.encode(column, b""),
             |payloads| decoder.decode(payloads),
         );
+    }
+    // Otherwise the reader skips what the text has.
+    if writer != reader {
+        return;
     }
     let mut text = AvroDecoder::text();
     text.add_writer(0, writer, &[]).unwrap();

@@ -22,7 +22,7 @@ pub(super) fn number(bytes: &[u8], precision: u32, scale: u32) -> Attempt<i128> 
     let number = i128::from_be_bytes(whole);
     let checked = Decimal128Type::validate_decimal_precision(number, precision as u8, scale as i8);
     if !fits || checked.is_err() {
-        return Err(Failure::new(format!("a decimal with more than {precision} digits")));
+        return Err(too_long(precision));
     }
     Ok(number)
 }
@@ -50,10 +50,7 @@ pub(super) fn put_digits(out: &mut String, bytes: &[u8], scale: usize, room: usi
     let negative = bytes[0] & 0x80 != 0;
     let mut magnitude = bytes.to_vec();
     if negative {
-        let mut carry = true;
-        for byte in magnitude.iter_mut().rev() {
-            (*byte, carry) = (!*byte).overflowing_add(u8::from(carry));
-        }
+        negate(&mut magnitude);
     }
     let mut digits = Vec::new();
     while magnitude.iter().any(|&byte| byte != 0) {
@@ -78,7 +75,95 @@ pub(super) fn put_digits(out: &mut String, bytes: &[u8], scale: usize, room: usi
     Ok(())
 }
 
+/// The bytes of a decimal of up to `precision` digits, from its digits; the first byte may only repeat the sign.
+///
+/// # Errors
+/// If `text` is not what [`put_digits`] writes for such a decimal.
+pub(super) fn of_digits(text: &str, scale: u32, precision: u32) -> Attempt<Vec<u8>> {
+    let unsigned = text.strip_prefix('-');
+    let (whole, behind) = split(unsigned.unwrap_or(text));
+    let is_number =
+        !whole.is_empty() && whole.bytes().chain(behind.bytes()).all(|digit| digit.is_ascii_digit());
+    // The lowest byte is the first.
+    let mut bytes = Vec::new();
+    if is_number && behind.len() == scale as usize && count(text) <= precision as usize {
+        for digit in whole.bytes().chain(behind.bytes()) {
+            let mut carry = u32::from(digit - b'0');
+            for byte in &mut bytes {
+                carry += u32::from(*byte) * 10;
+                *byte = carry as u8;
+                carry >>= 8;
+            }
+            if carry > 0 {
+                bytes.push(carry as u8);
+            }
+            if bytes.len() >= MAX_BYTES {
+                return Err(Failure::new(format!("a decimal of more than {MAX_BYTES} bytes")));
+            }
+        }
+        bytes.push(0);
+        bytes.reverse();
+        if unsigned.is_some() {
+            negate(&mut bytes);
+        }
+        return Ok(bytes);
+    }
+    let shown = &text[..text.floor_char_boundary(100)];
+    Err(Failure::new(format!(
+        "{shown:?} is not a decimal with {scale} digits behind the point, and at most {precision} in all"
+    )))
+}
+
+/// The digits of a decimal without zeros at its start, from its text.
+pub(super) fn count(text: &str) -> usize {
+    let (whole, behind) = split(text.trim_start_matches('-'));
+    whole.trim_start_matches('0').len() + behind.len()
+}
+
+/// The digits before the point, and those behind it.
+fn split(text: &str) -> (&str, &str) {
+    text.split_once('.').unwrap_or((text, ""))
+}
+
+/// Negates a number in two's complement, big-endian.
+fn negate(bytes: &mut [u8]) {
+    let mut carry = true;
+    for byte in bytes.iter_mut().rev() {
+        (*byte, carry) = (!*byte).overflowing_add(u8::from(carry));
+    }
+}
+
+#[cold]
+pub(super) fn too_long(precision: u32) -> Failure {
+    Failure::new(format!("a decimal with more than {precision} digits"))
+}
+
 #[cold]
 fn no_bytes() -> Failure {
     Failure::new("a decimal without bytes: expected one at least")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{of_digits, put_digits};
+
+    #[test]
+    fn digits_come_back() {
+        for text in
+            ["0.00", "-0.01", "1.28", "-1.28", "-1.29", "2.55", "2.56", &format!("-{}.99", "9".repeat(80))]
+        {
+            let bytes = of_digits(text, 2, 82).unwrap();
+            let mut out = String::new();
+            put_digits(&mut out, &bytes, 2, 1000).unwrap();
+            assert_eq!(out, text);
+        }
+    }
+
+    #[test]
+    fn what_is_not_such_a_decimal() {
+        for text in ["", "1", "1.0", "1.000", "a.00", "--1.00", "+1.00", ".00", "1.-1", "1000.00", "é.00"] {
+            assert!(of_digits(text, 2, 5).is_err(), "{text}");
+        }
+        assert!(of_digits(&"9".repeat(100_000), 0, 200_000).is_err());
+    }
 }

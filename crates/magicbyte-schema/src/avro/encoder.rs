@@ -10,10 +10,10 @@ use arrow_array::types::{
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, ListArray, MapArray, PrimitiveArray, StringArray,
 };
-use arrow_buffer::i256;
 use arrow_schema::{DataType, Fields};
 
 use super::columns::{Members, data_type, with_plain_numbers};
+use super::decimal::of_digits;
 use super::types::{Kind, Logical, Type, TypeId, Types};
 use crate::encoding::{fitted, payloads};
 use crate::error::{Result, SchemaError};
@@ -230,8 +230,7 @@ impl<'a> Source<'a> {
                 put_decimal(out, &value.to_be_bytes(), *size)?;
             }
             Self::Digits(array, size, scale, precision) => {
-                let number = of_digits(array.value(row), *scale, *precision)?;
-                put_decimal(out, &number.to_be_bytes(), *size)?;
+                put_decimal(out, &of_digits(array.value(row), *scale, *precision)?, *size)?;
             }
             Self::Enum(array, symbols) => put_symbol(out, array.value(row), symbols)?,
             Self::Array(array, item) => {
@@ -361,20 +360,6 @@ fn check_digits(value: i128, precision: u8, scale: i8) -> Attempt<()> {
         let shown = Decimal128Type::format_decimal(value, precision, scale);
         Failure::new(format!("the decimal {shown}: expected at most {precision} digits"))
     })
-}
-
-/// The number whose digits are `text`, as `-12.34`, without the point.
-fn of_digits(text: &str, scale: u32, precision: u32) -> Attempt<i256> {
-    let (whole, behind) = text.split_once('.').unwrap_or((text, ""));
-    let digits = whole.trim_start_matches('-').trim_start_matches('0').len() + behind.len();
-    let number = i256::from_string(&format!("{whole}{behind}"));
-    match number.filter(|_| behind.len() == scale as usize && digits <= precision as usize) {
-        Some(number) => Ok(number),
-        None => Err(Failure::new(format!(
-            "{:?} is not a decimal with {scale} digits behind the point, and at most {precision}",
-            &text[..text.floor_char_boundary(100)]
-        ))),
-    }
 }
 
 fn put_decimal(out: &mut Vec<u8>, bytes: &[u8], size: Option<usize>) -> Attempt<()> {

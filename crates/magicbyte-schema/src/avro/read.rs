@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::cursor::Cursor;
-use super::decimal::{number, put_digits};
+use super::decimal::{count, number, put_digits, too_long};
 use super::plan::{Choice, Encoded, Items, Node, NodeId, Plan, Record, Step};
 use super::target::{Maps, Target, Union};
 use super::types::Types;
@@ -213,6 +213,9 @@ fn put_decimal(bytes: &[u8], cursor: &mut Cursor<'_>, to: &mut Target) -> Attemp
         Target::Digits(to) => {
             let mut digits = String::new();
             put_digits(&mut digits, bytes, to.scale as usize, cursor.budget.left())?;
+            if count(&digits) > to.precision as usize {
+                return Err(too_long(to.precision));
+            }
             cursor.spend(digits.len())?;
             to.text.push(digits.as_bytes())?;
         }

@@ -56,7 +56,9 @@ impl Target {
             (_, &Logical::Decimal { precision, scale }, DataType::Decimal128(..)) => {
                 Self::Decimal(Decimals { numbers: Numbers::of_type(of_type), precision, scale })
             }
-            (_, &Logical::Decimal { scale, .. }, _) => Self::Digits(Digits { text: Bytes::new(), scale }),
+            (_, &Logical::Decimal { precision, scale }, _) => {
+                Self::Digits(Digits { text: Bytes::new(), precision, scale })
+            }
             (Kind::Boolean, ..) => Self::Boolean(Booleans::new()),
             (Kind::Int, ..) => Self::Int(Numbers::new()),
             (Kind::Long, ..) => Self::Long(Numbers::new()),
@@ -206,6 +208,7 @@ pub(super) struct Decimals {
 /// Decimals as their digits.
 pub(super) struct Digits {
     pub(super) text: Bytes<Utf8Type>,
+    pub(super) precision: u32,
     pub(super) scale: u32,
 }
 
