@@ -216,7 +216,10 @@ def test_schemas_that_are_not_there(spark: SparkSession, logs: Path) -> None:
     [
         ({"valueFormat": "avro"}, "need schemaRegistry"),
         ({"schemaRegistry": "x"}, "schemaRegistry is for keyFormat and valueFormat"),
-        ({"valueFormat": "thrift", "schemaRegistry": "x"}, "is not one of avro, protobuf, json"),
+        (
+            {"valueFormat": "thrift", "schemaRegistry": "x"},
+            "valueFormat: 'thrift' is not one of avro, protobuf, json",
+        ),
         (
             {"keyFormat": "avro", "schemaRegistry": "x", "readerSchema": "{}"},
             "readerSchema is for valueFormat",
