@@ -221,7 +221,10 @@ def test_long_decimals_are_text(spark: SparkSession, logs: Path) -> None:
     [
         ({"valueFormat": "avro"}, "need schemaRegistry"),
         ({"schemaRegistry": "x"}, "schemaRegistry is for keyFormat and valueFormat"),
-        ({"valueFormat": "thrift", "schemaRegistry": "x"}, "is not one of avro, protobuf, json"),
+        (
+            {"valueFormat": "thrift", "schemaRegistry": "x"},
+            "valueFormat: 'thrift' is not one of avro, protobuf, json",
+        ),
         (
             {"keyFormat": "avro", "schemaRegistry": "x", "readerSchema": "{}"},
             "readerSchema is for valueFormat",
