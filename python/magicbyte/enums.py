@@ -8,12 +8,14 @@ __all__ = [
     "Compression",
     "DamageMode",
     "Framing",
+    "JsonIntegers",
     "IsolationLevel",
     "PartitionBy",
     "PayloadType",
     "SchemaFormat",
     "TableFormat",
     "TimestampType",
+    "Validation",
     "Windows",
     "fails_fast",
 ]
@@ -39,6 +41,12 @@ Framing: TypeAlias = Literal["auto", "confluent", "apicurio", "glue", "single-ob
 
 Windows: TypeAlias = Literal["auto", "none", "time", "session"]
 """The windows of Kafka Streams and ksqlDB after keys: `auto` for keys that cannot be read without them."""
+
+JsonIntegers: TypeAlias = Literal["int64", "decimal", "text"]
+"""The type of JSON integers in typed columns: 64 bits, a decimal of 38 digits, or text with any number."""
+
+Validation: TypeAlias = bool | Literal["formats"]
+"""Whether JSON is validated by its schema, and whether by the keyword `format`, too."""
 
 CompatibilityLevel: TypeAlias = Literal[
     "NONE", "BACKWARD", "FORWARD", "FULL", "BACKWARD_TRANSITIVE", "FORWARD_TRANSITIVE", "FULL_TRANSITIVE"

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from avro_histories import Schemas, column_value, text_value, with_dicts
 from magicbyte.schema import decode
+from magicbyte.schema.compatibility.check import compare
+from magicbyte.schema.registry import Schema
 
 pytestmark = pytest.mark.interop
 
@@ -52,13 +54,19 @@ def test_histories() -> None:
         while len(versions) < VERSIONS:
             versions.append(schemas.newer(versions[-1]))
         pairs += [(version, versions[-1]) for version in versions]
-    unread = 0
+    unread = compatible = 0
     for (writer, reader), reads in zip(pairs, by_java(pairs), strict=True):
         payloads = [b"\0\0\0\0\7" + payload for payload, _ in reads]
         found = decode(payloads, {7: json.dumps(writer)}, reader_schema=json.dumps(reader))
+        is_compatible = not compare(
+            *(Schema("AVRO", json.dumps(one)) for one in (reader, writer)), "BACKWARD"
+        )
+        compatible += is_compatible
         rows = zip(found.field("value").to_pylist(), found.field("_error").to_pylist(), reads, strict=True)
         for value, error, (_, text) in rows:
             place = f"{json.dumps(writer)} as {json.dumps(reader)}: {error}"
+            # What `schemas check` calls compatible is read.
+            assert not is_compatible or error is None or "not UTF-8" in error, place
             if text in (UNREADABLE, FAILS):
                 unread += 1
                 assert error is not None or text == FAILS, place
@@ -69,6 +77,7 @@ def test_histories() -> None:
             assert error is None, place
             assert with_dicts(value, like) == like, place
     assert unread < len(pairs) * VALUES / 3, unread
+    assert compatible > len(pairs) / 3, compatible
 
 
 LINKED = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import struct
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.run.plan import plan_partitions
 from magicbyte.jobs.run.reading import ReadOptions, read_chunk
 from magicbyte.options.typed import TypedColumns
-from magicbyte.schema import decode
+from magicbyte.schema import decode, encode
 from magicbyte.schema.decoding import ColumnDecoder, InvalidSchemaError
 from magicbyte.schema.registry import (
     Reference,
@@ -177,13 +178,13 @@ def test_text_may_be_nested_as_deep_as_it_likes() -> None:
 HOSTILE = [
     (b"", "EOF"),
     (b"{", "EOF"),
-    (b'{"id": 1} x', "trailing characters (byte 15)"),
-    (b'{"id": "1"}', "id: invalid type: string"),
-    (b'{"id": 1.5}', "id: invalid type: floating point"),
+    (b'{"id": 1} x', "more text, expected the end of the payload (byte 15)"),
+    (b'{"id": "1"}', 'id: the string "1", expected an integer of 64 bits (byte 11)'),
+    (b'{"id": 1.5}', "id: the number 1.5, expected an integer of 64 bits"),
     (b'{"id": 18446744073709551616, "price": ""}', "price: "),
     (b'{"unknown": ["\\ud800"]}', "half of a surrogate pair, expected the other half beside it (byte 19)"),
     (b'{"price": NaN}', "price: expected value"),
-    (b'{"lines": [{"sku": 5}]}', "lines.sku: invalid type: integer"),
+    (b'{"lines": [{"sku": 5}]}', "lines.sku: the number 5, expected a string"),
     (b'{"either": "\xff"}', "text that is not UTF-8 (byte 17)"),
     (b'{"lines": ' + b"[" * 100_000, "lines: "),
     (b"[]", "expected an object"),
@@ -208,9 +209,43 @@ def test_an_integer_beyond_64_bits_costs_only_itself() -> None:
     schema = {"properties": {"id": {"type": "integer"}, "price": {}}}
     result = decode([value], {7: json.dumps(schema)}, "json")
     assert result.field("value").to_pylist() == [{"id": None, "price": "0.5"}]
-    says = "id: the number 18446744073709551615 is left out, expected an integer of 64 bits"
+    says = "id: the number 18446744073709551615 is left out, expected an integer of 64 bits (byte 25)"
     assert result.field("_error").to_pylist() == [says]
     assert result.field("invalidValue").to_pylist() == [value]
+
+
+def test_longer_integers_are_decimals_or_text_on_request(logs: Path, tmp_path: Path) -> None:
+    schema = (
+        '{"properties": {"id": {"type": "integer"}, "of": {"type": "array", "items": {"type": "integer"}}}}'
+    )
+    texts = [b'{"id":18446744073709551616,"of":[-1,2.0]}', b'{"id":5}', b'{"id":1e400}', b'{"id":"5"}']
+    values = [framed(7, text) for text in texts]
+    decimals = decode(values, {7: schema}, "json", integers="decimal")
+    assert decimals.field("value").type.field("id").type == pa.decimal128(38, 0)
+    first = {"id": Decimal(2**64), "of": [Decimal(-1), Decimal(2)]}
+    others: list[Any] = [{"id": Decimal(5), "of": None}, {"id": None, "of": None}, None]
+    assert decimals.field("value").to_pylist() == [first, *others]
+    errors = decimals.field("_error").to_pylist()
+    assert errors[:2] == [None, None]
+    assert "id: the number 1e400 is left out, expected an integer of 38 digits" in errors[2]
+    text = decode(values, {7: schema}, "json", integers="text").field("value").to_pylist()
+    assert text == [
+        {"id": "18446744073709551616", "of": ["-1", "2.0"]},
+        {"id": "5", "of": None},
+        {"id": "1e400", "of": None},
+        None,
+    ]
+    for rows in (decimals, decode(values, {7: schema}, "json", integers="text")):
+        written = encode(rows.field("value")[:2], schema, "json").to_pylist()
+        assert [json.loads(row)["id"] for row in written] == [2**64, 5]
+    with pytest.raises(InvalidSchemaError, match='integers "bits": expected'):
+        decode(values, {7: schema}, "json", integers="bits")  # type: ignore[arg-type]
+
+    typed = TypedColumns(
+        schema_registry=str(tmp_path / "schemas"), value_format="json", json_integers="decimal"
+    )
+    commands.ingest(logs, tmp_path / "out", typed=typed)
+    assert pq.read_table(tmp_path / "out" / "records")["value"][0].as_py() == {"id": Decimal(5)}
 
 
 def test_ids_and_values_without_one() -> None:
@@ -272,5 +307,5 @@ def test_failfast_says_what_cannot_be_decoded(logs: Path) -> None:
     decoder = ColumnDecoder(registry, schema, "json")
     columns = ("offset", "value", "headers")
     options = ReadOptions(columns, mode="FAILFAST", typed=(decoder,))
-    with pytest.raises(JobError, match=r"offset 2: the value cannot be decoded: id: invalid type: string"):
+    with pytest.raises(JobError, match="offset 2: the value cannot be decoded: id: the string"):
         list(read_chunk(json.dumps(chunk), options))

@@ -309,6 +309,48 @@ def test_schemas_that_cannot_be_validated_by(schema: Any, says: str) -> None:
         ColumnDecoder(StoredRegistry(), Schema("JSON", text), "json", validate=True)
 
 
+FORMATS = [
+    ("date-time", ["2024-02-29T12:00:00Z", "2024-02-29T12:00:00.5+02:00"], ["2023-02-29T12:00:00Z", "x"], 4),
+    ("email", ["a@b.c"], ["a"], 4),
+    ("hostname", ["a.example"], ["-a", "a b"], 4),
+    ("ipv4", ["127.0.0.1"], ["256.0.0.1", "1.2.3"], 4),
+    ("ipv6", ["::1"], ["12345::", "x"], 4),
+    ("uri", ["http://a.b/c"], ["//a", "a b"], 4),
+    ("json-pointer", ["/a/~01", ""], ["a", "/~2"], 6),
+    ("uri-reference", ["/a"], ["\\\\a"], 6),
+    ("date", ["2024-02-29"], ["2023-02-29", "24-2-9"], 7),
+    ("time", ["12:00:00Z"], ["25:00:00Z", "12:00"], 7),
+    ("regex", ["^a+$"], ["("], 7),
+    ("uuid", ["2eb8aa08-aa98-11ea-b4aa-73b441d16380"], ["2eb8aa08"], 2019),
+    ("duration", ["P1DT2H"], ["P", "1D"], 2019),
+    ("of our own", ["x"], [], 4),
+]
+DRAFTS = {4: DRAFT_4, 6: DRAFT_6, 7: DRAFT_7, 2019: DRAFT_2019, 2020: DRAFT_2020}
+
+
+@pytest.mark.parametrize("draft", DRAFTS)
+@pytest.mark.parametrize(("name", "valid", "other", "since"), FORMATS)
+def test_formats_count_on_request(
+    name: str, valid: list[str], other: list[str], since: int, draft: int
+) -> None:
+    schema = {"$schema": DRAFTS[draft], "format": name}
+    payloads = [json.dumps(value).encode() for value in (*valid, *other, 5)]
+    decoder = [{7: json.dumps(schema)}, "json"]
+    rows = [framed(7, payload) for payload in payloads]
+    ignored = decode(rows, *decoder, as_text=True, validate=True).field("_error").to_pylist()
+    assert ignored == [None] * len(rows)
+    errors = decode(rows, *decoder, as_text=True, validate="formats").field("_error").to_pylist()
+    refused = other if draft >= since else []
+    assert [error is not None for error in errors] == [value in refused for value in (*valid, *other, 5)]
+    if refused:
+        assert f'is not a "{name}" (rule /format)' in errors[len(valid)]
+        # The formats that the library from PyPI checks as it is installed.
+        checker = jsonschema.validators.validator_for(schema).FORMAT_CHECKER
+        if name in checker.checkers:
+            assert not any(checker.conforms(value, name) for value in refused)
+            assert all(checker.conforms(value, name) for value in valid)
+
+
 def referring() -> StoredRegistry:
     registry = StoredRegistry()
     texts = {

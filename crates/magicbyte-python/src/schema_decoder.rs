@@ -13,7 +13,7 @@ use magicbyte_arrow::internals::texts;
 use magicbyte_arrow::{ColumnFraming, DecodeError, PayloadDecoder, SchemaDecoder};
 use magicbyte_schema::SchemaError;
 use magicbyte_schema::avro::AvroDecoder;
-use magicbyte_schema::json::JsonDecoder;
+use magicbyte_schema::json::{Integers, JsonDecoder};
 use magicbyte_schema::protobuf::ProtobufDecoder;
 
 use crate::arrow::{PyArrowBatch, PyArrowSchema, batches_of};
@@ -31,7 +31,7 @@ pub(super) struct PySchemaDecoder(Locked<SchemaDecoder>);
 impl PySchemaDecoder {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
-    #[pyo3(signature = (format, reader_schema, references = None, *, messages = None, is_key = false, framing = "auto", windows = "none", validate = false))]
+    #[pyo3(signature = (format, reader_schema, references = None, *, messages = None, is_key = false, framing = "auto", windows = "none", validate = false, formats = false, integers = "int64"))]
     fn new(
         py: Python<'_>,
         format: &str,
@@ -42,15 +42,18 @@ impl PySchemaDecoder {
         framing: &str,
         windows: &str,
         validate: bool,
+        formats: bool,
+        integers: &str,
     ) -> PyResult<Self> {
         panics::here();
+        let json = JsonRules { validate, formats, integers: self::integers(integers)? };
         let references = References::of(references)?;
         let messages: Vec<PyBackedStr> = messages.map_or_else(|| Ok(Vec::new()), items)?;
         let messages: Vec<&str> = messages.iter().map(|name| &**name).collect();
         let reader =
             Reader { schema: reader_schema, references: &references.as_pairs(), messages: &messages };
         let of = ColumnFraming { is_key, framing: self::framing(framing)?, windows: self::windows(windows)? };
-        let decoder = py.detach(|| payload_decoder(format, &reader, validate));
+        let decoder = py.detach(|| payload_decoder(format, &reader, &json));
         let decoder = decoder.map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(Self(Locked::new(SchemaDecoder::new(decoder, of))))
     }
@@ -134,14 +137,34 @@ struct Reader<'a> {
     messages: &'a [&'a str],
 }
 
+/// The rules of JSON alone.
+struct JsonRules {
+    validate: bool,
+    /// Whether the keyword `format` counts.
+    formats: bool,
+    integers: Integers,
+}
+
+fn integers(name: &str) -> PyResult<Integers> {
+    match name {
+        "int64" => Ok(Integers::Int64),
+        "decimal" => Ok(Integers::Decimal),
+        "text" => Ok(Integers::Text),
+        other => {
+            let expected = "\"int64\", \"decimal\" or \"text\"";
+            Err(PyValueError::new_err(format!("integers {other:?}: expected {expected}")))
+        }
+    }
+}
+
 fn payload_decoder(
     format: &str,
     reader: &Reader<'_>,
-    validate: bool,
+    json: &JsonRules,
 ) -> magicbyte_schema::Result<PayloadDecoder> {
     let Reader { schema, references, messages } = *reader;
     match (format, schema) {
-        ("avro" | "protobuf", _) if validate => {
+        ("avro" | "protobuf", _) if json.validate => {
             Err(SchemaError::new(format!("validate is for the format \"json\", not for {format:?}")))
         }
         ("avro", Some(schema)) => AvroDecoder::new(schema, &texts(references))
@@ -153,11 +176,12 @@ fn payload_decoder(
         ("protobuf", None) => Ok(PayloadDecoder::Protobuf(ProtobufDecoder::text())),
         ("json", _) => {
             let decoder = match schema {
-                Some(schema) => JsonDecoder::new(schema, references)?,
+                Some(schema) => JsonDecoder::with_integers(schema, references, json.integers)?,
                 None => JsonDecoder::text(),
             };
             let by = schema.map(|schema| (schema, references));
-            Ok(PayloadDecoder::Json(if validate { decoder.validate(by)? } else { decoder }))
+            let decoder = if json.validate { decoder.validate(by, json.formats)? } else { decoder };
+            Ok(PayloadDecoder::Json(decoder))
         }
         (other, _) => {
             Err(SchemaError::new(format!("format {other:?}: expected \"avro\", \"protobuf\" or \"json\"")))

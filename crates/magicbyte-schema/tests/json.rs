@@ -1,12 +1,14 @@
 //! JSON payloads.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
-use arrow_array::Array;
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::types::{Decimal128Type, Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, StringArray, StructArray};
 use arrow_schema::DataType;
 
-use magicbyte_schema::json::JsonDecoder;
+use magicbyte_schema::json::{Integers, JsonDecoder, JsonEncoder};
 use magicbyte_schema::{Decoded, Payload, RowError};
 
 fn decode(schema: &str, payloads: &[&str]) -> Decoded {
@@ -105,11 +107,11 @@ fn what_is_wrong_and_where() {
     assert_eq!(
         errors(&decoded),
         [
-            (0, Some(9), "id: invalid type: string \"x\", expected an integer of 64 bits"),
-            (1, Some(10), "trailing characters"),
-            (2, Some(1), "invalid type: sequence, expected an object"),
+            (0, Some(7), "id: the string \"x\", expected an integer of 64 bits"),
+            (1, Some(10), "more text, expected the end of the payload"),
+            (2, Some(0), "an array, expected an object"),
             (3, Some(10), "price: expected value"),
-            (4, Some(9), "id: invalid type: floating point `1.5`, expected an integer of 64 bits"),
+            (4, Some(7), "id: the number 1.5, expected an integer of 64 bits"),
             (5, Some(16), "extra: expected value"),
         ]
     );
@@ -126,27 +128,32 @@ fn integers_beyond_64_bits_keep_their_rows() {
         r#"{"id": 18446744073709551616, "extra": {"n": 1e400, "m": 123456789012345678901234567890}}"#,
         r#"{"id": 9223372036854775808, "id": 8}"#,
         r#"{"id": 9223372036854775808, "price": "x"}"#,
+        r#"{"price": 1e400, "id": 9007199254740993.0}"#,
     ];
     let decoded = decode(ORDER, &rows);
     assert_eq!(
         errors(&decoded),
         [
-            (0, None, "id: the number 9223372036854775808 is left out, expected an integer of 64 bits"),
+            (0, Some(7), "id: the number 9223372036854775808 is left out, expected an integer of 64 bits"),
             (
                 1,
-                None,
-                "lines.n: the number -9.223372036854776e18 is left out, expected an integer of 64 bits"
+                Some(54),
+                "lines.n: the number -9223372036854775809 is left out, expected an integer of 64 bits"
             ),
-            (2, None, "id: the number 1.8446744073709552e19 is left out, expected an integer of 64 bits"),
-            (3, None, "id: the number 9223372036854775808 is left out, expected an integer of 64 bits"),
-            (4, Some(39), "price: invalid type: string \"x\", expected a number"),
+            (2, Some(7), "id: the number 18446744073709551616 is left out, expected an integer of 64 bits"),
+            (3, Some(7), "id: the number 9223372036854775808 is left out, expected an integer of 64 bits"),
+            (4, Some(37), "price: the string \"x\", expected a number of 64 bits"),
+            (5, Some(10), "price: the number 1e400 is left out, expected a number of 64 bits"),
         ]
     );
     let rows = decoded.values.as_struct();
     let ids = rows.column(0).as_primitive::<Int64Type>();
-    assert_eq!(ids.iter().collect::<Vec<_>>(), [None, Some(7), None, Some(8), None]);
+    assert_eq!(
+        ids.iter().collect::<Vec<_>>(),
+        [None, Some(7), None, Some(8), None, Some(9_007_199_254_740_993)]
+    );
     let prices = rows.column(1).as_primitive::<Float64Type>();
-    assert_eq!(prices.iter().collect::<Vec<_>>(), [Some(2.5), Some(1.5), None, None, None]);
+    assert_eq!(prices.iter().collect::<Vec<_>>(), [Some(2.5), Some(1.5), None, None, None, None]);
     let lines = rows.column(3).as_list::<i32>().value(1);
     assert_eq!(
         lines.as_struct().column(1).as_primitive::<Int64Type>().iter().collect::<Vec<_>>(),
@@ -162,12 +169,59 @@ fn integers_beyond_64_bits_keep_their_rows() {
     for bounds in [r#""maximum": 18446744073709551615"#, r#""minimum": -1e19"#, r#""exclusiveMaximum": 1e20"#]
     {
         let schema = format!(r#"{{"type": "integer", {bounds}}}"#);
-        let decoded = decode(&schema, &["18446744073709551615", "5", "null"]);
-        assert_eq!(decoded.errors, []);
+        let decoded = decode(&schema, &["18446744073709551615", "5", "null", "1.5"]);
+        assert_eq!(errors(&decoded), [(3, Some(0), "the number 1.5, expected an integer")]);
         let texts = decoded.values.as_string::<i32>();
-        assert_eq!(texts.iter().collect::<Vec<_>>(), [Some("18446744073709551615"), Some("5"), None]);
+        assert_eq!(texts.iter().collect::<Vec<_>>(), [Some("18446744073709551615"), Some("5"), None, None]);
     }
     assert_eq!(type_of(r#"{"type": "integer", "maximum": 9223372036854775807}"#), DataType::Int64);
+}
+
+#[test]
+fn integers_as_decimals_or_text() {
+    const SCHEMA: &str =
+        r#"{"properties": {"id": {"type": "integer"}, "big": {"type": "integer", "maximum": 1e30}}}"#;
+    let rows = [
+        r#"{"id": 18446744073709551616, "big": 5}"#,
+        r#"{"id": -1.50e1, "big": 99999999999999999999999999999999999999}"#,
+        r#"{"id": 1e38, "big": 7}"#,
+        r#"{"id": 1.5}"#,
+        r#"{"id": "5"}"#,
+    ];
+    let payloads: Vec<_> =
+        rows.iter().map(|row| Payload { bytes: Some(row.as_bytes()), ..Default::default() }).collect();
+
+    let mut decoder = JsonDecoder::with_integers(SCHEMA, &[], Integers::Decimal).unwrap();
+    let decoded = decoder.decode(&payloads).unwrap();
+    let fraction = "id: the number 1.5, expected an integer of 38 digits";
+    let expected = [
+        (2, Some(7), "id: the number 1e38 is left out, expected an integer of 38 digits"),
+        (3, Some(7), fraction),
+        (4, Some(7), "id: the string \"5\", expected an integer of 38 digits"),
+    ];
+    assert_eq!(errors(&decoded), expected);
+    for column in decoded.values.as_struct().columns() {
+        assert_eq!(column.data_type(), &DataType::Decimal128(38, 0));
+    }
+    let ids = decoded.values.as_struct().column(0).as_primitive::<Decimal128Type>();
+    assert_eq!(ids.iter().collect::<Vec<_>>(), [Some(1 << 64), Some(-15), None, None, None]);
+    let encoder = JsonEncoder::new(SCHEMA, &[]).unwrap();
+    let written = encoder.encode(&decoded.values, b"").unwrap();
+    assert_eq!(written.value(1), br#"{"id":-15,"big":99999999999999999999999999999999999999}"#);
+
+    let mut decoder = JsonDecoder::with_integers(SCHEMA, &[], Integers::Text).unwrap();
+    let decoded = decoder.decode(&payloads).unwrap();
+    assert_eq!(decoded.errors.len(), 2);
+    let ids = decoded.values.as_struct().column(0).as_string::<i32>();
+    let texts = [Some("18446744073709551616"), Some("-1.50e1"), Some("1e38"), None, None];
+    assert_eq!(ids.iter().collect::<Vec<_>>(), texts);
+    assert_eq!(encoder.encode(&decoded.values, b"").unwrap().value(2), br#"{"id":1e38,"big":7}"#);
+    for text in ["x", "1.5", "01", "", "5 "] {
+        let ids: ArrayRef = Arc::new(StringArray::from(vec![text]));
+        let column: ArrayRef = Arc::new(StructArray::try_from(vec![("id", ids)]).unwrap());
+        let refused = encoder.encode(&column, b"").err().unwrap().to_string();
+        assert_eq!(refused, "row 0: id: a string: expected the text of an integer", "{text:?}");
+    }
 }
 
 #[test]
@@ -181,7 +235,7 @@ fn halves_of_surrogate_pairs() {
     let decoded = decode(ORDER, &rows);
     let reason = "half of a surrogate pair, expected the other half beside it";
     assert_eq!(errors(&decoded), [(0, Some(13), reason), (1, Some(19), reason), (2, Some(12), reason)]);
-    let validated = JsonDecoder::text().validate(Some(("{}", &[]))).unwrap();
+    let validated = JsonDecoder::text().validate(Some(("{}", &[])), false).unwrap();
     for mut decoder in [JsonDecoder::text(), validated] {
         let decoded =
             decoder.decode(&[Payload { bytes: Some(br#"["\ud800"]"#), ..Default::default() }]).unwrap();
@@ -250,7 +304,7 @@ fn references_to_other_schemas() {
 #[test]
 fn each_payload_is_validated_by_its_writers_schema() {
     let reader = r#"{"properties": {"id": {"type": "integer"}}, "required": ["id"]}"#;
-    let decoder = JsonDecoder::new(reader, &[]).unwrap().validate(Some((reader, &[])));
+    let decoder = JsonDecoder::new(reader, &[]).unwrap().validate(Some((reader, &[])), false);
     let mut decoder = decoder.unwrap();
     let referring = r#"{"$ref": "positive.json"}"#;
     let positive = r#"{"properties": {"id": {"exclusiveMinimum": 0}}}"#;
@@ -303,7 +357,7 @@ fn a_thread_with_little_stack_validates_by_any_schema() {
     schema += r##""2000": {"properties": {"a": {"$ref": "#/$defs/0"}}}}}"##;
     let payload = format!("{}1{}", r#"{"a":"#.repeat(120), "}".repeat(120));
     let validated = move || {
-        let mut decoder = JsonDecoder::text().validate(None).unwrap();
+        let mut decoder = JsonDecoder::text().validate(None, false).unwrap();
         decoder.add_writer(0, &schema, &[]).unwrap();
         let payload = Payload { bytes: Some(payload.as_bytes()), ..Default::default() };
         decoder.decode(&[payload]).unwrap().errors

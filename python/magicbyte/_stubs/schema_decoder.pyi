@@ -24,8 +24,10 @@ class SchemaDecoder:
         windows: the windows after keys: `none`, `time`, `session`; `auto` for those of rows that cannot be
             decoded otherwise.
         validate: of JSON, whether a row that its own schema does not allow is an error; one without a schema
-            is validated by the reader's. Formats are not checked. Time and memory are bounded by the row's
-            bytes and the schema, whatever they are.
+            is validated by the reader's. Time and memory are bounded by the row's bytes and the schema, whatever
+            they are.
+        formats: whether validation checks the keyword `format`.
+        integers: of JSON, the type of columns of integers: `int64`, `decimal` (38 digits) or `text`.
 
     Raises ValueError if the schema cannot be used, for another framing, or if `validate` is set for another
     format.
@@ -42,6 +44,8 @@ class SchemaDecoder:
         framing: str = "auto",
         windows: str = "none",
         validate: bool = False,
+        formats: bool = False,
+        integers: str = "int64",
     ) -> SchemaDecoder: ...
     @property
     def schema(self) -> ArrowSchema:

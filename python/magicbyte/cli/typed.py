@@ -61,7 +61,7 @@ def typed_columns(command: F) -> F:
             raise click.UsageError("--reader-schema is for --value-format")
         if typed.messages and typed.value_format != "protobuf":
             raise click.UsageError("--message is for --value-format protobuf")
-        if typed.validate:
+        if typed.validation:
             refuse_validation((typed.key_format, typed.value_format))
         typed = replace(typed, reader_schema=reader_schema, http=http_settings(registry_config))
         return command(given=replace(given, typed=typed), **others)
@@ -85,7 +85,7 @@ def typed_text(command: F) -> F:
         **others: Any,
     ) -> Any:
         text = None
-        if registry.validate:
+        if registry.validation:
             refuse_validation((key_format, value_format))
         if reader_schema is not None and value_format is None:
             raise click.UsageError("--reader-schema is for --value-format")

@@ -90,7 +90,7 @@ class TypedText:
             framing=framing,
             windows=options.key_windows if is_key else "auto",
             given=given,
-            validate=options.validate and payload == "json",
+            validate=payload == "json" and options.validation,
         )
 
 

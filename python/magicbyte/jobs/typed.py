@@ -34,7 +34,7 @@ def column_decoders(typed: TypedColumns, topics: Set[str]) -> tuple[ColumnDecode
             "typed keys need a schema registry: its topic, its address, or files; typed values need one, or"
             " the reader's schema"
         )
-    if typed.validate and "json" not in (typed.key_format, typed.value_format):
+    if typed.validation and "json" not in (typed.key_format, typed.value_format):
         raise RefusedError("validate is for the format json: others have no rules besides their types")
     registry: Registry | None = None
     if typed.schema_registry is not None:
@@ -55,7 +55,8 @@ def column_decoders(typed: TypedColumns, topics: Set[str]) -> tuple[ColumnDecode
                     framing=typed.key_framing if is_key else typed.value_framing,
                     windows=typed.key_windows if is_key else "none",
                     given=given,
-                    validate=typed.validate and payload == "json",
+                    validate=payload == "json" and typed.validation,
+                    integers=typed.json_integers,
                 )
             )
     return tuple(decoders)

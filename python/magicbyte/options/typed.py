@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from magicbyte.enums import Framing, SchemaFormat, Windows
+from magicbyte.enums import Framing, JsonIntegers, SchemaFormat, Validation, Windows
 from magicbyte.options.declare import Options, argument, option
 from magicbyte.options.values import Kind, Repeated, words
 
@@ -42,6 +42,15 @@ class Registry(Options):
     validate: bool = option(
         "Treat a JSON key or value that its own JSON Schema does not allow as invalid.", default=False
     )
+    validate_formats: bool = option(
+        "The same also where a string is not of the format that its schema names, such as date-time.",
+        default=False,
+    )
+
+    @property
+    def validation(self) -> Validation:
+        """What JSON is validated by."""
+        return "formats" if self.validate_formats else self.validate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +78,11 @@ class TypedColumns(Registry):
         default=(),
         flag="--message",
         kind=Repeated("NAME"),
+    )
+    json_integers: JsonIntegers = option(
+        "The type of JSON integers: by default 64 bits, with null and an error for a longer one.",
+        default="int64",
+        kind=words(JsonIntegers),
     )
     http: HttpSettings | None = argument("Settings for requests to a live registry.", default=None)
 

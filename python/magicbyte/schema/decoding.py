@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from magicbyte import _core
-from magicbyte.enums import Framing, SchemaFormat, Windows
+from magicbyte.enums import Framing, JsonIntegers, SchemaFormat, Validation, Windows
 from magicbyte.errors import Error
 from magicbyte.schema.avro_fingerprint import fingerprint
 from magicbyte.schema.invalid_schema import InvalidSchemaError
@@ -84,7 +84,8 @@ class ColumnDecoder:
         windows: Windows = "auto",
         given: Schema | None = None,
         context: str = DEFAULT_CONTEXT,
-        validate: bool = False,
+        validate: Validation = False,
+        integers: JsonIntegers = "int64",
     ) -> None:
         """Prepares for the types of one schema.
 
@@ -102,7 +103,8 @@ class ColumnDecoder:
                 By default the reader's, if there is no registry or `framing` is `none`.
             context: the context of the registry that ids and the reader's references are looked up in.
             validate: for JSON, treat a row that its own schema does not allow as bad; a row that names
-                no schema is validated by the reader's. Formats are not checked.
+                no schema is validated by the reader's. The keyword `format` counts only with `formats`.
+            integers: of JSON, the type of columns of integers.
 
         Raises:
             InvalidSchemaError: if the reader's schema cannot be used.
@@ -121,6 +123,7 @@ class ColumnDecoder:
             "given": given,
             "context": context,
             "validate": validate,
+            "integers": integers,
         }
         self._registry, self._context = StoredRegistry() if registry is None else registry, context
         self._format, self._type = format, SCHEMA_TYPES[format]
@@ -146,7 +149,9 @@ class ColumnDecoder:
                 is_key=is_key,
                 framing=framing,
                 windows="none" if windows == "auto" and reader is not None else windows,
-                validate=validate,
+                validate=bool(validate),
+                formats=validate == "formats",
+                integers=integers,
             )
         except ValueError as error:
             raise InvalidSchemaError(f"the reader's schema: {error}") from None
@@ -323,7 +328,8 @@ def decode(
     messages: Sequence[str] = (),
     as_text: bool = False,
     framing: Framing = "auto",
-    validate: bool = False,
+    validate: Validation = False,
+    integers: JsonIntegers = "int64",
     max_bytes: int = MAX_DECODED_BYTES,
 ) -> pa.StructArray:
     """Decodes keys or values to typed columns.
@@ -343,6 +349,7 @@ def decode(
             schema of all values.
         validate: for JSON, treat a value that its own schema does not allow as an error; see
             `ColumnDecoder`.
+        integers: of JSON, the type of columns of integers.
         max_bytes: the limit for the columns.
 
     Returns:
@@ -382,6 +389,7 @@ def decode(
         framing=framing,
         given=reader_schema if known is None or framing == "none" else None,
         validate=validate,
+        integers=integers,
     )
     return decoder.decode(batch, max_bytes=max_bytes).to_struct_array()
 

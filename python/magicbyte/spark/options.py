@@ -76,6 +76,8 @@ QUERY_OPTIONS = (
     "valueFraming",
     "keyWindows",
     "validate",
+    "validateFormats",
+    "jsonIntegers",
     "maxDecompressedBytes",
     "encryptionKey",
 )
@@ -124,6 +126,8 @@ _OF_SCHEMAS = (
     "valueFraming",
     "keyWindows",
     "validate",
+    "validateFormats",
+    "jsonIntegers",
 )
 _KAFKA_ISOLATION = "kafka.isolation.level"
 
@@ -476,7 +480,7 @@ def _typed(options: Mapping[str, str], table: str) -> TypedColumns:
         raise OptionError("readerSchema is for valueFormat")
     if value_format != "protobuf" and typed.messages:
         raise OptionError("message is for valueFormat=protobuf")
-    if typed.validate and "json" not in (key_format, value_format):
+    if typed.validation and "json" not in (key_format, value_format):
         raise OptionError("validate is for keyFormat=json and valueFormat=json")
     config = options.get("registryconfig")
     return replace(

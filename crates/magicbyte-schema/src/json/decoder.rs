@@ -3,10 +3,11 @@
 use arrow_schema::DataType;
 use magicbyte_json::unpaired_surrogate;
 
-use super::quick;
+use super::columns::Values;
+use super::integers::Integers;
+use super::read::read;
 use super::shape::Shape;
 use super::validation::Validation;
-use super::value::{self, Values};
 use crate::budget::Budget;
 use crate::columns::Column;
 use crate::decoded::{Decoded, RowError};
@@ -18,8 +19,8 @@ use crate::payload::Payload;
 ///
 /// A payload says itself what it holds: its writer's schema does not matter. A name that the schema does not have is left
 /// out, a property that the payload does not have is null. An object without properties, a union of several types, and
-/// a type that contains itself are text: the JSON as it is in the payload. An integer beyond 64 bits is null and named in
-/// [`Decoded::errors`], and the rest of its row is kept.
+/// a type that contains itself are text: the JSON as it is in the payload. A number beyond 64 bits is null and named in
+/// [`Decoded::errors`], and the rest of its row is kept; [`with_integers`](Self::with_integers) has room for longer ones.
 ///
 /// ```
 /// use magicbyte_schema::{Payload, json::JsonDecoder};
@@ -30,7 +31,7 @@ use crate::payload::Payload;
 /// let decoded = decoder.decode(&[payload(r#"{"id": 5, "tags": {"a": 1.50}}"#), payload(r#"{"id": "x"}"#)])?;
 /// assert_eq!(decoded.values.len(), 2);
 /// assert_eq!(decoded.errors[0].row, 1);
-/// assert_eq!(decoded.errors[0].reason, "id: invalid type: string \"x\", expected an integer of 64 bits");
+/// assert_eq!(decoded.errors[0].reason, "id: the string \"x\", expected an integer of 64 bits");
 /// # Ok::<(), magicbyte_schema::SchemaError>(())
 /// ```
 pub struct JsonDecoder {
@@ -45,21 +46,30 @@ impl JsonDecoder {
     /// # Errors
     /// If it is not JSON, a `$ref` leads nowhere, or it has more than 10,000 columns.
     pub fn new(schema: &str, references: &[(&str, &str)]) -> Result<Self> {
-        let (column, data_type) = Values::new(&Shape::of(schema, references)?);
+        Self::with_integers(schema, references, Integers::Int64)
+    }
+
+    /// The same with another type for the columns of integers.
+    ///
+    /// # Errors
+    /// The errors of [`new`](Self::new).
+    pub fn with_integers(schema: &str, references: &[(&str, &str)], integers: Integers) -> Result<Self> {
+        let (column, data_type) = Values::new(&Shape::of(schema, references)?, integers);
         Ok(Self { column, data_type, validation: None })
     }
 
     /// A decoder to text: each payload as it is, if it is JSON.
     #[must_use]
     pub fn text() -> Self {
-        let (column, data_type) = Values::new(&Shape::Any);
+        let (column, data_type) = Values::new(&Shape::Any, Integers::Int64);
         Self { column, data_type, validation: None }
     }
 
     /// Also validates each payload by its writer's schema ([`add_writer`](Self::add_writer)), and one without a writer by
     /// this one: of what is not valid, the error names the place, the rule and what was expected.
     ///
-    /// Drafts 4 to 2020-12, by `$schema`, and by default the newest; formats and encodings of content are not checked.
+    /// Drafts 4 to 2020-12, by `$schema`, and by default the newest. `format` is an annotation, unless `with_formats` asks
+    /// to check those that the draft defines; encodings of content are not checked.
     /// `$ref` finds what is in the schema or in the references, each a name and a text: nothing is fetched. Bounded by
     /// the payload and the schema, whatever they are: a payload whose validation would take longer is not valid.
     /// Validation that is broken off unwinds, so that a program has to be built with `panic = "unwind"`, the default.
@@ -67,8 +77,8 @@ impl JsonDecoder {
     /// # Errors
     /// If the schema is not valid itself, a `$ref` leads nowhere, it has more than 10,000 objects, or a pattern has
     /// lookaround or backreferences, which no engine with a bound on its time reads.
-    pub fn validate(mut self, reader: Option<(&str, &[(&str, &str)])>) -> Result<Self> {
-        self.validation = Some(Validation::new(reader)?);
+    pub fn validate(mut self, reader: Option<(&str, &[(&str, &str)])>, with_formats: bool) -> Result<Self> {
+        self.validation = Some(Validation::new(reader, with_formats)?);
         Ok(self)
     }
 
@@ -102,7 +112,7 @@ impl JsonDecoder {
             if !budget.begin(payload.size()) {
                 break;
             }
-            let failure = match self.decode_one(row, payload, &mut budget) {
+            let failure = match self.decode_one(payload, &mut budget) {
                 Ok(None) => continue,
                 Ok(Some(lost)) => lost,
                 Err(failure) => {
@@ -120,12 +130,7 @@ impl JsonDecoder {
     }
 
     /// Decodes a payload to a row; returns what the row lacks, if it is kept nevertheless.
-    fn decode_one(
-        &mut self,
-        row: usize,
-        payload: &Payload<'_>,
-        budget: &mut Budget,
-    ) -> Attempt<Option<Failure>> {
+    fn decode_one(&mut self, payload: &Payload<'_>, budget: &mut Budget) -> Attempt<Option<Failure>> {
         let Some(bytes) = payload.bytes else { return self.column.close_row().map(|()| None) };
         let text = std::str::from_utf8(bytes)
             .map_err(|error| Failure::at(error.valid_up_to(), "text that is not UTF-8"))?;
@@ -136,10 +141,6 @@ impl JsonDecoder {
         if let Some(validation) = &self.validation {
             validation.check(text, payload.writer)?;
         }
-        if quick::read(text, &mut self.column, budget).is_some() {
-            return Ok(None);
-        }
-        self.column.truncate(row);
-        value::read(text, &mut self.column, budget)
+        read(text, &mut self.column, budget)
     }
 }

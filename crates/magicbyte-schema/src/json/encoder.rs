@@ -1,19 +1,22 @@
 //! [`JsonEncoder`].
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::types::{Decimal128Type, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, ListArray, PrimitiveArray, StringArray};
 use arrow_schema::DataType;
 use magicbyte_json::unpaired_surrogate;
 use serde_json::value::RawValue;
 
+use super::columns::Values;
+use super::integers::{Integer, Integers};
+use super::read::number_len;
 use super::shape::Shape;
-use super::value::Values;
 use crate::encoding::{fitted, payloads};
 use crate::error::{Result, SchemaError};
 use crate::failure::{Attempt, Failure};
 
-/// Encodes a column as JSON payloads; its types are those that [`JsonDecoder`](super::JsonDecoder) gives the schema.
+/// Encodes a column as JSON payloads; its types are those that [`JsonDecoder`](super::JsonDecoder) gives the schema, with
+/// integers of any type.
 ///
 /// A property that is null is left out. Text of a type that may be anything is written as it is, if it is JSON.
 ///
@@ -31,7 +34,8 @@ use crate::failure::{Attempt, Failure};
 /// ```
 pub struct JsonEncoder {
     shape: Shape,
-    data_type: DataType,
+    /// The type of columns for each of [`Integers::ALL`].
+    data_types: [DataType; 3],
 }
 
 impl JsonEncoder {
@@ -41,14 +45,14 @@ impl JsonEncoder {
     /// If it is not JSON, a `$ref` leads nowhere, or it has more than 10,000 columns.
     pub fn new(schema: &str, references: &[(&str, &str)]) -> Result<Self> {
         let shape = Shape::of(schema, references)?;
-        let (_, data_type) = Values::new(&shape);
-        Ok(Self { shape, data_type })
+        let data_types = Integers::ALL.map(|integers| Values::new(&shape, integers).1);
+        Ok(Self { shape, data_types })
     }
 
-    /// The type that columns have.
+    /// The type that columns have, with integers of 64 bits.
     #[must_use]
     pub fn data_type(&self) -> &DataType {
-        &self.data_type
+        &self.data_types[0]
     }
 
     /// Encodes a column, with `prefix` before each payload. A null row is null. Fields of structs are found by their
@@ -56,9 +60,12 @@ impl JsonEncoder {
     ///
     /// # Errors
     /// If the column has another type, the payloads have more than 2 GiB, or a value cannot be written: a number that is
-    /// not finite, or text that is not JSON where the schema allows anything.
+    /// not finite, or text that is not what JSON has in its place.
     pub fn encode(&self, column: &ArrayRef, prefix: &[u8]) -> Result<BinaryArray> {
-        let column = fitted(column, &self.data_type)?;
+        let [usual, others @ ..] = &self.data_types;
+        let column = fitted(column, usual).or_else(|error| {
+            others.iter().find_map(|data_type| fitted(column, data_type).ok()).ok_or(error)
+        })?;
         let source = Source::of(&self.shape, &column)?;
         payloads(&column, prefix, |row, out| source.write(row, out))
     }
@@ -67,6 +74,8 @@ impl JsonEncoder {
 /// An array, by the type of its values in JSON.
 enum Source<'a> {
     Integer(&'a PrimitiveArray<Int64Type>),
+    Decimal(&'a PrimitiveArray<Decimal128Type>),
+    Digits(&'a StringArray),
     Number(&'a PrimitiveArray<Float64Type>),
     Boolean(&'a BooleanArray),
     String(&'a StringArray),
@@ -86,7 +95,11 @@ struct Property<'a> {
 impl<'a> Source<'a> {
     fn of(shape: &'a Shape, array: &'a ArrayRef) -> Result<Self> {
         Ok(match shape {
-            Shape::Integer => Self::Integer(array.as_primitive()),
+            Shape::Integer | Shape::LongInteger => match array.data_type() {
+                DataType::Utf8 => Self::Digits(array.as_string()),
+                DataType::Decimal128(..) => Self::Decimal(array.as_primitive()),
+                _ => Self::Integer(array.as_primitive()),
+            },
             Shape::Number => Self::Number(array.as_primitive()),
             Shape::Boolean => Self::Boolean(array.as_boolean()),
             Shape::String => Self::String(array.as_string()),
@@ -111,6 +124,18 @@ impl<'a> Source<'a> {
     fn write(&self, row: usize, out: &mut Vec<u8>) -> Attempt<()> {
         match self {
             Self::Integer(array) => json(out, &array.value(row)),
+            Self::Decimal(array) => {
+                out.extend_from_slice(array.value(row).to_string().as_bytes());
+                Ok(())
+            }
+            Self::Digits(array) => {
+                let text = array.value(row);
+                if number_len(text.as_bytes()) != Some(text.len()) || Integer::of(text).is_none() {
+                    return Err(Failure::new("a string: expected the text of an integer"));
+                }
+                out.extend_from_slice(text.as_bytes());
+                Ok(())
+            }
             Self::Number(array) => match array.value(row) {
                 value if value.is_finite() => json(out, &value),
                 value => Err(Failure::new(format!("the number {value}: expected one that JSON has"))),

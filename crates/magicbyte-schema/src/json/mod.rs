@@ -1,16 +1,17 @@
-//! JSON payloads to columns: plain ones by a reader of our own, which takes half the time, others by
-//! [serde_json](https://docs.rs/serde_json), which also says what is wrong with a payload.
+//! JSON payloads to columns and back, by the types of a JSON Schema.
 
-#[cfg(test)]
-mod agreement;
+mod columns;
 mod decoder;
 mod documents;
 mod encoder;
+mod integers;
 mod metered;
-mod quick;
+#[cfg(test)]
+mod oracle;
+mod read;
 mod shape;
 mod validation;
-mod value;
 
 pub use decoder::JsonDecoder;
 pub use encoder::JsonEncoder;
+pub use integers::Integers;

@@ -14,6 +14,8 @@ use crate::error::{Result, SchemaError};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Shape {
     Integer,
+    /// An integer that is allowed to have more than 64 bits.
+    LongInteger,
     Number,
     Boolean,
     String,
@@ -152,7 +154,7 @@ impl Plan {
             return Ok(together(shapes));
         }
         match type_of(schema) {
-            Some("integer") if is_beyond_64_bits(schema) => Ok(Shape::Any),
+            Some("integer") if is_beyond_64_bits(schema) => Ok(Shape::LongInteger),
             Some("integer") => Ok(Shape::Integer),
             Some("number") => Ok(Shape::Number),
             Some("boolean") => Ok(Shape::Boolean),

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::documents::Documents;
 use super::metered::{Looked, Metered, mark, metered};
-use super::value::parsed;
+use super::read::no_json;
 use crate::budget::MAX_COLUMNS;
 use crate::error::{Result, SchemaError};
 use crate::failure::{Attempt, Failure};
@@ -32,16 +32,17 @@ pub(super) struct Validation {
     /// For payloads without a writer.
     reader: Option<Validator<Metered>>,
     writers: HashMap<u32, Validator<Metered>>,
+    with_formats: bool,
 }
 
 impl Validation {
-    pub(super) fn new(reader: Option<(&str, &[(&str, &str)])>) -> Result<Self> {
-        let reader = reader.map(|(schema, references)| validator(schema, references)).transpose()?;
-        Ok(Self { reader, writers: HashMap::new() })
+    pub(super) fn new(reader: Option<(&str, &[(&str, &str)])>, with_formats: bool) -> Result<Self> {
+        let reader = reader.map(|(schema, references)| validator(schema, references, with_formats));
+        Ok(Self { reader: reader.transpose()?, writers: HashMap::new(), with_formats })
     }
 
     pub(super) fn add_writer(&mut self, key: u32, schema: &str, references: &[(&str, &str)]) -> Result<()> {
-        self.writers.insert(key, validator(schema, references)?);
+        self.writers.insert(key, validator(schema, references, self.with_formats)?);
         Ok(())
     }
 
@@ -51,7 +52,7 @@ impl Validation {
             key => self.writers.get(&key),
         };
         let validator = validator.ok_or_else(|| Failure::new("it names no schema to validate it by"))?;
-        let value = parsed(payload)?;
+        let value: Value = serde_json::from_str(payload).map_err(|error| no_json(&error, payload, 0))?;
         let size = payload.len() as u64;
         let looks = LOOKS.saturating_add(LOOKS_PER_BYTE.saturating_mul(size));
         let errors = ERRORS.min(BYTES_OF_ERRORS / size.max(1));
@@ -95,7 +96,7 @@ fn unusable(error: &ValidationError<'_>) -> String {
     format!("to validate by it: {at}{what}")
 }
 
-fn validator(schema: &str, references: &[(&str, &str)]) -> Result<Validator<Metered>> {
+fn validator(schema: &str, references: &[(&str, &str)], with_formats: bool) -> Result<Validator<Metered>> {
     let mut documents = Documents::parse(schema, references)?;
     let objects = objects(&documents.root) + documents.others.documents.iter().map(objects).sum::<usize>();
     if objects > MAX_COLUMNS {
@@ -107,8 +108,8 @@ fn validator(schema: &str, references: &[(&str, &str)]) -> Result<Validator<Mete
     let Documents { root, others } = documents;
     let options = jsonschema::options_for::<Metered>()
         .with_retriever(others)
+        .should_validate_formats(with_formats)
         // Annotations, as in the newest drafts and for other validators.
-        .should_validate_formats(false)
         .without_content_media_type_support("application/json")
         .without_content_encoding_support("base64")
         // Without backtracking: time is bounded by the text and the pattern.

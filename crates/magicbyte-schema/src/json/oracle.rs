@@ -1,8 +1,15 @@
-//! The quick way and serde_json agree: random shapes, random values, and damage.
+//! serde_json reads the same from random payloads of random shapes, many of them damaged.
 
-use super::quick;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef};
+use magicbyte_json::unpaired_surrogate;
+use serde_json::Value;
+
+use super::columns::Values;
+use super::integers::Integers;
+use super::read::read;
 use super::shape::Shape;
-use super::value::{self, Values};
 use crate::budget::Budget;
 use crate::columns::Column;
 use crate::random::Random;
@@ -27,7 +34,8 @@ const STRINGS: [&str; 14] = [
     "\u{7f}\u{80}\u{10ffff}",
     r"ends with \",
 ];
-const NUMBERS: [&str; 24] = [
+/// Of those that are no JSON, the last.
+const NUMBERS: [&str; 22] = [
     "0",
     "-0",
     "1",
@@ -44,9 +52,7 @@ const NUMBERS: [&str; 24] = [
     "-9223372036854775808",
     "-9223372036854775809",
     "18446744073709551616",
-    "9007199254740993.0",
     "1e308",
-    "1e309",
     "01",
     "1.",
     ".5",
@@ -116,7 +122,7 @@ fn value(random: &mut Random, of: &Shape, depth: u64, out: &mut String) {
         Shape::Number if !random.one_in(8) => {
             out.push_str(&(random.number(64) as f64 / (1_u64 << random.below(64)) as f64).to_string());
         }
-        Shape::Integer | Shape::Number => {
+        Shape::Integer | Shape::LongInteger | Shape::Number => {
             let range = if random.one_in(4) { 0..NUMBERS.len() } else { 0..8 };
             out.push_str(random.one_of(&NUMBERS[range]));
         }
@@ -175,50 +181,125 @@ fn damage(random: &mut Random, text: &mut String) {
     }
 }
 
+/// Whether no number has lost digits that decide whether it is an integer of 64 bits.
+fn is_exact(value: &Value) -> bool {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let size = number.as_f64().map_or(0.0, f64::abs);
+            !(2_f64.powi(50)..2_f64.powi(64)).contains(&size)
+        }
+        Value::Array(items) => items.iter().all(is_exact),
+        Value::Object(properties) => properties.values().all(is_exact),
+        _ => true,
+    }
+}
+
+/// The value as a column of this shape has it, and whether a number was lost; `None` if it is of another type.
+fn fitted(value: &Value, shape: &Shape) -> Option<(Value, bool)> {
+    Some(match (value, shape) {
+        (Value::Null, _) => (Value::Null, false),
+        (Value::Number(number), Shape::Integer) => match (number.as_i64(), number.as_f64()?) {
+            (Some(integer), _) => (integer.into(), false),
+            (None, float) if float.fract() != 0.0 => return None,
+            (None, float) if float.abs() < 2_f64.powi(50) => ((float as i64).into(), false),
+            _ => (Value::Null, true),
+        },
+        (Value::Number(number), Shape::Number) => (number.as_f64()?.into(), false),
+        (Value::Bool(_), Shape::Boolean) | (Value::String(_), Shape::String) | (_, Shape::Any) => {
+            (value.clone(), false)
+        }
+        (Value::Array(items), Shape::Array(of)) => {
+            let items = items.iter().map(|item| fitted(item, of)).collect::<Option<Vec<_>>>()?;
+            let is_lost = items.iter().any(|item| item.1);
+            (items.into_iter().map(|item| item.0).collect(), is_lost)
+        }
+        (Value::Object(properties), Shape::Object(fields)) => {
+            let mut is_lost = false;
+            let mut members = serde_json::Map::new();
+            for (name, shape) in fields {
+                let (value, lost) = fitted(properties.get(name).unwrap_or(&Value::Null), shape)?;
+                is_lost |= lost;
+                members.insert(name.clone(), value);
+            }
+            (Value::Object(members), is_lost)
+        }
+        _ => return None,
+    })
+}
+
+/// A row of a column.
+fn found(array: &ArrayRef, row: usize, shape: &Shape) -> Value {
+    if array.is_null(row) {
+        return Value::Null;
+    }
+    match shape {
+        Shape::Integer | Shape::LongInteger => array.as_primitive::<Int64Type>().value(row).into(),
+        Shape::Number => array.as_primitive::<Float64Type>().value(row).into(),
+        Shape::Boolean => array.as_boolean().value(row).into(),
+        Shape::String => array.as_string::<i32>().value(row).into(),
+        Shape::Any => serde_json::from_str(array.as_string::<i32>().value(row)).unwrap(),
+        Shape::Array(of) => {
+            let items = array.as_list::<i32>().value(row);
+            (0..items.len()).map(|index| found(&items, index, of)).collect()
+        }
+        Shape::Object(fields) => {
+            let columns = fields.iter().zip(array.as_struct().columns());
+            columns.map(|((name, shape), column)| (name.clone(), found(column, row, shape))).collect()
+        }
+    }
+}
+
 #[test]
-fn the_quick_way_and_serde_json_agree() {
-    let (mut quickly, mut rows, mut good) = (0, 0, 0);
+fn serde_json_reads_the_same() {
+    let (mut rows, mut good, mut lost) = (0, 0, 0);
     for seed in 1..=CASES {
         let random = &mut Random::new(seed);
         let shape = shape(random, 3);
-        let (mut ours, data_type) = Values::new(&shape);
-        let (mut theirs, _) = Values::new(&shape);
-        for row in 0..ROWS {
+        let (mut column, data_type) = Values::new(&shape, Integers::Int64);
+        let mut expected = Vec::new();
+        while expected.len() < ROWS {
             let mut text = String::new();
             value(random, &shape, 3, &mut text);
             if random.one_in(4) {
                 damage(random, &mut text);
             }
+            // The decoder refuses it before.
+            if unpaired_surrogate(&text).is_some() {
+                continue;
+            }
+            let parsed = match serde_json::from_str::<Value>(&text) {
+                Ok(value) if !is_exact(&value) => continue,
+                Err(error) if error.to_string().starts_with("number out of range") => continue,
+                parsed => parsed.ok(),
+            };
+            let theirs = parsed.and_then(|value| fitted(&value, &shape));
             let mut budget = Budget::new(0);
             budget.begin(text.len());
-            let read = value::read(&text, &mut theirs, &mut budget.clone());
-            let is_good = read.is_ok();
-            if let Err(failure) = read {
-                assert!(!failure.is_full());
-                theirs.truncate(row);
-                theirs.close_row().ok().unwrap();
-            }
-            rows += 1;
-            good += usize::from(is_good);
-            match quick::read(&text, &mut ours, &mut budget) {
-                Some(()) => {
-                    assert!(is_good, "{seed}: {text}");
-                    quickly += 1;
+            let row = expected.len();
+            match (read(&text, &mut column, &mut budget), &theirs) {
+                (Ok(ours), Some((_, is_lost))) => {
+                    // Of a name that comes twice, the first value may be one that was lost.
+                    assert!(ours.is_some() >= *is_lost, "{seed}: {text}");
+                    good += 1;
+                    lost += usize::from(*is_lost);
                 }
-                None => {
-                    ours.truncate(row);
-                    if value::read(&text, &mut ours, &mut budget).is_err() {
-                        ours.truncate(row);
-                        ours.close_row().ok().unwrap();
-                    }
+                (Err(failure), None) => {
+                    assert!(failure.position().is_some_and(|at| at <= text.len()), "{text}");
+                    column.truncate(row);
+                    column.close_row().ok().unwrap();
                 }
+                (ours, _) => panic!("{seed}: {text}: {:?}", ours.map(|_| ()).map_err(|f| f.text())),
             }
-            assert_eq!((ours.len(), theirs.len()), (row + 1, row + 1), "{seed}: {text}");
+            assert_eq!(column.len(), row + 1, "{seed}: {text}");
+            expected.push((theirs.map_or(Value::Null, |row| row.0), text));
         }
-        let (ours, theirs) = (ours.finish(), theirs.finish());
-        assert_eq!(ours.data_type(), &data_type);
-        assert_eq!(&ours, &theirs, "{seed}: {shape:?}");
+        rows += ROWS;
+        let column = column.finish();
+        assert_eq!(column.data_type(), &data_type);
+        for (row, (expected, text)) in expected.iter().enumerate() {
+            assert_eq!(&found(&column, row, &shape), expected, "{seed}: {text}");
+        }
     }
     assert!(good > rows / 2 && good < rows, "{good} of {rows} payloads are good");
-    assert!(quickly > good * 4 / 5, "{quickly} of {good} good payloads are read the quick way");
+    assert!(lost > 0, "no number was lost");
 }
