@@ -8,8 +8,8 @@ __all__ = [
     "Compression",
     "DamageMode",
     "Framing",
-    "JsonIntegers",
     "IsolationLevel",
+    "JsonIntegers",
     "PartitionBy",
     "PayloadType",
     "SchemaFormat",
@@ -39,8 +39,9 @@ SchemaFormat: TypeAlias = Literal["avro", "protobuf", "json"]
 Framing: TypeAlias = Literal["auto", "confluent", "apicurio", "glue", "single-object", "none"]
 """How keys or values name their schemas: `auto` as bytes and headers say, `apicurio` by ids of 8 bytes."""
 
-Windows: TypeAlias = Literal["auto", "none", "time", "session"]
-"""The windows of Kafka Streams and ksqlDB after keys: `auto` for keys that cannot be read without them."""
+Windows: TypeAlias = Literal["auto", "none", "time", "session", "store"]
+"""The windows of Kafka Streams and ksqlDB after keys: `auto` for keys that cannot be read without them,
+`store` for those of a window store's changelog topic."""
 
 JsonIntegers: TypeAlias = Literal["int64", "decimal", "text"]
 """The type of JSON integers in typed columns: 64 bits, a decimal of 38 digits, or text with any number."""

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from magicbyte.derived_stream import DerivedStream, RecordStream
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["TypedColumn", "TypedRecords", "typed_pieces"]
+__all__ = ["Nameless", "TypedColumn", "TypedRecords", "typed_pieces"]
+
+
+class Nameless(NamedTuple):
+    """The rows of a piece whose schemas were not found."""
+
+    unframed: int = 0
+    """The number of rows that name no schema."""
+    absent: tuple[int, ...] = ()
+    """The rows whose schema the registry does not have, in order."""
+
+    def within(self, start: int, end: int) -> Nameless:
+        """Those of the rows from `start` to `end` (exclusive); the first rows account for all `unframed`."""
+        absent = tuple(row - start for row in self.absent if start <= row < end)
+        return Nameless(0 if start else self.unframed, absent)
 
 
 class TypedColumn(Protocol):
@@ -20,8 +34,8 @@ class TypedColumn(Protocol):
     def column(self) -> str:
         """The column that it decodes."""
 
-    def replace(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """Pieces of the batch with the typed column, other columns last, and the number of unframed rows."""
+    def replace(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, Nameless]]:
+        """Pieces of the batch with the typed column, and other columns last."""
 
     def replaced(self, schema: pa.Schema) -> pa.Schema:
         """The schema of the pieces."""
@@ -29,16 +43,17 @@ class TypedColumn(Protocol):
 
 def typed_pieces(
     batch: pa.RecordBatch, typed: Sequence[TypedColumn]
-) -> Iterator[tuple[pa.RecordBatch, tuple[int, ...]]]:
-    """Pieces of a batch with all its typed columns; for each column, a count of rows that name no schema."""
+) -> Iterator[tuple[pa.RecordBatch, tuple[Nameless, ...]]]:
+    """Pieces of a batch with all its typed columns, and of each column the rows without a schema."""
     if not typed:
         yield batch, ()
         return
-    for piece, unframed in typed[0].replace(batch):
+    for piece, nameless in typed[0].replace(batch):
+        start = 0
         for smaller, others in typed_pieces(piece, typed[1:]):
-            yield smaller, (unframed, *others)
-            # The first of the smaller pieces accounts for these rows.
-            unframed = 0
+            end = start + smaller.num_rows
+            yield smaller, (nameless.within(start, end), *others)
+            start = end
 
 
 class TypedRecords(DerivedStream):

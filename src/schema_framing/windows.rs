@@ -19,6 +19,8 @@ pub enum Windows {
     Time,
     /// Each key has a session window.
     Session,
+    /// Each key has a time window and a number, as the changelog topic of a window store has them.
+    Store,
 }
 
 /// A window of a key.
@@ -47,6 +49,8 @@ impl Window {
                 let (key, end) = split_time(rest)?;
                 Some((key, Self { start, end: Some(end) }))
             }
+            // `WindowKeySchema.toStoreKeyBinary`: the number tells records with one key and time apart.
+            Windows::Store => Self::split(key.split_last_chunk::<4>()?.0, Windows::Time),
             Windows::None | Windows::Auto => None,
         }
     }

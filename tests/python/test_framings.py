@@ -232,6 +232,15 @@ def test_windows_of_keys() -> None:
     rows = decoder.decode(batch_of((session, ()), column="key"))
     times = [rows.column(f"_key_window_{edge}").cast(pa.int64())[0].as_py() for edge in ("start", "end")]
     assert (rows.column("key").to_pylist(), times) == ([{"a": 5}], [START * 1000, END * 1000])
+    # As the changelog topics of state stores have them.
+    assert VALUES["session store"][0] == session
+    stored = VALUES["window store"][0]
+    decoder = ColumnDecoder(registry, reader, is_key=True, windows="store")
+    rows = decoder.decode(batch_of((stored, ()), (b"\0" * 11, ()), column="key"))
+    assert rows.schema.names[4:] == ["_key_window_start"]
+    assert rows.column("key").to_pylist() == [{"a": 5}, None]
+    assert rows.column("_key_window_start").cast(pa.int64()).to_pylist() == [START * 1000, None]
+    assert split_window(stored, "store") == (stored[:6], START, None)
 
 
 def test_windows_are_found_in_text_only_where_a_key_cannot_be_read_otherwise() -> None:

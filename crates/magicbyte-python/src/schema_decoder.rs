@@ -10,7 +10,7 @@ use pyo3::pybacked::PyBackedStr;
 
 use magicbyte::schema_framing::SchemaId;
 use magicbyte_arrow::internals::texts;
-use magicbyte_arrow::{ColumnFraming, DecodeError, PayloadDecoder, SchemaDecoder};
+use magicbyte_arrow::{ColumnFraming, DecodeError, PayloadDecoder, SchemaDecoder, TypedRows};
 use magicbyte_schema::SchemaError;
 use magicbyte_schema::avro::AvroDecoder;
 use magicbyte_schema::json::{Integers, JsonDecoder};
@@ -108,6 +108,13 @@ impl PySchemaDecoder {
         Ok(())
     }
 
+    #[doc = docstring!(schema_decoder, SchemaDecoder.absent)]
+    fn absent(&self, py: Python<'_>, schema_id: &Bound<'_, PyAny>, reason: String) -> PyResult<()> {
+        let id = self::schema_id(schema_id)?;
+        self.0.with(py, |decoder| decoder.absent(id, reason));
+        Ok(())
+    }
+
     #[doc = docstring!(schema_decoder, SchemaDecoder.messages)]
     fn messages(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
         let batch = only_batch(batch)?;
@@ -118,7 +125,9 @@ impl PySchemaDecoder {
     fn decode<'py>(&self, py: Python<'py>, batch: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let batch = only_batch(batch)?;
         match self.0.with(py, |decoder| decoder.decode(&batch)) {
-            Ok(decoded) => (PyArrowBatch::new(decoded.batch), decoded.unframed).into_bound_py_any(py),
+            Ok(TypedRows { batch, unframed, absent }) => {
+                (PyArrowBatch::new(batch), unframed, absent).into_bound_py_any(py)
+            }
             Err(DecodeError::UnknownSchemas(ids)) => names(py, &ids)?.into_bound_py_any(py),
             Err(DecodeError::Batch(error)) => Err(to_py(py, &error)),
             Err(error) => Err(PyValueError::new_err(error.to_string())),

@@ -65,9 +65,10 @@ pub(super) fn windows(name: &str) -> PyResult<Windows> {
         "auto" => Windows::Auto,
         "time" => Windows::Time,
         "session" => Windows::Session,
+        "store" => Windows::Store,
         other => {
             return Err(PyValueError::new_err(format!(
-                "windows {other:?}: expected none, auto, time or session"
+                "windows {other:?}: expected none, auto, time, session or store"
             )));
         }
     })

@@ -21,10 +21,10 @@ class SchemaDecoder:
         is_key: decode the column `key`.
         framing: how rows name their schemas: `auto`, `confluent`, `apicurio` (ids of 8 bytes), `glue`,
             `single-object` or `none`.
-        windows: the windows after keys: `none`, `time`, `session`; `auto` for those of rows that cannot be
-            decoded otherwise.
+        windows: the windows after keys: `none`, `time`, `session`, `store`; `auto` for those of rows that
+            cannot be decoded otherwise.
         validate: of JSON, whether a row that its own schema does not allow is an error; one without a schema
-            is validated by the reader's. Time and memory are bounded by the row's bytes and the schema, whatever
+            is validated by the reader's. Time and memory are bounded by its bytes and the schema, whatever
             they are.
         formats: whether validation checks the keyword `format`.
         integers: of JSON, the type of columns of integers: `int64`, `decimal` (38 digits) or `text`.
@@ -84,12 +84,14 @@ class SchemaDecoder:
         """
     def refuse(self, schema_id: int | bytes, reason: str) -> None:
         """Makes this the error of all rows with the id or GUID."""
+    def absent(self, schema_id: int | bytes, reason: str) -> None:
+        """The same for a schema that the registry does not have, and may have later."""
     def messages(self, batch: object) -> list[str]:
         """The Protobuf messages of a batch's rows, by full name, in order of their first rows.
 
         Rows whose schema was not added are left out. Raises Error as `new_ids`.
         """
-    def decode(self, batch: object) -> tuple[ArrowBatch, int] | list[int | bytes]:
+    def decode(self, batch: object) -> tuple[ArrowBatch, int, list[int]] | list[int | bytes]:
         """Decodes the rows of a batch: the columns are those of `schema`. Works without the GIL.
 
         Once the columns have 64 MiB, the rows that follow are left out: slice the batch, and decode again.
@@ -100,7 +102,8 @@ class SchemaDecoder:
         `new_ids`, before anything is decoded.
 
         Also returns the number of these rows that name no schema. JSON is still decoded, with the reader's
-        schema, and so is a row whose schema is given; in other formats each other row is an error.
+        schema, and so is a row whose schema is given; in other formats each other row is an error. Last come
+        the rows whose schema is `absent`.
 
         A row that cannot be decoded is null, says why in `_error`, and has its bytes in `invalidValue`;
         other rows are not affected. `_schema_id` is null for a row without id or with a GUID. If the batch

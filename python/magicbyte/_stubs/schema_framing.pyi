@@ -18,7 +18,7 @@ def parse_schema_framing(
 def split_window(key: Buffer, windows: str) -> tuple[int, int, int | None] | None:
     """The size of a key without its window, and the window's start and end (ms); None if it is too short.
 
-    `windows` is `time`, without an end, or `session`. Raises ValueError for others.
+    `windows` is `time` or `store`, without an end, or `session`. Raises ValueError for others.
     """
 
 def parse_message_indexes(data: Buffer, position: int = 0) -> tuple[list[int], int]:

@@ -33,6 +33,7 @@ from magicbyte.schema.registry import (
     StoredRegistry,
 )
 from magicbyte.schema.subject_names import subject_name
+from magicbyte.typed_stream import Nameless
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,8 +98,8 @@ class ColumnDecoder:
                 one of the reader's schema; of several, each is a field of the struct.
             is_key: decode the column `key`.
             framing: how rows name their schemas; docs/schemas.md lists the framings.
-            windows: the windows after keys; `time` and `session` add columns with their times. `auto` takes
-                them off in text, from rows that cannot be read otherwise.
+            windows: the windows after keys; `time`, `session` and `store` add columns with their times.
+                `auto` takes them off in text, from rows that cannot be read otherwise.
             given: the schema of rows that name none, and of AWS Glue's and single objects with unknown names.
                 By default the reader's, if there is no registry or `framing` is `none`.
             context: the context of the registry that ids and the reader's references are looked up in.
@@ -128,8 +129,6 @@ class ColumnDecoder:
         self._registry, self._context = StoredRegistry() if registry is None else registry, context
         self._format, self._type = format, SCHEMA_TYPES[format]
         self._is_key = is_key
-        self.unknown: set[str] = set()
-        """The errors of rows whose schemas the registry did not have, so far."""
         references: list[tuple[str, str]] = []
         if reader is not None:
             if reader.schema_type != self._type:
@@ -233,11 +232,8 @@ class ColumnDecoder:
             return pa.RecordBatch.from_pylist([], self.schema)
         return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
 
-    def _pieces(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """The decoded rows of a batch: as many at a time as fit into memory.
-
-        Each piece comes with the number of its rows that name no schema.
-        """
+    def _pieces(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, Nameless]]:
+        """The decoded rows of a batch: as many at a time as fit into memory."""
         import pyarrow as pa
 
         start = 0
@@ -246,10 +242,10 @@ class ColumnDecoder:
             while isinstance(decoded := self._core.decode(rest), list):
                 for name in decoded:
                     self._add(name)
-            rows, unframed = decoded
+            rows, unframed, absent = decoded
             piece = pa.record_batch(rows)
             start += piece.num_rows
-            yield piece, unframed
+            yield piece, Nameless(unframed, tuple(absent))
 
     def _add(self, name: int | bytes) -> None:
         try:
@@ -260,17 +256,15 @@ class ColumnDecoder:
             used = references_of(self._registry, schema, self._context)
             self._core.add_writer(name, schema.text, used)
         except (SchemaNotFoundError, SchemaReferenceError) as error:
-            self.unknown.add(str(error))
-            self._core.refuse(name, str(error))
+            self._core.absent(name, str(error))
 
-    def replace(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, int]]:
+    def replace(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, Nameless]]:
         """The batch with the typed column in place of the binary one, and the other columns at its end.
 
-        It comes in pieces, cut where the typed column has 64 MiB. Each piece comes with the number of its
-        rows that name no schema. Raises RegistryError and Error as `decode`.
+        It comes in pieces, cut where the typed column has 64 MiB. Raises RegistryError and Error as `decode`.
         """
         start = 0
-        for decoded, unframed in self._pieces(batch):
+        for decoded, nameless in self._pieces(batch):
             name, *others = decoded.schema.names
             piece = batch.slice(start, decoded.num_rows)
             start += decoded.num_rows
@@ -278,7 +272,7 @@ class ColumnDecoder:
             piece = piece.set_column(at, decoded.schema.field(name), decoded.column(name))
             for other in others:
                 piece = piece.append_column(decoded.schema.field(other), decoded.column(other))
-            yield piece, unframed
+            yield piece, nameless
 
     def replaced(self, schema: pa.Schema) -> pa.Schema:
         """The schema of the batches that `replace` makes of one with this schema."""
@@ -297,7 +291,8 @@ def _again(
 
 def window_columns(windows: Windows) -> tuple[str, ...]:
     """The columns that come with keys that have these windows."""
-    return {"time": _WINDOW_COLUMNS[:1], "session": _WINDOW_COLUMNS}.get(windows, ())
+    starts = _WINDOW_COLUMNS[:1]
+    return {"time": starts, "store": starts, "session": _WINDOW_COLUMNS}.get(windows, ())
 
 
 def given_of_topic(registry: Registry | None, topic: str, *, is_key: bool = False) -> Schema | None:

@@ -125,7 +125,7 @@ def parse(
     )
 
 
-def split_window(key: bytes, windows: Literal["time", "session"]) -> Window | None:
+def split_window(key: bytes, windows: Literal["time", "session", "store"]) -> Window | None:
     """Takes the window off a key; None if the key is too short to have one."""
     parts = _core.split_window(key, windows)
     return None if parts is None else Window(key[: parts[0]], parts[1], parts[2])

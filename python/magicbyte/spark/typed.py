@@ -80,7 +80,7 @@ class SchemaLookup:
         except (Error, OSError, JobError) as error:
             _LOGGER.warning("the schema registry cannot be asked for new schemas: %s", error)
             return None
-        return added if added.schemas or added.all_versions() else None
+        return added if added.schemas or added.uuids or added.all_versions() else None
 
     def _look(self, source: str) -> StoredRegistry:
         if self._live is None:

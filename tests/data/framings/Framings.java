@@ -30,11 +30,14 @@ import org.apache.avro.message.BinaryMessageEncoder;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.kstream.SessionWindowedSerializer;
 import org.apache.kafka.streams.kstream.TimeWindowedSerializer;
 import org.apache.kafka.streams.kstream.Windowed;
 import org.apache.kafka.streams.kstream.internals.SessionWindow;
 import org.apache.kafka.streams.kstream.internals.TimeWindow;
+import org.apache.kafka.streams.state.internals.SessionKeySchema;
+import org.apache.kafka.streams.state.internals.WindowKeySchema;
 
 /**
  * Writes framings.json: keys and values of each framing by the library that defines it, and fingerprints of Avro schemas.
@@ -65,6 +68,10 @@ public class Framings {
         new Windowed<>(framed, new TimeWindow(1_700_000_000_000L, 1_700_000_060_000L))), new RecordHeaders());
     add("session window", new SessionWindowedSerializer<>(new ByteArraySerializer()).serialize("t",
         new Windowed<>(framed, new SessionWindow(1_700_000_000_000L, 1_700_000_060_000L))), new RecordHeaders());
+    add("window store", WindowKeySchema.toStoreKeyBinary(Bytes.wrap(framed), 1_700_000_000_000L, 3).get(),
+        new RecordHeaders());
+    add("session store", SessionKeySchema.toBinary(Bytes.wrap(framed), 1_700_000_000_000L, 1_700_000_060_000L).get(),
+        new RecordHeaders());
 
     StringBuilder prints = new StringBuilder();
     for (String line : Files.readAllLines(Path.of(arguments[0]))) {

@@ -6,7 +6,7 @@ use magicbyte::schema_framing::{
 use magicbyte_schema::{Payload, RowError};
 
 use super::rows::{Parts, Row};
-use super::writers::Writer;
+use super::writers::{Refusal, Writer};
 use super::{SchemaDecoder, shown};
 use crate::payload_decoder::PayloadDecoder;
 
@@ -39,6 +39,11 @@ pub(super) enum Ready<'a> {
         id: Option<i64>,
         reason: String,
     },
+    /// The registry does not have its schema.
+    Absent {
+        id: Option<i64>,
+        reason: String,
+    },
     /// A schema that was not added.
     Unknown(SchemaId),
 }
@@ -46,7 +51,7 @@ pub(super) enum Ready<'a> {
 /// Which schema a framed row was written with.
 enum Found<'a> {
     Writer(u32, Framed<'a>),
-    Refused(String),
+    Refused(Refusal),
     Unknown(SchemaId),
     /// The row only looks like a framed one.
     Bare,
@@ -73,8 +78,9 @@ impl SchemaDecoder {
                 let parts = Parts { framed, ..parts };
                 self.located(&parts, framed.payload, writer)
             }
-            Found::Refused(reason) => {
-                Ready::Bad { id: number(parts.framed.schema), reason: described(&parts.framed, &reason) }
+            Found::Refused(Refusal { reason, is_absent }) => {
+                let (id, reason) = (number(parts.framed.schema), described(&parts.framed, &reason));
+                if is_absent { Ready::Absent { id, reason } } else { Ready::Bad { id, reason } }
             }
             Found::Unknown(schema) => Ready::Unknown(schema),
             Found::Bare => self.bare(parts.value),
@@ -89,7 +95,7 @@ impl SchemaDecoder {
         let given = self.given.as_ref();
         let by_given = |given: &Given, framed| match &given.writer {
             Writer::Known(writer) => Found::Writer(*writer, framed),
-            Writer::Refused(reason) => Found::Refused(reason.clone()),
+            Writer::Refused(refusal) => Found::Refused(refusal.clone()),
         };
         if let Some(given) = given.filter(|given| given.is_sole) {
             // Bare Avro may begin with any bytes.
@@ -97,8 +103,8 @@ impl SchemaDecoder {
             let is_sure = self.of.framing != Framing::Auto || framed.value_offset() == 0 || !is_avro;
             return if is_sure { by_given(given, long.unwrap_or(framed)) } else { Found::Bare };
         }
-        let reason = match self.writers.get(framed.schema) {
-            Some(Writer::Refused(reason)) => reason.clone(),
+        let refusal = match self.writers.get(framed.schema) {
+            Some(Writer::Refused(refusal)) => refusal.clone(),
             Some(Writer::Known(_)) | None => return Found::Unknown(framed.schema),
         };
         if let Some(long) = long {
@@ -112,7 +118,7 @@ impl SchemaDecoder {
             Some(given) if matches!(framed.framing, Framing::Glue | Framing::SingleObject) => {
                 by_given(given, framed)
             }
-            _ => Found::Refused(reason),
+            _ => Found::Refused(refusal),
         }
     }
 
@@ -197,8 +203,8 @@ impl SchemaDecoder {
             Some((&Writer::Known(writer), path)) => {
                 Ready::Payload(Located { id: None, writer, payload: value, start: 0, path: path.clone() })
             }
-            Some((Writer::Refused(reason), _)) => {
-                Ready::Bad { id: None, reason: format!("the schema that is given: {reason}") }
+            Some((Writer::Refused(refusal), _)) => {
+                Ready::Bad { id: None, reason: format!("the schema that is given: {}", refusal.reason) }
             }
             None => Ready::Bad { id: None, reason: "no schema is given".to_owned() },
         }
@@ -230,7 +236,11 @@ impl SchemaDecoder {
         };
         let (start, is_bare) = match self.ready(row) {
             Ready::Payload(located) => (located.start, located.start == 0),
-            Ready::Null | Ready::Bad { .. } | Ready::Unknown(_) | Ready::Deflated(..) => (0, false),
+            Ready::Null
+            | Ready::Bad { .. }
+            | Ready::Absent { .. }
+            | Ready::Unknown(_)
+            | Ready::Deflated(..) => (0, false),
         };
         let mut text = shown(error, start);
         if let Some(framed) = looks_framed.filter(|framed| is_bare && framed.value_offset() > 0) {

@@ -21,7 +21,7 @@ use inflate::{MAX_INFLATED, inflate};
 use located::{Given, Located, Ready};
 pub use rows::ColumnFraming;
 use rows::{Parts, Row, Rows};
-use writers::{UnknownSchemas, Writer, Writers};
+use writers::{Refusal, UnknownSchemas, Writer, Writers};
 
 /// Decodes the column `key` or `value` of batches to typed columns.
 ///
@@ -47,6 +47,8 @@ pub struct TypedRows {
     /// The number of these rows that name no schema. Those of JSON, and those whose schema is given, are decoded all the
     /// same; each other one is an error.
     pub unframed: usize,
+    /// The rows whose schema is [`absent`](SchemaDecoder::absent) from the registry, in order.
+    pub absent: Vec<usize>,
 }
 
 impl SchemaDecoder {
@@ -64,7 +66,7 @@ impl SchemaDecoder {
         ];
         let times: &[&str] = match of.windows {
             Windows::None | Windows::Auto => &[],
-            Windows::Time => &["start"],
+            Windows::Time | Windows::Store => &["start"],
             Windows::Session => &["start", "end"],
         };
         fields
@@ -110,9 +112,13 @@ impl SchemaDecoder {
     }
 
     /// Makes this reason the error of all rows with the id; of a long one, its start.
-    pub fn refuse(&mut self, id: SchemaId, mut reason: String) {
-        cut(&mut reason);
-        self.writers.insert(id, Writer::Refused(reason));
+    pub fn refuse(&mut self, id: SchemaId, reason: String) {
+        self.writers.insert(id, Writer::Refused(refusal(reason, false)));
+    }
+
+    /// The same for a schema that the registry does not have: its rows are in [`TypedRows::absent`].
+    pub fn absent(&mut self, id: SchemaId, reason: String) {
+        self.writers.insert(id, Writer::Refused(refusal(reason, true)));
     }
 
     /// Gives the schema of rows that name none, and of those framed by AWS Glue or as single objects whose schema was
@@ -126,9 +132,11 @@ impl SchemaDecoder {
         let (writer, path) = match self.decoder.add_writer(key, schema, references) {
             Ok(()) => match self.decoder.given_path(key, message) {
                 Ok(path) => (Writer::Known(key), path),
-                Err(reason) => (Writer::Refused(reason), MessageIndexes::default()),
+                Err(reason) => (Writer::Refused(refusal(reason, false)), MessageIndexes::default()),
             },
-            Err(error) => (Writer::Refused(error.to_string()), MessageIndexes::default()),
+            Err(error) => {
+                (Writer::Refused(refusal(error.to_string(), false)), MessageIndexes::default())
+            }
         };
         self.given = Some(Given { writer, path, is_sole });
     }
@@ -164,7 +172,7 @@ impl SchemaDecoder {
     pub fn decode(&mut self, batch: &RecordBatch) -> std::result::Result<TypedRows, DecodeError> {
         let rows = self.rows(batch)?;
         let mut unframed = Vec::new();
-        let mut failed = Vec::new();
+        let (mut failed, mut absent) = (Vec::new(), Vec::new());
         let mut ids = Int64Builder::with_capacity(rows.count);
         let mut payloads = emptied(std::mem::take(&mut self.payloads));
         payloads.reserve(rows.count);
@@ -179,6 +187,11 @@ impl SchemaDecoder {
             let (id, payload) = match self.ready(row) {
                 Ready::Null => (None, Payload::default()),
                 Ready::Bad { id, reason } => {
+                    failed.push((index, reason));
+                    (id, Payload::default())
+                }
+                Ready::Absent { id, reason } => {
+                    absent.push(index);
                     failed.push((index, reason));
                     (id, Payload::default())
                 }
@@ -223,6 +236,7 @@ impl SchemaDecoder {
         let count = decoded.values.len();
         failed.retain(|row| row.0 < count);
         unframed.retain(|&row| row < count);
+        absent.retain(|&row| row < count);
         if payloads.capacity() <= MOST_KEPT {
             self.payloads = emptied(payloads);
         }
@@ -240,7 +254,7 @@ impl SchemaDecoder {
         }
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
             .map_err(|error| SchemaError::new(error.to_string()))?;
-        Ok(TypedRows { batch, unframed: unframed.len() })
+        Ok(TypedRows { batch, unframed: unframed.len(), absent })
     }
 
     /// The payloads in inflated bytes; those that have none fail.
@@ -260,7 +274,7 @@ impl SchemaDecoder {
             };
             match ready {
                 Ready::Payload(payload) => found.push((*index, payload)),
-                Ready::Bad { reason, .. } => failed.push((*index, reason)),
+                Ready::Bad { reason, .. } | Ready::Absent { reason, .. } => failed.push((*index, reason)),
                 Ready::Null | Ready::Deflated(..) | Ready::Unknown(_) => {}
             }
         }
@@ -360,6 +374,12 @@ fn shown(mut error: RowError, start: usize) -> String {
         Some(position) => format!("{} (byte {})", error.reason, position + start),
         None => error.reason,
     }
+}
+
+/// A refusal; of a long reason, there is the start.
+fn refusal(mut reason: String, is_absent: bool) -> Refusal {
+    cut(&mut reason);
+    Refusal { reason, is_absent }
 }
 
 /// Bytes of a reason: a schema may have names of any length, and each row repeats them.

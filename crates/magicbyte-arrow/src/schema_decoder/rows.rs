@@ -72,7 +72,7 @@ impl<'a> Rows<'a> {
     #[inline(always)]
     pub(super) fn get(&self, row: usize) -> Row<'a> {
         let Some(mut value) = self.column.get(row) else { return Row::Null };
-        if matches!(self.of.windows, Windows::Time | Windows::Session) {
+        if matches!(self.of.windows, Windows::Time | Windows::Session | Windows::Store) {
             match Window::split(value, self.of.windows) {
                 Some((key, _)) => value = key,
                 None => return Row::NoWindow(value.len()),

@@ -7,8 +7,16 @@ use magicbyte::schema_framing::SchemaId;
 pub(super) enum Writer {
     /// The decoder's key for the writer.
     Known(u32),
-    /// The reason why rows with this schema cannot be decoded.
-    Refused(String),
+    /// Rows with this schema cannot be decoded.
+    Refused(Refusal),
+}
+
+/// The reason why rows with a schema cannot be decoded.
+#[derive(Clone)]
+pub(super) struct Refusal {
+    pub(super) reason: String,
+    /// The registry does not have the schema, and may have it later.
+    pub(super) is_absent: bool,
 }
 
 /// The writers by the names of their schemas. Most ids are small numbers, and each row looks up its id.

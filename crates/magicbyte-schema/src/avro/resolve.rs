@@ -199,7 +199,8 @@ impl<'a> Resolver<'a> {
     }
 
     /// The branch with the same type and full name; else the record with this structure, rather one with the name; else
-    /// the first type that the value can be promoted to.
+    /// the first type that the value can be promoted to; else, where Java's reader fails and Java's `SchemaCompatibility`
+    /// finds no fault, the enum or fixed with this name in another namespace.
     fn first_match(&mut self, from: Written, branches: &'a [TypeId]) -> Result<Option<usize>> {
         let kind = &self.written(from).kind;
         let mut like = None;
@@ -221,7 +222,16 @@ impl<'a> Resolver<'a> {
             }
         }
         let promoted = || branches.iter().position(|&branch| kind.promotes_to(&self.reader.get(branch).kind));
-        Ok(like.or_else(promoted))
+        let moved = || {
+            let full = &kind.name().filter(|_| !matches!(kind, Kind::Record { .. }))?.full;
+            let short_name = short(self.name(from, full));
+            branches.iter().position(|&branch| {
+                let reader = &self.reader.get(branch).kind;
+                std::mem::discriminant(kind) == std::mem::discriminant(reader)
+                    && reader.name().is_some_and(|own| short(&own.full) == short_name)
+            })
+        };
+        Ok(like.or_else(promoted).or_else(moved))
     }
 
     /// True if the fields of a record are readable as they stand; what is in them may not be.
@@ -286,12 +296,31 @@ impl<'a> Resolver<'a> {
         }
         for (index, field) in own.iter().enumerate().filter(|(_, field)| !found.contains(field.name.as_str()))
         {
+            if field.default.is_none()
+                && let Some(place) = self.skipped_alias(fields, field, id)
+            {
+                let node = self.node(from.with(fields[place].of), field.of)?;
+                if let Node::Record(record) = &mut self.nodes[id] {
+                    record.steps[place] = Step::Read { field: index, node };
+                }
+                continue;
+            }
             let value = self.default(field)?;
             if let Node::Record(record) = &mut self.nodes[id] {
                 record.defaults.push(Default { field: index, value });
             }
         }
         Ok(())
+    }
+
+    /// The field of the writer's record that an alias of the reader's field names, though the records have different
+    /// names: Java's reader fails there, and Java's `SchemaCompatibility` finds no fault.
+    fn skipped_alias(&self, fields: &[Field], field: &Field, id: NodeId) -> Option<usize> {
+        let Node::Record(record) = &self.nodes[id] else { return None };
+        let mut written = fields.iter().zip(&record.steps);
+        written.position(|(written, step)| {
+            matches!(step, Step::Skip(_)) && field.aliases.contains(&written.name)
+        })
     }
 
     /// The default of a field; `None` for a null.

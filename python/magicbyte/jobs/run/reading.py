@@ -164,18 +164,20 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
             if selection:
                 batch = selection.select(batch)
             start = 0
-            for piece, unframed in typed_pieces(batch, options.typed):
+            for piece, columns in typed_pieces(batch, options.typed):
                 digests = RecordSums()
                 if options.digests and piece.num_rows:
                     digests.add_rows(batch.slice(start, piece.num_rows))
                 start += piece.num_rows
-                for typed, without_schema in zip(options.typed, unframed, strict=True):
-                    invalid = piece.num_rows - piece.column(INVALID_COLUMNS[typed.column]).null_count
+                for typed, nameless in zip(options.typed, columns, strict=True):
                     column = typed.column
-                    sums.update({f"invalid_{column}s": invalid, f"unframed_{column}s": without_schema})
-                    if unknown := _unknown_schemas(piece, typed):
+                    invalid = piece.num_rows - piece.column(INVALID_COLUMNS[column]).null_count
+                    sums.update({f"invalid_{column}s": invalid, f"unframed_{column}s": nameless.unframed})
+                    if nameless.absent and "offset" in piece.schema.names:
                         if options.fails_on_unknown_schema:
-                            raise _unknown_schema(chunk, piece, typed, unknown[0].start)
+                            raise _unknown_schema(chunk, piece, typed, nameless.absent[0])
+                        offsets = piece.column("offset").take(pa.array(nameless.absent)).to_pylist()
+                        unknown = [Hole(offset, offset + 1) for offset in offsets]
                         unknown_schemas = joined([*unknown_schemas, *unknown])
                 if fails_fast(options.mode):
                     _refuse_invalid(chunk, piece, options)
@@ -212,20 +214,10 @@ def _high_watermark(chunk: str, options: ReadOptions) -> int | None:
     return None if mark is None or min(ends, default=mark + 1) <= mark else mark
 
 
-def _unknown_schemas(batch: pa.RecordBatch, decoder: ColumnDecoder) -> tuple[Hole, ...]:
-    """The holes with all rows whose schema the registry does not have, if the batch has their offsets."""
-    if not decoder.unknown or "offset" not in batch.schema.names:
-        return ()
-    errors = batch.column(decoder.error_column)
-    is_unknown = pc.is_in(errors, pa.array(sorted(decoder.unknown), errors.type))
-    offsets = batch.column("offset").filter(is_unknown).to_pylist()
-    return joined(Hole(offset, offset + 1) for offset in offsets)
-
-
-def _unknown_schema(chunk: str, batch: pa.RecordBatch, decoder: ColumnDecoder, offset: int) -> JobError:
+def _unknown_schema(chunk: str, batch: pa.RecordBatch, decoder: ColumnDecoder, row: int) -> JobError:
     """The error for a row whose schema the registry does not have."""
     place = cast(Chunk, json.loads(chunk))
-    reason = batch.column(decoder.error_column)[pc.index(batch.column("offset"), offset).as_py()]
+    offset, reason = batch.column("offset")[row], batch.column(decoder.error_column)[row]
     return JobError(
         f"{place['topic']}-{place['partition']}, offset {offset}: the schema of the {decoder.column} is "
         f"unknown: {reason}"
