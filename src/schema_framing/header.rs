@@ -15,8 +15,10 @@ const APICURIO_VALUE: &[u8] = b"apicurio.value.";
 pub enum SchemaHeader {
     /// Confluent's: an id or a GUID as it would be in the value.
     Confluent,
-    /// Apicurio's `globalId` or `contentId`: 8 bytes.
-    ApicurioId,
+    /// Apicurio's `globalId`: 8 bytes.
+    ApicurioGlobalId,
+    /// Apicurio's `contentId`: 8 bytes.
+    ApicurioContentId,
     /// Apicurio's `contentHash`, or `artifactId` with `groupId` and `version`: text.
     ApicurioOther,
 }
@@ -34,7 +36,8 @@ impl SchemaHeader {
             return Some(Self::Confluent);
         }
         match key.strip_prefix(apicurio)? {
-            b"globalId" | b"contentId" => Some(Self::ApicurioId),
+            b"globalId" => Some(Self::ApicurioGlobalId),
+            b"contentId" => Some(Self::ApicurioContentId),
             b"contentHash" | b"artifactId" => Some(Self::ApicurioOther),
             _ => None,
         }

@@ -173,7 +173,7 @@ impl<'a> Framed<'a> {
                 let id_bytes = content.len() - rest.len();
                 Ok(framed(schema, Framing::Confluent, Place::ConfluentHeader(rest), id_bytes))
             }
-            SchemaHeader::ApicurioId => match content.try_into() {
+            SchemaHeader::ApicurioGlobalId | SchemaHeader::ApicurioContentId => match content.try_into() {
                 Ok(id) => {
                     let schema = SchemaId::Id(i64::from_be_bytes(id));
                     Ok(framed(schema, Framing::Apicurio, Place::ApicurioHeader, content.len()))

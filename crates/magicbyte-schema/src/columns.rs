@@ -1,7 +1,6 @@
 //! Columns that grow value by value, and can be cut back when a payload turns out to be bad.
 //!
-//! The rows before `row` are complete. While `row` is open, a value may be set any number of times; the last one
-//! counts. `close_row` completes it, with null if none was set.
+//! Every row is complete: `close_row` adds a null, and the methods of a type, such as `push`, add a value.
 
 use std::sync::Arc;
 
@@ -14,19 +13,19 @@ use crate::failure::{Attempt, Failure};
 
 /// Operations of all columns. The type of a column has the methods that set values.
 pub(crate) trait Column {
-    /// Rows, counting an open one that has a value.
+    /// Rows.
     fn len(&self) -> usize;
 
-    /// Cuts the column back to this many complete rows, and forgets what an open row has.
+    /// Cuts the column back to this many rows.
     fn truncate(&mut self, len: usize);
 
-    /// Completes the open row.
+    /// Adds a row that is null.
     ///
     /// # Errors
-    /// The reason why the row does not fit this column.
+    /// If it does not fit this column.
     fn close_row(&mut self) -> Attempt<()>;
 
-    /// The complete rows as an array; the column is empty then.
+    /// The rows as an array; the column is empty then.
     fn finish(&mut self) -> ArrayRef;
 }
 
@@ -94,47 +93,26 @@ pub(crate) fn take<V>(values: &mut Vec<V>) -> Vec<V> {
 struct Slots<V> {
     values: Vec<V>,
     nulls: Nulls,
-    closed: usize,
 }
 
 impl<V: Copy + Default> Slots<V> {
     fn new() -> Self {
-        Self { values: Vec::new(), nulls: Nulls::default(), closed: 0 }
+        Self { values: Vec::new(), nulls: Nulls::default() }
     }
 
     #[inline]
-    fn set(&mut self, value: V) {
-        match self.values.get_mut(self.closed) {
-            Some(open) => *open = value,
-            None => self.values.push(value),
-        }
-    }
-
-    /// A complete row.
-    #[inline]
-    fn push(&mut self, value: V) {
-        self.values.push(value);
-        self.closed += 1;
-    }
-
-    #[inline]
-    fn close_row(&mut self) {
-        if self.values.len() == self.closed {
-            self.values.push(V::default());
-            self.nulls.push(self.closed);
-        }
-        self.closed += 1;
+    fn push_null(&mut self) {
+        self.nulls.push(self.values.len());
+        self.values.push(V::default());
     }
 
     fn truncate(&mut self, len: usize) {
         self.values.truncate(len);
         self.nulls.truncate(len);
-        self.closed = len;
     }
 
     fn finish(&mut self) -> (Vec<V>, Option<NullBuffer>) {
         let nulls = self.nulls.finish(self.values.len());
-        self.closed = 0;
         (take(&mut self.values), nulls)
     }
 }
@@ -156,14 +134,8 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
     }
 
     #[inline]
-    pub(crate) fn set(&mut self, value: T::Native) {
-        self.slots.set(value);
-    }
-
-    /// Completes a row with this value.
-    #[inline]
     pub(crate) fn push(&mut self, value: T::Native) {
-        self.slots.push(value);
+        self.slots.values.push(value);
     }
 }
 
@@ -179,7 +151,7 @@ impl<T: ArrowPrimitiveType> Column for Numbers<T> {
 
     #[inline]
     fn close_row(&mut self) -> Attempt<()> {
-        self.slots.close_row();
+        self.slots.push_null();
         Ok(())
     }
 
@@ -199,14 +171,8 @@ impl Booleans {
     }
 
     #[inline]
-    pub(crate) fn set(&mut self, value: bool) {
-        self.0.set(value);
-    }
-
-    /// Completes a row with this value.
-    #[inline]
     pub(crate) fn push(&mut self, value: bool) {
-        self.0.push(value);
+        self.0.values.push(value);
     }
 }
 
@@ -222,7 +188,7 @@ impl Column for Booleans {
 
     #[inline]
     fn close_row(&mut self) -> Attempt<()> {
-        self.0.close_row();
+        self.0.push_null();
         Ok(())
     }
 
@@ -241,18 +207,17 @@ impl Offsets {
         Self(vec![0])
     }
 
-    /// Complete rows.
     #[inline]
     pub(crate) fn rows(&self) -> usize {
         self.0.len() - 1
     }
 
-    /// The place of the values of a complete row.
+    /// The place of the values of a row.
     pub(crate) fn range(&self, row: usize) -> std::ops::Range<usize> {
         self.0[row] as usize..self.0[row + 1] as usize
     }
 
-    /// The end of the complete rows.
+    /// The end of the last row.
     #[inline]
     pub(crate) fn end(&self) -> usize {
         self.0.last().map_or(0, |&end| end as usize)
@@ -282,7 +247,6 @@ impl Offsets {
 pub(crate) struct Bytes<T: ByteArrayType<Offset = i32>> {
     data: Vec<u8>,
     offsets: Offsets,
-    open: bool,
     nulls: Nulls,
     kind: std::marker::PhantomData<T>,
 }
@@ -290,24 +254,14 @@ pub(crate) struct Bytes<T: ByteArrayType<Offset = i32>> {
 impl<T: ByteArrayType<Offset = i32>> Bytes<T> {
     pub(crate) fn new() -> Self {
         let (offsets, nulls) = (Offsets::new(), Nulls::default());
-        Self { data: Vec::new(), offsets, open: false, nulls, kind: std::marker::PhantomData }
+        Self { data: Vec::new(), offsets, nulls, kind: std::marker::PhantomData }
     }
 
-    #[inline]
-    pub(crate) fn set(&mut self, value: &[u8]) {
-        if self.open {
-            self.data.truncate(self.offsets.end());
-        }
-        self.data.extend_from_slice(value);
-        self.open = true;
-    }
-
-    /// The value of a complete row.
+    /// The value of a row.
     pub(crate) fn value(&self, row: usize) -> &[u8] {
         &self.data[self.offsets.range(row)]
     }
 
-    /// Completes a row with this value.
     #[inline]
     pub(crate) fn push(&mut self, value: &[u8]) -> Attempt<()> {
         self.data.extend_from_slice(value);
@@ -317,21 +271,17 @@ impl<T: ByteArrayType<Offset = i32>> Bytes<T> {
 
 impl<T: ByteArrayType<Offset = i32>> Column for Bytes<T> {
     fn len(&self) -> usize {
-        self.offsets.rows() + usize::from(self.open)
+        self.offsets.rows()
     }
 
     fn truncate(&mut self, len: usize) {
-        self.open = false;
         self.data.truncate(self.offsets.truncate(len));
         self.nulls.truncate(len);
     }
 
     #[inline]
     fn close_row(&mut self) -> Attempt<()> {
-        if !self.open {
-            self.nulls.push(self.offsets.rows());
-        }
-        self.open = false;
+        self.nulls.push(self.offsets.rows());
         self.offsets.push(self.data.len())
     }
 

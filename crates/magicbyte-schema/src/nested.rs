@@ -13,27 +13,20 @@ pub(crate) struct Structs<C> {
     pub(crate) columns: Vec<C>,
     /// Names and types, for each of `columns`.
     pub(crate) fields: Fields,
-    open: bool,
     rows: usize,
     nulls: Nulls,
 }
 
 impl<C: Column> Structs<C> {
     pub(crate) fn new(columns: Vec<C>, fields: Fields) -> Self {
-        Self { columns, fields, open: false, rows: 0, nulls: Nulls::default() }
+        Self { columns, fields, rows: 0, nulls: Nulls::default() }
     }
 
-    /// Complete rows.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// From here on the row is a struct, though no column may be set.
-    pub(crate) fn open(&mut self) {
-        self.open = true;
-    }
-
-    /// Completes a row that is complete in every column.
+    /// Adds the row that every column has at its end.
     #[inline]
     pub(crate) fn close_struct(&mut self) {
         self.rows += 1;
@@ -42,11 +35,10 @@ impl<C: Column> Structs<C> {
 
 impl<C: Column> Column for Structs<C> {
     fn len(&self) -> usize {
-        self.rows + usize::from(self.open)
+        self.rows
     }
 
     fn truncate(&mut self, len: usize) {
-        self.open = false;
         self.rows = len;
         self.nulls.truncate(len);
         self.columns.iter_mut().for_each(|column| column.truncate(len));
@@ -54,11 +46,8 @@ impl<C: Column> Column for Structs<C> {
 
     fn close_row(&mut self) -> Attempt<()> {
         self.columns.iter_mut().try_for_each(C::close_row)?;
-        if !self.open {
-            self.nulls.push(self.rows);
-        }
+        self.nulls.push(self.rows);
         self.rows += 1;
-        self.open = false;
         Ok(())
     }
 
@@ -75,41 +64,36 @@ impl<C: Column> Column for Structs<C> {
 
 /// Lists.
 pub(crate) struct Lists<C> {
-    /// The items of all rows, each complete.
+    /// The items of all rows, and of a list that is not closed yet.
     pub(crate) items: C,
     field: FieldRef,
     offsets: Offsets,
-    open: bool,
     nulls: Nulls,
 }
 
 impl<C: Column> Lists<C> {
     pub(crate) fn new(items: C, field: FieldRef) -> Self {
-        Self { items, field, offsets: Offsets::new(), open: false, nulls: Nulls::default() }
+        Self { items, field, offsets: Offsets::new(), nulls: Nulls::default() }
     }
 
-    /// From here on the row is a list, though no item may come.
-    pub(crate) fn open(&mut self) {
-        self.open = true;
+    /// Adds a list of the items since the last one.
+    pub(crate) fn close_list(&mut self) -> Attempt<()> {
+        self.offsets.push(self.items.len())
     }
 }
 
 impl<C: Column> Column for Lists<C> {
     fn len(&self) -> usize {
-        self.offsets.rows() + usize::from(self.open)
+        self.offsets.rows()
     }
 
     fn truncate(&mut self, len: usize) {
-        self.open = false;
         self.items.truncate(self.offsets.truncate(len));
         self.nulls.truncate(len);
     }
 
     fn close_row(&mut self) -> Attempt<()> {
-        if !self.open {
-            self.nulls.push(self.offsets.rows());
-        }
-        self.open = false;
+        self.nulls.push(self.offsets.rows());
         self.offsets.push(self.items.len())
     }
 

@@ -1,8 +1,10 @@
 //! Avro payloads of several writers, through the public API.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
+use std::time::{Duration, Instant};
+
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Decimal128Type, Int64Type};
+use arrow_array::types::{Decimal128Type, Int32Type, Int64Type};
 use arrow_array::{Array, StringArray};
 use arrow_schema::DataType;
 
@@ -56,9 +58,12 @@ fn names_aliases_and_structure() {
     assert_eq!(read(RECORD, &other, b"\x02").unwrap(), r#"{"x":1}"#);
     let renamed = RECORD.replace(r#""name": "x""#, r#""name": "y", "aliases": ["x"]"#);
     assert_eq!(read(RECORD, &renamed, b"\x02").unwrap(), r#"{"y":1}"#);
-    // An alias of a field counts in a record of the reader's full name, or of an alias of that.
+    // In Java, an alias of a field counts in a record of the reader's full name, or of an alias of that; elsewhere Java takes
+    // the default, and fails without one.
     let moved = renamed.replace(r#""name": "A""#, r#""name": "A", "namespace": "n""#);
-    assert!(read(RECORD, &moved, b"\x02").is_err());
+    assert_eq!(read(RECORD, &moved, b"\x02").unwrap(), r#"{"y":1}"#);
+    let with_default = moved.replace(r#""aliases""#, r#""default": 5, "aliases""#);
+    assert_eq!(read(RECORD, &with_default, b"\x02").unwrap(), r#"{"y":5}"#);
     let moved = moved.replace(r#""namespace": "n""#, r#""namespace": "n", "aliases": [".A"]"#);
     assert_eq!(read(RECORD, &moved, b"\x02").unwrap(), r#"{"y":1}"#);
 
@@ -108,10 +113,15 @@ fn defaults() {
         (r#"["null", "string"]"#, r#""x""#, r#""x""#),
         (&optional, r#"{"x": 1, "y": 2}"#, r#"{"x":1,"y":2}"#),
         (&format!(r#"["null", {ints}]"#), "[]", "[]"),
+        // To Java's reader, a null is an array or a map without items, unless null is the first type.
+        (ints, "null", "[]"),
+        (&format!(r#"[{ints}, "null"]"#), "null", "[]"),
+        (r#"[{"type": "map", "values": "int"}, "null"]"#, "null", "{}"),
         (nested, r#"{"x": 1}"#, r#"{"x":1,"y":3}"#),
         (&nested_array, r#"[{"x": 1}]"#, r#"[{"x":1,"y":3}]"#),
         (r#""int""#, "0.0", "0"),
         (r#""int""#, "4294967297", "1"),
+        (r#""int""#, "5e9", "2147483647"),
         (r#""long""#, "1e3", "1000"),
         (r#""double""#, "0", "0.0"),
         (r#"{"type": "map", "values": "int"}"#, "{}", "{}"),
@@ -236,6 +246,133 @@ fn what_is_skipped_costs_nothing() {
         decoder.decode(&[payload(1, b"\x80\xa8\xd6\xb9\x07\0"), payload(1, b"\xa0\x1f\0")]).unwrap();
     assert_eq!(decoded.errors.iter().map(|error| error.row).collect::<Vec<_>>(), [0]);
     assert_eq!(decoded.values.as_list::<i32>().value(1).len(), 2000);
+}
+
+/// A record `R` with these fields.
+fn record(fields: &[String]) -> String {
+    format!(r#"{{"type": "record", "name": "R", "fields": [{}]}}"#, fields.join(","))
+}
+
+fn field(name: usize, of: &str) -> String {
+    format!(r#"{{"name": "f{name}", "type": {of}}}"#)
+}
+
+#[test]
+fn short_schemas_and_payloads_take_little_time_and_memory() {
+    let start = Instant::now();
+    // Defaults that are padded.
+    let fixed = r#"{"type": "fixed", "name": "F", "size": 200000}"#;
+    let padded = (0..5000).map(|n| {
+        let of = if n == 0 { fixed } else { r#""F""# };
+        format!(r#"{{"name": "f{n}", "type": {of}, "default": ""}}"#)
+    });
+    let padded: Vec<_> = padded.collect();
+    let mut decoder = AvroDecoder::new(&record(&padded), &[]).unwrap();
+    let error = decoder.add_writer(1, &record(&[field(9999, r#""int""#)]), &[]).unwrap_err().to_string();
+    assert!(error.contains("the defaults are larger than 262144 bytes"), "{error}");
+
+    // Fields without bytes, in items that are skipped or lose them.
+    let nulls: Vec<_> = (0..9000).map(|n| field(n, r#""null""#)).collect();
+    let list = |fields: &[String]| format!(r#"{{"type": "array", "items": {}}}"#, record(fields));
+    let mut decoder = AvroDecoder::new(&list(&[]), &[]).unwrap();
+    decoder.add_writer(1, &list(&nulls), &[]).unwrap();
+    let decoded = decoder.decode(&[payload(1, b"\xc0\xb8\x02\0")]).unwrap();
+    assert_eq!((decoded.errors.len(), decoded.values.as_list::<i32>().value(0).len()), (0, 20_000));
+    let skipped = record(&[field(0, &list(&nulls).replace(r#""R""#, r#""Z""#))]);
+    let mut decoder = AvroDecoder::new(&record(&[]), &[]).unwrap();
+    decoder.add_writer(1, &skipped, &[]).unwrap();
+    let blocks = [vec![2; 100_000], vec![0]].concat();
+    assert_eq!(decoder.decode(&[payload(1, &blocks)]).unwrap().errors, []);
+
+    // An enum that many fields have.
+    let symbols =
+        |letter: char| (0..20_000).map(|n| format!(r#""{letter}{n}""#)).collect::<Vec<_>>().join(",");
+    let with_enum = |letter: char| {
+        let first = format!(r#"{{"type": "enum", "name": "E", "symbols": [{}]}}"#, symbols(letter));
+        let fields = (0..3000).map(|n| field(n, if n == 0 { &first } else { r#""E""# }));
+        record(&fields.collect::<Vec<_>>())
+    };
+    let mut decoder = AvroDecoder::new(&with_enum('A'), &[]).unwrap();
+    decoder.add_writer(1, &with_enum('B'), &[]).unwrap();
+    // A union of a record that the schema has once.
+    let union = |of: &str| {
+        let first = format!(r#"["null", {}]"#, record(&[field(0, of)]).replace(r#""R""#, r#""U""#));
+        let fields = (0..2400).map(|n| field(n, if n == 0 { &first } else { r#"["null", "U"]"# }));
+        record(&fields.collect::<Vec<_>>())
+    };
+    let mut decoder = AvroDecoder::new(&union(r#""long""#), &[]).unwrap();
+    decoder.add_writer(1, &union(r#""int""#), &[]).unwrap();
+
+    // Aliases of a record and of its field.
+    let names = (0..20_000).map(|n| format!(r#""a{n}""#)).collect::<Vec<_>>().join(",");
+    let aliased = format!(
+        r#"{{"type": "record", "name": "R", "aliases": [{names}],
+            "fields": [{{"name": "x", "type": "int", "aliases": [{names}]}}]}}"#
+    );
+    let mut decoder = AvroDecoder::new(&aliased, &[]).unwrap();
+    decoder.add_writer(1, &RECORD.replace(r#""A""#, r#""a7""#).replace(r#""x""#, r#""a9""#), &[]).unwrap();
+    assert_eq!(decoder.decode(&[payload(1, b"\x02")]).unwrap().errors, []);
+
+    // A long name in messages.
+    let long = format!(r#"{{"type": "fixed", "name": "{}", "size": 2}}"#, "n".repeat(1 << 20));
+    let mut decoder = AvroDecoder::new(&record(&[field(0, r#""int""#)]), &[]).unwrap();
+    let error = decoder.add_writer(1, &record(&[field(0, &long)]), &[]).unwrap_err().to_string();
+    assert!(error.len() < 500, "{} bytes", error.len());
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_union_of_many_events_is_read_by_their_names() {
+    let event = |n: usize, more: &str| {
+        format!(
+            r#"{{"type": "record", "name": "E{n}", "fields": [{{"name": "a", "type": "int"}}, {{"name": "b", "type": "int"}},
+                {{"name": "own{n}", "type": "int", "default": 0}}{more}]}}"#
+        )
+    };
+    let events = |more: &str| {
+        let events: Vec<_> = (0..400).map(|n| event(n, if n == 399 { more } else { "" })).collect();
+        format!("[{}]", events.join(","))
+    };
+    let mut decoder =
+        AvroDecoder::new(&events(r#", {"name": "new", "type": "int", "default": 7}"#), &[]).unwrap();
+    decoder.add_writer(1, &events(""), &[]).unwrap();
+    let decoded = decoder.decode(&[payload(1, b"\x9e\x06\x02\x04\x06")]).unwrap();
+    assert_eq!(decoded.errors, []);
+    let member = decoded.values.as_struct().column(399).as_struct();
+    assert_eq!(member.column(3).as_primitive::<Int32Type>().value(0), 7);
+}
+
+#[test]
+fn a_schema_reads_itself() {
+    // To Java, an alias means nothing there; what columns make of a union, or a reference, does not matter.
+    let schema = r#"{"type": "record", "name": "R", "fields": [
+        {"name": "a", "type": [{"type": "int", "logicalType": "date"}, "long"]},
+        {"name": "b", "type": "int", "aliases": ["a"]}]}"#;
+    let mut decoder = AvroDecoder::new(schema, &[r#""string""#]).unwrap();
+    decoder.add_writer(1, schema, &[]).unwrap();
+    let decoded = decoder.decode(&[payload(1, b"\0\x02\x04")]).unwrap();
+    assert_eq!(decoded.errors, []);
+    assert_eq!(decoded.values.as_struct().column(1).as_primitive::<Int32Type>().value(0), 2);
+}
+
+#[test]
+fn the_size_of_a_block_that_is_read_does_not_matter() {
+    let ints = r#"{"type": "array", "items": "int"}"#;
+    assert_eq!(read(ints, ints, b"\x01\x04\x02\0").unwrap(), "[1]");
+    assert_eq!(read(ints, ints, b"\x01\xc8\x01\x02\0").unwrap(), "[1]");
+    assert_eq!(read(ints, ints, b"\x01\x01\x02\0").unwrap(), "[1]");
+}
+
+#[test]
+fn an_enum_of_another_namespace_is_a_branch_if_no_other_is() {
+    let e = r#"{"type": "enum", "name": "E", "symbols": ["X", "Y"]}"#;
+    let moved = r#"["null", {"type": "enum", "name": "n.E", "symbols": ["X", "Y"]}]"#;
+    assert_eq!(read(e, moved, b"\x02").unwrap(), r#""Y""#);
+    let fixed = r#"{"type": "fixed", "name": "F", "size": 1}"#;
+    assert_eq!(
+        read(fixed, r#"["null", {"type": "fixed", "name": "n.F", "size": 1}]"#, b"a").unwrap(),
+        r#""a""#
+    );
 }
 
 #[test]

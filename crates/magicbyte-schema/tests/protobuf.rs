@@ -505,3 +505,44 @@ fn messages_in_a_thousand_messages() {
     let schema = format!(r#"syntax = "proto3"; {chain} message M1000 {{ int32 x = 1; }}"#);
     assert_eq!(decode(&schema, &[b"\x0a\x02\x0a\0"]).errors, []);
 }
+
+#[test]
+fn entries_that_no_compiler_makes_are_refused() {
+    // message M { map<..> e = 1; }, with an entry that has no fields.
+    let schema = "CgFhIh0KAU0SDwoBZRgBIAMoCzIELk0uRRoHCgFFOgI4AWIGcHJvdG8z";
+    let error = ProtobufDecoder::new(schema, &[], &[]).err().unwrap().to_string();
+    assert!(error.contains("the map entry E is not a key"), "{error}");
+    let mut text = ProtobufDecoder::text();
+    assert!(text.add_writer(1, schema, &[]).is_err());
+}
+
+#[test]
+fn features_of_languages_do_not_hide_others() {
+    for features in [
+        "{ [pb.cpp] { string_type: VIEW } field_presence: IMPLICIT }",
+        "{ [pb.cpp]: { string_type: VIEW }, field_presence: IMPLICIT; }",
+        "{ [pb.cpp] < string_type: VIEW > field_presence : IMPLICIT }",
+        "{ field_presence: IMPLICIT [pb.cpp] { nested { field_presence: EXPLICIT } } }",
+        r#"{ json_format: ALLOW [a.b] { text: "} field_presence: EXPLICIT" } field_presence: IMPLICIT }"#,
+    ] {
+        let schema = format!(
+            r#"edition = "2023"; import "google/protobuf/cpp_features.proto"; option features = {features}; message M {{ int32 a = 1; }}"#
+        );
+        let rows = rows(&schema, &[b""]);
+        assert!(column(&rows, "a").is_valid(0), "{features}");
+    }
+}
+
+#[test]
+fn an_entry_without_a_value_lacks_what_the_value_requires() {
+    let schema =
+        r#"syntax = "proto2"; message M { map<string, R> m = 1; } message R { required int32 a = 1; }"#;
+    let payload = b"\x0a\x03\x0a\x01k";
+    let (_, columns) = error(schema, payload);
+    let mut decoder = ProtobufDecoder::text();
+    decoder.add_writer(1, schema, &[]).unwrap();
+    let payload = Payload { bytes: Some(payload), writer: 1, message_indexes: &[0] };
+    let text = decoder.decode(&[payload]).unwrap();
+    assert!(columns.contains("required"), "{columns}");
+    assert!(text.errors[0].reason.contains("required"), "{:?}", text.errors);
+}

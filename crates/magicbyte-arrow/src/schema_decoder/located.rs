@@ -214,7 +214,7 @@ impl SchemaDecoder {
         let column = if self.of.is_key { "key" } else { "value" };
         let reason = match name {
             SchemaHeader::Confluent => format!("the header __{column}_schema_id is neither an id nor a GUID"),
-            SchemaHeader::ApicurioId => {
+            SchemaHeader::ApicurioGlobalId | SchemaHeader::ApicurioContentId => {
                 format!(
                     "framed by Apicurio: the header apicurio.{column}.globalId or .contentId does not have 8 bytes"
                 )

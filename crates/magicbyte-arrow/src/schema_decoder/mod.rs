@@ -134,9 +134,7 @@ impl SchemaDecoder {
                 Ok(path) => (Writer::Known(key), path),
                 Err(reason) => (Writer::Refused(refusal(reason, false)), MessageIndexes::default()),
             },
-            Err(error) => {
-                (Writer::Refused(refusal(error.to_string(), false)), MessageIndexes::default())
-            }
+            Err(error) => (Writer::Refused(refusal(error.to_string(), false)), MessageIndexes::default()),
         };
         self.given = Some(Given { writer, path, is_sole });
     }

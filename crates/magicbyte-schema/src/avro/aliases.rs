@@ -9,25 +9,29 @@ use super::types::{Kind, Name, Types};
 pub(super) struct Aliases<'a> {
     /// The full name of a type, by its alias.
     types: HashMap<&'a str, &'a str>,
-    /// The name of a field, by the full name of its record, or an alias of that, and by its own alias.
-    fields: HashMap<&'a str, HashMap<&'a str, &'a str>>,
+    /// The place in `fields` of a record, by its full name or an alias of that.
+    records: HashMap<&'a str, usize>,
+    /// The names of fields by their aliases, for each record that has some.
+    fields: Vec<HashMap<&'a str, &'a str>>,
 }
 
 impl<'a> Aliases<'a> {
     pub(super) fn of(reader: &'a Types) -> Self {
         let mut aliases = Self::default();
         for of in reader.reachable() {
-            match &of.kind {
+            match &reader.get(of).kind {
                 Kind::Fixed { name, .. } | Kind::Enum { name, .. } => aliases.add_type(name),
                 Kind::Record { name, fields } => {
                     aliases.add_type(name);
-                    let renamed = || {
-                        fields.iter().flat_map(|field| field.aliases.iter().map(move |alias| (field, alias)))
-                    };
-                    for record in std::iter::once(&name.full).chain(&name.aliases) {
-                        for (field, alias) in renamed() {
-                            aliases.fields.entry(record).or_default().insert(alias, &field.name);
-                        }
+                    let renamed = fields.iter().flat_map(|field| {
+                        field.aliases.iter().map(|alias| (alias.as_str(), field.name.as_str()))
+                    });
+                    let renamed: HashMap<_, _> = renamed.collect();
+                    if !renamed.is_empty() {
+                        let names = std::iter::once(&name.full).chain(&name.aliases);
+                        let place = aliases.fields.len();
+                        aliases.records.extend(names.map(|record| (record.as_str(), place)));
+                        aliases.fields.push(renamed);
                     }
                 }
                 _ => {}
@@ -53,6 +57,7 @@ impl<'a> Aliases<'a> {
     where
         'a: 'n,
     {
-        self.fields.get(record).and_then(|fields| fields.get(field)).copied().unwrap_or(field)
+        let fields = self.records.get(record).map(|&place| &self.fields[place]);
+        fields.and_then(|fields| fields.get(field)).copied().unwrap_or(field)
     }
 }

@@ -152,33 +152,35 @@ impl<'a> Cursor<'a> {
     /// The items of an array or a map: blocks of them, and a count of 0.
     pub(super) fn blocks(&mut self, mut item: impl FnMut(&mut Self) -> Attempt<()>) -> Attempt<()> {
         loop {
-            let start = self.position;
-            let (count, size) = self.block()?;
+            // Java ignores the size of a block whose items it reads.
+            let (count, _) = self.block()?;
             if count == 0 {
                 return Ok(());
             }
-            let end = size.map(|size| self.position + size);
             for _ in 0..count {
                 item(self)?;
-            }
-            if end.is_some_and(|end| end != self.position) {
-                return Err(Failure::at(start, "a block has another size than its items"));
             }
         }
     }
 
     /// The number of items of a block, and its size in bytes: writers may say it, so that readers can skip the block.
-    fn block(&mut self) -> Attempt<(u64, Option<usize>)> {
+    fn block(&mut self) -> Attempt<(u64, Option<i64>)> {
         let count = self.long("the count of a block")?;
         if count >= 0 {
             return Ok((count as u64, None));
         }
-        let start = self.position;
         let size = self.long("the size of a block")?;
+        Ok((count.unsigned_abs(), Some(size)))
+    }
+
+    fn skip_block(&mut self, size: i64) -> Attempt<()> {
         let left = self.payload.len() - self.position;
         match usize::try_from(size) {
-            Ok(bytes) if bytes <= left => Ok((count.unsigned_abs(), Some(bytes))),
-            _ => Err(Failure::at(start, format!("a block of {size} bytes: the payload has {left} more"))),
+            Ok(bytes) if bytes <= left => {
+                self.position += bytes;
+                Ok(())
+            }
+            _ => Err(self.fault(format!("a block of {size} bytes: the payload has {left} more"))),
         }
     }
 
@@ -206,7 +208,8 @@ impl<'a> Cursor<'a> {
                 self.skip(branch, depth + 1)?;
             }
             Kind::Record { fields, .. } => {
-                for field in fields {
+                for &index in self.types.fields_with_bytes(id) {
+                    let field = &fields[index];
                     self.skip(field.of, depth + 1).map_err(|failure| failure.in_field(&field.name))?;
                 }
             }
@@ -218,7 +221,7 @@ impl<'a> Cursor<'a> {
         loop {
             let (count, size) = self.block()?;
             if let Some(size) = size {
-                self.bytes(size, "a block")?;
+                self.skip_block(size)?;
             } else if count == 0 {
                 return Ok(());
             } else {

@@ -36,12 +36,20 @@ use crate::payload::Payload;
 /// ```
 pub struct AvroDecoder {
     /// `None` if each value is read as it was written.
-    reader: Option<Types>,
+    reader: Option<Reader>,
     /// True if the column is JSON text.
     is_text: bool,
     target: Target,
     data_type: DataType,
     writers: HashMap<u32, Writer, BuildHasherDefault<Itself>>,
+}
+
+/// The reader's schema.
+struct Reader {
+    /// As it was given.
+    given: Types,
+    /// As its columns are.
+    types: Types,
 }
 
 /// A writer's schema.
@@ -57,13 +65,14 @@ impl AvroDecoder {
     /// # Errors
     /// If it is not an Avro schema.
     pub fn new(reader: &str, references: &[&str]) -> Result<Self> {
-        let types = Types::parse(reader, references)?;
-        if types.is_recursive {
-            return Ok(Self { reader: Some(types), ..Self::text() });
+        let given = Types::parse(reader, references)?;
+        if given.is_recursive {
+            return Ok(Self { reader: Some(Reader { types: given.clone(), given }), ..Self::text() });
         }
-        let types = with_plain_numbers(types);
+        let types = with_plain_numbers(given.clone());
         let (data_type, target) = (data_type(&types, types.root), Target::new(&types, types.root));
-        Ok(Self { reader: Some(types), is_text: false, target, data_type, writers: HashMap::default() })
+        let reader = Some(Reader { given, types });
+        Ok(Self { reader, is_text: false, target, data_type, writers: HashMap::default() })
     }
 
     /// A decoder to text: each value as JSON, by the schema that it was written with. Bytes are as in Avro's JSON (a
@@ -86,7 +95,10 @@ impl AvroDecoder {
     /// If it is not an Avro schema, or the reader's schema can read nothing that it wrote.
     pub fn add_writer(&mut self, key: u32, schema: &str, references: &[&str]) -> Result<()> {
         let types = Types::parse(schema, references)?;
-        let plan = resolve(&types, self.reader.as_ref().unwrap_or(&types))?;
+        let plan = match &self.reader {
+            Some(reader) => resolve(&types, &reader.types, types.are_same(&reader.given))?,
+            None => resolve(&types, &types, true)?,
+        };
         if let Some(reason) = plan.refusal() {
             return Err(SchemaError::new(format!("the schema cannot be read as the reader's: {reason}")));
         }
@@ -134,7 +146,7 @@ impl AvroDecoder {
             };
             let read = match &mut self.target {
                 Target::Text(to) if self.is_text => {
-                    let reader = self.reader.as_ref().unwrap_or(&writer.types);
+                    let reader = self.reader.as_ref().map_or(&writer.types, |reader| &reader.types);
                     let text = writer.plan.text(&writer.types, reader, bytes, &mut budget);
                     text.and_then(|text| to.push(text.as_bytes()))
                 }

@@ -3,50 +3,69 @@
 use serde_json::{Map, Number, Value};
 
 use super::types::{Kind, TypeId, Types, shown};
+use crate::budget::MAX_ROW;
 use crate::varint;
 
-/// Writes a default of this type as Avro does.
-///
-/// # Errors
-/// The reason why it is not a value of the type.
-pub(super) fn payload(types: &Types, id: TypeId, default: &Value) -> Result<Box<[u8]>, String> {
-    let mut writer = Writer { types, out: Vec::new(), values: 0 };
-    writer.write(id, default, 0)?;
-    Ok(writer.out.into_boxed_slice())
+/// What the defaults of a plan may still have: records of a short schema multiply, and Java pads a fixed to any size.
+pub(super) struct Room {
+    bytes: usize,
+    /// Counts those of the defaults in a default.
+    values: usize,
 }
 
-/// The values that a default may have, with those of the defaults in it: records of a short schema multiply.
+impl Room {
+    pub(super) fn new() -> Self {
+        Self { bytes: MAX_ROW, values: MAX_VALUES }
+    }
+
+    /// Writes a default of this type as Avro does.
+    ///
+    /// # Errors
+    /// The reason why it is not a value of the type.
+    pub(super) fn payload(
+        &mut self,
+        types: &Types,
+        id: TypeId,
+        default: &Value,
+    ) -> Result<Box<[u8]>, String> {
+        let mut writer = Writer { types, out: Vec::new(), room: self };
+        writer.write(id, default, 0)?;
+        let out = writer.out;
+        self.bytes = self.bytes.saturating_sub(out.len());
+        Ok(out.into_boxed_slice())
+    }
+}
+
 const MAX_VALUES: usize = 1 << 20;
-/// The bytes that it may have. Java pads a fixed to any size.
-const MAX_BYTES: usize = 16 << 20;
 /// The nesting depth of its values: the default of a record may have the record in it.
 const MAX_DEPTH: usize = 100;
 
 struct Writer<'a> {
     types: &'a Types,
     out: Vec<u8>,
-    values: usize,
+    room: &'a mut Room,
 }
 
 impl Writer<'_> {
     fn write(&mut self, id: TypeId, value: &Value, depth: usize) -> Result<(), String> {
-        self.values += 1;
-        if depth > MAX_DEPTH || self.values > MAX_VALUES || self.out.len() > MAX_BYTES {
-            return Err(format!(
-                "the default is larger than {MAX_BYTES} bytes or {MAX_VALUES} values, or nested deeper than {MAX_DEPTH}"
-            ));
+        self.room.values = self.room.values.saturating_sub(1);
+        if depth > MAX_DEPTH || self.room.values == 0 || self.out.len() > self.room.bytes {
+            return Err(too_large());
         }
         let types = self.types;
         match (&types.get(id).kind, value) {
             (Kind::Null, Value::Null) => {}
             (Kind::Boolean, &Value::Bool(value)) => self.out.push(value.into()),
-            (Kind::Int, Value::Number(number)) => self.put_long((long(number) as i32).into()),
+            (Kind::Int, Value::Number(number)) => self.put_long(int(number).into()),
             (Kind::Long, Value::Number(number)) => self.put_long(long(number)),
             (Kind::Float, Value::Number(number)) => self.out.extend((double(number) as f32).to_le_bytes()),
             (Kind::Double, Value::Number(number)) => self.out.extend(double(number).to_le_bytes()),
             (Kind::String, Value::String(text)) => self.put_bytes(text.as_bytes()),
             (Kind::Bytes, Value::String(text)) => self.put_bytes(&latin1(text)),
-            (&Kind::Fixed { size, .. }, Value::String(text)) if size <= MAX_BYTES => {
+            (&Kind::Fixed { size, .. }, Value::String(text)) => {
+                if size > self.room.bytes {
+                    return Err(too_large());
+                }
                 let mut bytes = latin1(text);
                 bytes.resize(size, 0);
                 self.out.extend(bytes);
@@ -58,7 +77,7 @@ impl Writer<'_> {
                 self.put_long(symbol as i64);
             }
             (&Kind::Array(item), _) => self.write_items(item, &items(value), depth)?,
-            (&Kind::Map(of), Value::Object(entries)) => self.write_entries(of, entries, depth)?,
+            (&Kind::Map(of), _) => self.write_entries(of, value.as_object(), depth)?,
             (Kind::Union(branches), _) => {
                 let branch = branches.iter().position(|&branch| takes(&types.get(branch).kind, value));
                 let Some(branch) = branch else {
@@ -93,10 +112,11 @@ impl Writer<'_> {
     fn write_entries(
         &mut self,
         of: TypeId,
-        entries: &Map<String, Value>,
+        // To Jackson, anything but an object has none.
+        entries: Option<&Map<String, Value>>,
         depth: usize,
     ) -> Result<(), String> {
-        if !entries.is_empty() {
+        if let Some(entries) = entries.filter(|entries| !entries.is_empty()) {
             self.put_long(entries.len() as i64);
             for (key, value) in entries {
                 self.put_bytes(key.as_bytes());
@@ -115,6 +135,12 @@ impl Writer<'_> {
         self.put_long(bytes.len() as i64);
         self.out.extend_from_slice(bytes);
     }
+}
+
+fn too_large() -> String {
+    format!(
+        "the defaults are larger than {MAX_ROW} bytes or {MAX_VALUES} values, or nested deeper than {MAX_DEPTH}"
+    )
 }
 
 /// The items of a default for an array. To Jackson, an object has items, too, and anything else has none.
@@ -137,7 +163,15 @@ fn takes(kind: &Kind, value: &Value) -> bool {
     }
 }
 
-/// A number of any form, such as `3.0`, as Jackson's `longValue` gives it; `intValue` keeps the low bits of that.
+/// A number of any form, such as `3.0`, as Jackson's `intValue` gives it: of an integer, the low bits.
+fn int(number: &Number) -> i32 {
+    match number.is_f64() {
+        true => double(number) as i32,
+        false => long(number) as i32,
+    }
+}
+
+/// The same for `longValue`.
 fn long(number: &Number) -> i64 {
     match (number.as_i64(), number.as_u64()) {
         (Some(whole), _) => whole,

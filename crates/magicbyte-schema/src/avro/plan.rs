@@ -47,7 +47,8 @@ pub(super) struct Choice {
 /// The items of an array, or the values of a map.
 pub(super) struct Items {
     pub(super) node: NodeId,
-    /// The writer's type, for those that are skipped. The value of a default has none: its keys differ.
+    /// The writer's type, for those that are skipped; in a default it is the reader's, and none is skipped, since its
+    /// keys differ.
     pub(super) written_as: TypeId,
     /// The size of an item in the reader's columns, in bytes.
     pub(super) size: usize,

@@ -77,8 +77,7 @@ impl Plan {
                     cursor.spend(items.size)?;
                     self.value(items.node, cursor, &mut to.items)
                 })?;
-                to.open();
-                to.close_row()?;
+                to.close_list()?;
             }
             (Node::Map(items), Target::Map(to)) => self.map(items, cursor, to)?,
             (Node::Null, to) => to.close_row()?,
@@ -158,8 +157,7 @@ impl Plan {
             cursor.position = start;
             self.entries(items, cursor, entries, Some(&last))?;
         }
-        to.0.open();
-        to.close_row()
+        to.0.close_list()
     }
 
     /// Reads the entries of a map, or those of them that are `kept`.

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::aliases::Aliases;
 use super::columns::data_type;
-use super::default;
+use super::default::Room;
 use super::plan::{Choice, Default, Encoded, Items, Node, NodeId, Plan, Record, Step};
 use super::types::{Field, Kind, Type, TypeId, Types, short};
 use crate::columns::row_size;
@@ -20,13 +20,23 @@ const MAX_DEPTH: usize = 400;
 
 /// The plan for payloads of the writer's schema.
 ///
+/// `are_same` if the schemas are equal: Java leaves such a schema as it is, and an alias may be the name of another field.
+///
 /// # Errors
 /// If the plan would be too large. Values that the reader cannot take are nodes of the plan.
-pub(super) fn resolve(writer: &Types, reader: &Types) -> Result<Plan> {
-    // Java leaves an equal schema as it is: an alias of the reader may be the name of another field.
-    let aliases = if writer == reader { Aliases::default() } else { Aliases::of(reader) };
-    let (nodes, records) = (Vec::new(), HashMap::new());
-    let mut resolver = Resolver { writer, reader, aliases, nodes, records, depth: 0 };
+pub(super) fn resolve(writer: &Types, reader: &Types, are_same: bool) -> Result<Plan> {
+    let aliases = if are_same { Aliases::default() } else { Aliases::of(reader) };
+    let mut resolver = Resolver {
+        writer,
+        reader,
+        aliases,
+        nodes: Vec::new(),
+        named: HashMap::new(),
+        equal: HashMap::new(),
+        sizes: HashMap::new(),
+        defaults: Room::new(),
+        depth: 0,
+    };
     let root = resolver.node(Written { by: By::Writer, id: writer.root }, reader.root)?;
     Ok(Plan { nodes: resolver.nodes, root })
 }
@@ -70,8 +80,13 @@ struct Resolver<'a> {
     reader: &'a Types,
     aliases: Aliases<'a>,
     nodes: Vec<Node>,
-    /// The nodes of records; those that contain themselves are still without some fields.
-    records: HashMap<(Written, TypeId), NodeId>,
+    /// The nodes of records and enums; records that contain themselves are still without some fields.
+    named: HashMap<(Written, TypeId), NodeId>,
+    /// Whether named types are equal.
+    equal: HashMap<(Written, TypeId), bool>,
+    /// The sizes of items in the reader's columns.
+    sizes: HashMap<TypeId, usize>,
+    defaults: Room,
     depth: usize,
 }
 
@@ -119,6 +134,15 @@ impl<'a> Resolver<'a> {
             (Kind::Record { .. }, Kind::Record { .. }) => return self.record(from, to),
             (&Kind::Array(item), &Kind::Array(read_as)) => Node::Array(self.items(from.with(item), read_as)?),
             (&Kind::Map(value), &Kind::Map(read_as)) => Node::Map(self.items(from.with(value), read_as)?),
+            (Kind::Enum { .. }, Kind::Enum { .. }) => {
+                if let Some(&node) = self.named.get(&(from, to)) {
+                    return Ok(node);
+                }
+                let node = self.leaf(from, to);
+                let id = self.add(node)?;
+                self.named.insert((from, to), id);
+                return Ok(id);
+            }
             _ => self.leaf(from, to),
         };
         self.add(node)
@@ -142,6 +166,7 @@ impl<'a> Resolver<'a> {
             (Kind::Enum { name, symbols, .. }, Kind::Enum { name: reader, symbols: known, default })
                 if short(self.name(from, &name.full)) == short(&reader.full) =>
             {
+                let known: HashSet<&String> = known.iter().collect();
                 let default = default.as_ref().filter(|default| known.contains(default));
                 let read_as = |symbol: &String| match known.contains(symbol) {
                     true => Ok(symbol.as_str().into()),
@@ -162,9 +187,14 @@ impl<'a> Resolver<'a> {
 
     fn items(&mut self, from: Written, to: TypeId) -> Result<Items> {
         // A schema that contains itself becomes text, which has no size before it is written.
-        let size = match self.reader.is_recursive {
-            true => 0,
-            false => size_of::<i64>() + row_size(&data_type(self.reader, to)),
+        let size = match (self.reader.is_recursive, self.sizes.get(&to)) {
+            (true, _) => 0,
+            (false, Some(&size)) => size,
+            (false, None) => {
+                let size = size_of::<i64>() + row_size(&data_type(self.reader, to));
+                self.sizes.insert(to, size);
+                size
+            }
         };
         Ok(Items { node: self.node(from, to)?, written_as: from.id, size })
     }
@@ -174,7 +204,7 @@ impl<'a> Resolver<'a> {
             Kind::Union(own) => Some(own),
             _ => None,
         };
-        let equal = own.filter(|_| self.are_equal(from, to, &mut HashMap::new()));
+        let equal = own.filter(|_| self.is_equal(from, to));
         let mut choices = Vec::with_capacity(branches.len());
         for (index, branch) in branches.iter().map(|&branch| from.with(branch)).enumerate() {
             choices.push(match (equal, own) {
@@ -198,40 +228,32 @@ impl<'a> Resolver<'a> {
         Ok(Some(Choice { branch, node: self.node(from, branches[branch])? }))
     }
 
-    /// The branch with the same type and full name; else the record with this structure, rather one with the name; else
+    /// The branch with the same type and full name; else the record with this structure, if possible one with the name; else
     /// the first type that the value can be promoted to; else, where Java's reader fails and Java's `SchemaCompatibility`
     /// finds no fault, the enum or fixed with this name in another namespace.
     fn first_match(&mut self, from: Written, branches: &'a [TypeId]) -> Result<Option<usize>> {
-        let kind = &self.written(from).kind;
+        let (reader, kind) = (self.reader, &self.written(from).kind);
+        let name = kind.name().map(|name| self.name(from, &name.full));
+        let named = |branch: TypeId| reader.get(branch).kind.name().map(|name| name.full.as_str());
+        let is_alike =
+            |branch: TypeId| std::mem::discriminant(kind) == std::mem::discriminant(&reader.get(branch).kind);
+        let exact = branches.iter().position(|&branch| is_alike(branch) && named(branch) == name);
+        if exact.is_some() {
+            return Ok(exact);
+        }
+        let has_name = |branch: TypeId| named(branch).map(short) == name.map(short);
+        if !matches!(kind, Kind::Record { .. }) {
+            let promoted = branches.iter().position(|&branch| kind.promotes_to(&reader.get(branch).kind));
+            let moved = || branches.iter().position(|&branch| is_alike(branch) && has_name(branch));
+            return Ok(promoted.or_else(moved));
+        }
         let mut like = None;
-        for (index, &branch) in branches.iter().enumerate() {
-            let reader = &self.reader.get(branch).kind;
-            if std::mem::discriminant(kind) != std::mem::discriminant(reader) {
-                continue;
-            }
-            let (Some(name), Some(own)) = (kind.name(), reader.name()) else { return Ok(Some(index)) };
-            let name = self.name(from, &name.full);
-            if name == own.full {
-                return Ok(Some(index));
-            }
-            if matches!(kind, Kind::Record { .. })
-                && (like.is_none() || short(name) == short(&own.full))
-                && self.is_readable(from, branch)?
-            {
+        for (index, &branch) in branches.iter().enumerate().filter(|(_, branch)| is_alike(**branch)) {
+            if (like.is_none() || has_name(branch)) && self.is_readable(from, branch)? {
                 like = Some(index);
             }
         }
-        let promoted = || branches.iter().position(|&branch| kind.promotes_to(&self.reader.get(branch).kind));
-        let moved = || {
-            let full = &kind.name().filter(|_| !matches!(kind, Kind::Record { .. }))?.full;
-            let short_name = short(self.name(from, full));
-            branches.iter().position(|&branch| {
-                let reader = &self.reader.get(branch).kind;
-                std::mem::discriminant(kind) == std::mem::discriminant(reader)
-                    && reader.name().is_some_and(|own| short(&own.full) == short_name)
-            })
-        };
-        Ok(like.or_else(promoted).or_else(moved))
+        Ok(like)
     }
 
     /// True if the fields of a record are readable as they stand; what is in them may not be.
@@ -247,13 +269,13 @@ impl<'a> Resolver<'a> {
     }
 
     fn record(&mut self, from: Written, to: TypeId) -> Result<NodeId> {
-        if let Some(&node) = self.records.get(&(from, to)) {
+        if let Some(&node) = self.named.get(&(from, to)) {
             return Ok(node);
         }
         let is_empty = matches!(&self.reader.get(to).kind, Kind::Record { fields, .. } if fields.is_empty());
         let id = self.add(Node::Record(Record { steps: Vec::new(), defaults: Vec::new(), is_empty }))?;
         // Before its fields, which may contain it.
-        self.records.insert((from, to), id);
+        self.named.insert((from, to), id);
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(SchemaError::new(format!("the schemas nest more than {MAX_DEPTH} pairs of records")));
@@ -310,6 +332,14 @@ impl<'a> Resolver<'a> {
                 record.defaults.push(Default { field: index, value });
             }
         }
+        if let (By::Writer, Node::Record(record)) = (from.by, &mut self.nodes[id]) {
+            let with_bytes = self.writer.fields_with_bytes(from.id);
+            let mut index = 0;
+            record.steps.retain(|step| {
+                index += 1;
+                !matches!(step, Step::Skip(_)) || with_bytes.binary_search(&(index - 1)).is_ok()
+            });
+        }
         Ok(())
     }
 
@@ -329,9 +359,15 @@ impl<'a> Resolver<'a> {
         let Some(default) = &field.default else {
             return Err(refused("the writer's record does not have it, and it has no default".to_owned()));
         };
-        let payload = default::payload(self.reader, field.of, default)
-            .map_err(|reason| refused(format!("its default cannot be read: {reason}")))?;
-        if default.is_null() {
+        let payload = self.defaults.payload(self.reader, field.of, default);
+        let payload = payload.map_err(|reason| refused(format!("its default cannot be read: {reason}")))?;
+        let is_null_first = match &self.reader.get(field.of).kind {
+            Kind::Null => true,
+            Kind::Union(branches) => matches!(self.reader.get(branches[0]).kind, Kind::Null),
+            _ => false,
+        };
+        // Elsewhere Java writes an array or a map without items for it.
+        if default.is_null() && is_null_first {
             return Ok(None);
         }
         let node = self.node(Written { by: By::Reader, id: field.of }, field.of)?;
@@ -339,7 +375,15 @@ impl<'a> Resolver<'a> {
     }
 
     /// True if two types have the same structure and short names: unions of such types are read branch by branch.
-    fn are_equal(&self, from: Written, to: TypeId, seen: &mut HashMap<(TypeId, TypeId), bool>) -> bool {
+    fn is_equal(&mut self, from: Written, to: TypeId) -> bool {
+        let mut seen = HashMap::new();
+        let is_equal = self.are_equal(from, to, &mut seen);
+        // What was found equal may be so only if an outer type is.
+        self.equal.extend(seen.into_iter().filter(|found| is_equal || !found.1));
+        is_equal
+    }
+
+    fn are_equal(&self, from: Written, to: TypeId, seen: &mut HashMap<(Written, TypeId), bool>) -> bool {
         let (writer, reader) = (&self.written(from).kind, &self.reader.get(to).kind);
         if let (Some(name), Some(own)) = (writer.name(), reader.name())
             && short(self.name(from, &name.full)) != short(&own.full)
@@ -351,7 +395,12 @@ impl<'a> Resolver<'a> {
                 self.are_equal(from.with(item), own, seen)
             }
             (Kind::Fixed { size, .. }, Kind::Fixed { size: own, .. }) => size == own,
-            (Kind::Enum { symbols, .. }, Kind::Enum { symbols: own, .. }) => symbols == own,
+            (Kind::Enum { symbols, .. }, Kind::Enum { symbols: own, .. }) => {
+                if let Some(&equal) = self.equal.get(&(from, to)) {
+                    return equal;
+                }
+                *seen.entry((from, to)).or_insert_with(|| symbols == own)
+            }
             (Kind::Union(branches), Kind::Union(own)) => {
                 branches.len() == own.len()
                     && branches
@@ -360,18 +409,18 @@ impl<'a> Resolver<'a> {
                         .all(|(&branch, &own)| self.are_equal(from.with(branch), own, seen))
             }
             (Kind::Record { name, fields }, Kind::Record { fields: own, .. }) => {
-                if let Some(&equal) = seen.get(&(from.id, to)) {
+                if let Some(&equal) = self.equal.get(&(from, to)).or_else(|| seen.get(&(from, to))) {
                     return equal;
                 }
                 // So that a record that contains itself is equal if the rest is.
-                seen.insert((from.id, to), true);
+                seen.insert((from, to), true);
                 let record = self.name(from, &name.full);
                 let equal = fields.len() == own.len()
                     && fields.iter().zip(own).all(|(field, own)| {
                         let name = self.field_name(from, record, &field.name);
                         name == own.name && self.are_equal(from.with(field.of), own.of, seen)
                     });
-                seen.insert((from.id, to), equal);
+                seen.insert((from, to), equal);
                 equal
             }
             _ => std::mem::discriminant(writer) == std::mem::discriminant(reader),

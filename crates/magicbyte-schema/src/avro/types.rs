@@ -1,7 +1,7 @@
 //! Avro schemas: their JSON, with references, as a table of types that refer to each other by index.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -59,7 +59,7 @@ pub(super) struct Name {
     pub(super) aliases: Vec<String>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Field {
     pub name: String,
     pub(super) of: TypeId,
@@ -68,12 +68,14 @@ pub(super) struct Field {
 }
 
 /// A schema with all types that it uses.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) struct Types {
     types: Vec<Type>,
     pub(super) root: TypeId,
     /// True if a type contains itself.
     pub(super) is_recursive: bool,
+    /// For each type the fields whose values take bytes, if it is a record: a list may have any number of others.
+    with_bytes: Vec<Box<[usize]>>,
 }
 
 impl Types {
@@ -86,11 +88,70 @@ impl Types {
             }
         }
         let root = parser.document(text)?;
-        let mut types = Self { types: parser.types, root, is_recursive: false };
+        let mut types = Self { types: parser.types, root, is_recursive: false, with_bytes: Vec::new() };
         let mut open = vec![false; types.types.len()];
         let mut count = 0;
         types.is_recursive = types.measure(root, &mut open, 0, &mut count)?;
+        let mut known = vec![None; types.types.len()];
+        let mut with_bytes = vec![Box::default(); types.types.len()];
+        for id in types.reachable() {
+            if let Kind::Record { fields, .. } = &types.types[id].kind {
+                let has_bytes = |&index: &usize| types.takes_bytes(fields[index].of, &mut known);
+                with_bytes[id] = (0..fields.len()).filter(has_bytes).collect();
+            }
+        }
+        types.with_bytes = with_bytes;
         Ok(types)
+    }
+
+    /// The indexes of a record's fields whose values take bytes of a payload.
+    pub(super) fn fields_with_bytes(&self, record: TypeId) -> &[usize] {
+        &self.with_bytes[record]
+    }
+
+    /// Whether values of a type may take bytes of a payload; of those that the schema uses, which are not deep.
+    fn takes_bytes(&self, id: TypeId, known: &mut [Option<bool>]) -> bool {
+        if let Some(takes) = known[id] {
+            return takes;
+        }
+        // A record that contains itself has no value without a union or a list.
+        known[id] = Some(true);
+        let takes = match &self.types[id].kind {
+            Kind::Null | Kind::Fixed { size: 0, .. } => false,
+            Kind::Record { fields, .. } => fields.iter().any(|field| self.takes_bytes(field.of, known)),
+            _ => true,
+        };
+        known[id] = Some(takes);
+        takes
+    }
+
+    /// Whether two schemas are equal as Java's are: aliases do not count, nor does what the schemas do not use.
+    pub(super) fn are_same(&self, other: &Self) -> bool {
+        let (mut open, mut seen) = (vec![(self.root, other.root)], HashSet::new());
+        while let Some(pair @ (id, other_id)) = open.pop() {
+            if !seen.insert(pair) {
+                continue;
+            }
+            let (one, another) = (self.get(id), other.get(other_id));
+            let is_same = match (&one.kind, &another.kind) {
+                (Kind::Array(_), Kind::Array(_)) | (Kind::Map(_), Kind::Map(_)) => true,
+                (Kind::Union(branches), Kind::Union(others)) => branches.len() == others.len(),
+                (Kind::Record { name, fields }, Kind::Record { name: other_name, fields: others }) => {
+                    let are_same = |(field, other): (&Field, &Field)| {
+                        (&field.name, &field.default) == (&other.name, &other.default)
+                    };
+                    name == other_name
+                        && fields.len() == others.len()
+                        && fields.iter().zip(others).all(are_same)
+                }
+                (kind, other) => kind == other,
+            };
+            if !is_same || one.logical != another.logical {
+                return false;
+            }
+            open.extend(self.inner(id).into_iter().zip(other.inner(other_id)));
+        }
+        true
     }
 
     pub(super) fn get(&self, id: TypeId) -> &Type {
@@ -102,12 +163,12 @@ impl Types {
     }
 
     /// The types that the schema uses, each once. Its references may have others.
-    pub(super) fn reachable(&self) -> Vec<&Type> {
+    pub(super) fn reachable(&self) -> Vec<TypeId> {
         let mut seen = vec![false; self.types.len()];
         let (mut open, mut found) = (vec![self.root], Vec::new());
         while let Some(id) = open.pop() {
             if !std::mem::replace(&mut seen[id], true) {
-                found.push(&self.types[id]);
+                found.push(id);
                 open.extend(self.inner(id));
             }
         }
@@ -154,16 +215,9 @@ pub(super) fn short(full: &str) -> &str {
     full.rsplit_once('.').map_or(full, |(_, short)| short)
 }
 
-// Equal as Java's schemas are: aliases do not count.
 impl PartialEq for Name {
     fn eq(&self, other: &Self) -> bool {
         self.full == other.full
-    }
-}
-
-impl PartialEq for Field {
-    fn eq(&self, other: &Self) -> bool {
-        (&self.name, self.of, &self.default) == (&other.name, other.of, &other.default)
     }
 }
 
@@ -191,7 +245,7 @@ impl Kind {
         }
     }
 
-    /// True if a reader's union takes values of this type for another type of it.
+    /// True if a value of this type is read as the reader's other type where its union has no branch of this type.
     pub(super) fn promotes_to(&self, reader: &Self) -> bool {
         matches!(
             (self, reader),
@@ -206,9 +260,9 @@ impl Kind {
     /// The type for a message: `record shop.Order`, `fixed Hash of 16 bytes`, `int`.
     pub(super) fn described(&self) -> String {
         match self {
-            Self::Fixed { name, size } => format!("fixed {} of {size} bytes", name.full),
+            Self::Fixed { name, size } => format!("fixed {} of {size} bytes", cut(&name.full)),
             _ => match self.name() {
-                Some(name) => format!("{} {}", self.word(), name.full),
+                Some(name) => format!("{} {}", self.word(), cut(&name.full)),
                 None => self.word().to_owned(),
             },
         }
@@ -319,7 +373,7 @@ impl Parser {
 
     fn union(&mut self, branches: &[Value], namespace: &str) -> Result<TypeId> {
         let mut ids = Vec::with_capacity(branches.len());
-        let mut seen = Vec::with_capacity(branches.len());
+        let mut seen = HashSet::with_capacity(branches.len());
         for branch in branches {
             let id = self.parse(branch, namespace)?;
             let kind = &self.types[id].kind;
@@ -328,9 +382,9 @@ impl Parser {
             }
             let known = kind.name().map_or_else(|| kind.word().to_owned(), |name| name.full.clone());
             if seen.contains(&known) {
-                return Err(SchemaError::new(format!("a union has the type {known} twice")));
+                return Err(SchemaError::new(format!("a union has the type {} twice", cut(&known))));
             }
-            seen.push(known);
+            seen.insert(known);
             ids.push(id);
         }
         if ids.is_empty() {
@@ -385,6 +439,7 @@ impl Parser {
             return Err(SchemaError::new(format!("the fields of {full} are not a list")));
         };
         let mut fields: Vec<Field> = Vec::with_capacity(list.len());
+        let mut names = HashSet::with_capacity(list.len());
         for declaration in list {
             let Value::Object(declaration) = declaration else {
                 return Err(SchemaError::new(format!("a field of {full} is not an object")));
@@ -392,7 +447,7 @@ impl Parser {
             let Some(field) = member(declaration, "name")?.as_str() else {
                 return Err(SchemaError::new(format!("a field of {full} has a name that is not text")));
             };
-            if fields.iter().any(|other| other.name == field) {
+            if !names.insert(field) {
                 return Err(SchemaError::new(format!("{full} has two fields {}", shown(&field.into()))));
             }
             let of = self.parse(member(declaration, "type")?, own_namespace)?;
@@ -486,9 +541,13 @@ fn qualified(name: &str, namespace: &str) -> String {
 
 /// A part of a schema for a message.
 pub(super) fn shown(value: &Value) -> String {
-    let text = value.to_string();
+    cut(&value.to_string()).into_owned()
+}
+
+/// Text for a message: of a long one, the start. Names have any length, and messages may be many.
+fn cut(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(100) {
-        None => text,
-        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.into(),
+        Some((end, _)) => format!("{}...", &text[..end]).into(),
     }
 }

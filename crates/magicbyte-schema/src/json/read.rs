@@ -96,8 +96,7 @@ impl<'a> Cursor<'a, '_> {
                     }
                 }
                 self.byte(b']')?;
-                to.open();
-                self.keep(to.close_row())?;
+                self.keep(to.close_list())?;
             }
         }
         Some(())

@@ -9,7 +9,10 @@ use std::collections::HashMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use prost_reflect::FileDescriptor;
-use prost_reflect::prost_types::FileDescriptorProto;
+use prost_reflect::prost_types::field_descriptor_proto::{Label, Type};
+use prost_reflect::prost_types::{
+    DescriptorProto, FieldDescriptorProto, FileDescriptorProto, MessageOptions,
+};
 use protox::Compiler;
 use protox::file::{File, FileResolver, GoogleFileResolver};
 
@@ -92,6 +95,7 @@ fn parse(name: &str, text: &str) -> std::result::Result<FileDescriptorProto, pro
         (Err(_), Ok(encoded)) => {
             let file = File::decode_file_descriptor_proto(encoded.as_slice());
             let mut file = file.map_err(|error| failed(error.to_string()))?.file_descriptor_proto().clone();
+            file.message_type.iter().try_for_each(check_entries).map_err(failed)?;
             strip(&mut file, |_| false);
             if file.syntax() == "editions" {
                 edition::lower_encoded(&mut file, &encoded).map_err(failed)?;
@@ -101,6 +105,28 @@ fn parse(name: &str, text: &str) -> std::result::Result<FileDescriptorProto, pro
             Ok(file)
         }
     }
+}
+
+/// Refuses entries of maps that no compiler makes: the columns of a map are those of its key and its value.
+fn check_entries(message: &DescriptorProto) -> std::result::Result<(), String> {
+    message.nested_type.iter().try_for_each(check_entries)?;
+    if !message.options.as_ref().is_some_and(MessageOptions::map_entry) {
+        return Ok(());
+    }
+    let is_single = |field: &FieldDescriptorProto, number| {
+        field.number() == number && field.label() == Label::Optional && field.oneof_index.is_none()
+    };
+    match &message.field[..] {
+        [key, value] if is_single(key, 1) && is_single(value, 2) && is_key(key.r#type()) => Ok(()),
+        _ => Err(format!(
+            "the map entry {} is not a key of an integer, bool or string, and a value",
+            message.name()
+        )),
+    }
+}
+
+fn is_key(of: Type) -> bool {
+    !matches!(of, Type::Double | Type::Float | Type::Bytes | Type::Enum | Type::Message | Type::Group)
 }
 
 /// With the causes.

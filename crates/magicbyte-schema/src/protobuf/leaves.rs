@@ -17,13 +17,13 @@ use crate::failure::{Attempt, Failure};
 
 /// Names of an enum's values. A number without a name is its digits, as in Protobuf's JSON.
 pub(crate) struct Names {
-    names: EnumNames,
+    names: Arc<EnumNames>,
     skipped: bool,
     text: Bytes<Utf8Type>,
 }
 
 impl Names {
-    pub(crate) fn new(names: EnumNames, absent: Option<i32>) -> Self {
+    pub(crate) fn new(names: Arc<EnumNames>, absent: Option<i32>) -> Self {
         let text = Bytes::new(absent.map(|number| names.find(number).unwrap_or("0").as_bytes()));
         Self { names, skipped: false, text }
     }

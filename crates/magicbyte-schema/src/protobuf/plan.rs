@@ -1,5 +1,6 @@
 //! From a message's descriptor to its columns. docs/schemas.md has the table of types.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::types::ArrowPrimitiveType;
@@ -21,7 +22,7 @@ const UINT64: DataType = DataType::Decimal128(20, 0);
 
 /// The columns of a message, and their type, which is a struct.
 pub(crate) fn columns(message: &MessageDescriptor) -> Result<(Messages, DataType)> {
-    let mut plan = Plan { path: Vec::new(), columns: 0, shapes: None };
+    let mut plan = Plan { path: Vec::new(), columns: 0, enums: HashMap::new(), shapes: None };
     let (messages, fields) = plan.message(message)?;
     if messages.row_size() > MAX_ROW {
         let reason = format!("{} takes {} bytes a row", message.full_name(), messages.row_size());
@@ -34,6 +35,8 @@ struct Plan {
     /// Full names of the messages around the one that is planned.
     path: Vec<String>,
     columns: usize,
+    /// The names of enums, by the names of the enums.
+    enums: HashMap<String, Arc<EnumNames>>,
     /// The messages of the schema, for columns that are text.
     shapes: Option<Arc<Shapes>>,
 }
@@ -129,7 +132,9 @@ impl Plan {
             }
             Kind::Enum(descriptor) => {
                 let absent = absent.number(Default::as_enum_number);
-                Value::Enum(Names::new(EnumNames::new(descriptor), absent))
+                let names = self.enums.entry(descriptor.full_name().to_owned());
+                let names = names.or_insert_with(|| Arc::new(EnumNames::new(descriptor)));
+                Value::Enum(Names::new(Arc::clone(names), absent))
             }
             Kind::Message(message) => {
                 let (column, data_type) = self.embedded(message)?;

@@ -219,13 +219,18 @@ impl MapPlace for Box<Entries> {
             // Then the whole entry is an unknown field.
             return Ok(false);
         }
+        // A message that is absent may lack required fields.
+        for index in [0, 1] {
+            if !entry.fields.contains_key(&index) {
+                let empty = entry.shape().fields[index].empty(&entry.shapes);
+                entry.fields.insert(index, empty);
+            }
+        }
         entry.close()?;
         reader.budget.spend(FIRST_FIELD)?;
-        let [key, value] = [0, 1].map(|index| {
-            let set = entry.fields.remove(&index);
-            set.unwrap_or_else(|| entry.shape().fields[index].empty(&entry.shapes))
-        });
-        self.entries.insert(key.into(), value);
+        if let (Some(key), Some(value)) = (entry.fields.remove(&0), entry.fields.remove(&1)) {
+            self.entries.insert(key.into(), value);
+        }
         Ok(true)
     }
 }

@@ -110,11 +110,7 @@ impl Features {
             match names.as_slice() {
                 [FEATURES, name] => found = found.clone().and(self.set(name, option.identifier_value())),
                 [FEATURES] => {
-                    let words = option.aggregate_value().split(|letter: char| {
-                        letter.is_whitespace() || matches!(letter, ':' | ',' | ';' | '{' | '}')
-                    });
-                    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-                    for pair in words.chunks(2) {
+                    for pair in members(option.aggregate_value()).chunks(2) {
                         found = found.clone().and(self.set(pair[0], pair.get(1).unwrap_or(&"")));
                     }
                 }
@@ -142,6 +138,50 @@ impl Features {
         value.clone_into(feature);
         Ok(())
     }
+}
+
+/// The names and values of a message in Protobuf's text form, in turn. Of a name in brackets, and of a value in braces,
+/// there is only the bracket: they belong to languages.
+fn members(text: &str) -> Vec<&str> {
+    let text = text.trim();
+    let mut rest = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
+    let (mut members, mut depth) = (Vec::new(), 0_usize);
+    while let Some(first) = rest.chars().next() {
+        let end = match first {
+            '"' | '\'' => 1 + closing_quote(&rest[1..], first),
+            '{' | '<' | '[' | '}' | '>' | ']' | ':' | ',' | ';' => 1,
+            _ if first.is_whitespace() => first.len_utf8(),
+            _ => {
+                let is_end = |letter: char| letter.is_whitespace() || "{}<>[]:,;\"'".contains(letter);
+                rest.find(is_end).unwrap_or(rest.len())
+            }
+        };
+        let (word, others) = rest.split_at(end);
+        rest = others;
+        match first {
+            '}' | '>' | ']' => depth = depth.saturating_sub(1),
+            ':' | ',' | ';' => {}
+            _ if first.is_whitespace() => {}
+            _ if depth == 0 => members.push(word),
+            _ => {}
+        }
+        if matches!(first, '{' | '<' | '[') {
+            depth += 1;
+        }
+    }
+    members
+}
+
+/// The number of bytes up to and with the quote that ends a string.
+fn closing_quote(text: &str, quote: char) -> usize {
+    let mut is_escaped = false;
+    for (at, letter) in text.char_indices() {
+        if letter == quote && !is_escaped {
+            return at + 1;
+        }
+        is_escaped = letter == '\\' && !is_escaped;
+    }
+    text.len()
 }
 
 /// An option that sets a feature.
