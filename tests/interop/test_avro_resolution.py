@@ -54,7 +54,7 @@ def test_histories() -> None:
         while len(versions) < VERSIONS:
             versions.append(schemas.newer(versions[-1]))
         pairs += [(version, versions[-1]) for version in versions]
-    unread = compatible = 0
+    unread = compatible = read_anyway = 0
     for (writer, reader), reads in zip(pairs, by_java(pairs), strict=True):
         payloads = [b"\0\0\0\0\7" + payload for payload, _ in reads]
         found = decode(payloads, {7: json.dumps(writer)}, reader_schema=json.dumps(reader))
@@ -69,7 +69,8 @@ def test_histories() -> None:
             assert not is_compatible or error is None or "not UTF-8" in error, place
             if text in (UNREADABLE, FAILS):
                 unread += 1
-                assert error is not None or text == FAILS, place
+                # An alias or an enum of another namespace.
+                read_anyway += error is None and text == UNREADABLE
                 continue
             like = column_value(reader, json.loads(text))
             if error is not None and "not UTF-8" in error:
@@ -78,6 +79,7 @@ def test_histories() -> None:
             assert with_dicts(value, like) == like, place
     assert unread < len(pairs) * VALUES / 3, unread
     assert compatible > len(pairs) / 3, compatible
+    assert read_anyway < unread / 5, read_anyway
 
 
 LINKED = {

@@ -586,7 +586,8 @@ P3 = 'syntax = "proto3"; '
         ),
         ("json", JSON, [{"price": float("nan")}], "row 0: price: the number NaN: expected one that JSON has"),
         ("json", JSON, [{"any": "{"}], "row 0: any: a string: expected the text of a JSON value"),
-        ("json", JSON, pa.array([{"id": "x"}]), "id: the column's type is Utf8, expected Int64"),
+        ("json", JSON, pa.array([{"id": "x"}]), "row 0: id: a string: expected the text of an integer"),
+        ("json", JSON, pa.array([{"id": True}]), "id: the column's type is Boolean, expected Int64"),
     ],
 )
 def test_what_cannot_be_encoded(format: SchemaFormat, schema: str, column: Any, says: str) -> None:

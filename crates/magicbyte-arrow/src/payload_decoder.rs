@@ -19,7 +19,7 @@ pub enum PayloadDecoder {
 }
 
 impl PayloadDecoder {
-    pub(super) fn data_type(&self) -> &DataType {
+    pub(crate) fn data_type(&self) -> &DataType {
         match self {
             Self::Avro(decoder) => decoder.data_type(),
             Self::Protobuf(decoder) => decoder.data_type(),
@@ -28,7 +28,7 @@ impl PayloadDecoder {
     }
 
     /// `references` are the schemas that it uses, as name and text, each after those that it uses itself.
-    pub(super) fn add_writer(&mut self, key: u32, schema: &str, references: &[(&str, &str)]) -> Result<()> {
+    pub(crate) fn add_writer(&mut self, key: u32, schema: &str, references: &[(&str, &str)]) -> Result<()> {
         match self {
             Self::Avro(decoder) => decoder.add_writer(key, schema, &texts(references)),
             Self::Protobuf(decoder) => decoder.add_writer(key, schema, references),
@@ -37,7 +37,7 @@ impl PayloadDecoder {
     }
 
     /// The message indexes of a Protobuf message in a writer's schema, and what it lacks if it does not have that message.
-    pub(super) fn message_path(
+    pub(crate) fn message_path(
         &self,
         writer: u32,
         message: Message<'_>,
@@ -53,12 +53,12 @@ impl PayloadDecoder {
     }
 
     /// True if a writer's schema has a Protobuf message at this path.
-    pub(super) fn has_message(&self, writer: u32, path: &[i32]) -> bool {
+    pub(crate) fn has_message(&self, writer: u32, path: &[i32]) -> bool {
         matches!(self, Self::Protobuf(decoder) if decoder.message_name(writer, path).is_some())
     }
 
     /// The message indexes of a Protobuf message of a writer's schema that is chosen by its name; by default, the first one.
-    pub(super) fn given_path(
+    pub(crate) fn given_path(
         &self,
         writer: u32,
         message: Option<&str>,
@@ -67,7 +67,7 @@ impl PayloadDecoder {
         self.message_path(writer, message)
     }
 
-    pub(super) fn decode(&mut self, payloads: &[Payload<'_>]) -> Result<Decoded> {
+    pub(crate) fn decode(&mut self, payloads: &[Payload<'_>]) -> Result<Decoded> {
         match self {
             Self::Avro(decoder) => decoder.decode(payloads),
             Self::Protobuf(decoder) => decoder.decode(payloads),

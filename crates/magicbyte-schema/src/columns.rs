@@ -81,11 +81,11 @@ impl Nulls {
 }
 
 /// The maximum room that a column keeps, in bytes.
-const MOST_ROOM: usize = 4 << 20;
+const MAX_ROOM: usize = 4 << 20;
 
 /// Takes the values of a column. The column keeps room for as many values again, which the next rows mostly need.
 pub(crate) fn take<V>(values: &mut Vec<V>) -> Vec<V> {
-    let room = values.len().min(MOST_ROOM / size_of::<V>());
+    let room = values.len().min(MAX_ROOM / size_of::<V>());
     std::mem::replace(values, Vec::with_capacity(room))
 }
 

@@ -2,8 +2,8 @@
 
 use arrow_array::ArrayRef;
 
-/// A column of decoded payloads. No payload is lost: a bad one is null in `values`, and named in `errors`. So is one with a
-/// JSON integer beyond 64 bits, but only this integer is null.
+/// A column of decoded payloads. No payload is lost: a bad one is null in `values`, and named in `errors`. Of a JSON payload
+/// with a number that its column has no room for, only the number is null; `errors` names the payload, too.
 ///
 /// Its memory is bounded, whatever the schema and the payloads are. Once the column has 64 MiB, the payloads that follow are
 /// left to the next call: `values` has fewer rows than there were payloads, but at least one. A single payload may take 1 MiB
@@ -12,7 +12,7 @@ use arrow_array::ArrayRef;
 pub struct Decoded {
     /// One value for each of the first payloads, in their order.
     pub values: ArrayRef,
-    /// The payloads that could not be decoded as a whole, by ascending row.
+    /// The payloads that could not be decoded, or not completely, by ascending row.
     pub errors: Vec<RowError>,
 }
 

@@ -21,7 +21,7 @@ impl Payload<'_> {
 
     /// The most bytes that a compressed payload of this size may inflate to: those that its columns may take.
     #[must_use]
-    pub fn most_inflated(compressed: usize) -> usize {
+    pub fn max_inflated(compressed: usize) -> usize {
         budget::max_of(compressed)
     }
 

@@ -110,6 +110,7 @@ fn defaults() {
         (r#"["string", "null"]"#, "null", "null"),
         (r#"["string", "int", "null"]"#, "null", "null"),
         (r#"["null", "int"]"#, "5", "5"),
+        (r#"["int", {"type": "enum", "name": "E", "symbols": ["X"]}, "null"]"#, "null", "null"),
         (r#"["null", "string"]"#, r#""x""#, r#""x""#),
         (&optional, r#"{"x": 1, "y": 2}"#, r#"{"x":1,"y":2}"#),
         (&format!(r#"["null", {ints}]"#), "[]", "[]"),

@@ -13,7 +13,7 @@ const STEP: usize = 16 << 10;
 /// # Errors
 /// The reason why it cannot be inflated.
 pub(super) fn inflate(compressed: &[u8]) -> Result<Vec<u8>, String> {
-    let most = Payload::most_inflated(compressed.len());
+    let most = Payload::max_inflated(compressed.len());
     let mut stream = Decompress::new(true);
     let mut out = Vec::new();
     loop {

@@ -37,7 +37,7 @@ pub struct SchemaDecoder {
 }
 
 /// The memory of more payloads than these is not kept between batches.
-const MOST_KEPT: usize = 1 << 17;
+const MAX_KEPT: usize = 1 << 17;
 
 /// The first rows of a batch, decoded.
 #[derive(Debug)]
@@ -235,7 +235,7 @@ impl SchemaDecoder {
         failed.retain(|row| row.0 < count);
         unframed.retain(|&row| row < count);
         absent.retain(|&row| row < count);
-        if payloads.capacity() <= MOST_KEPT {
+        if payloads.capacity() <= MAX_KEPT {
             self.payloads = emptied(payloads);
         }
         failed.extend(decoded.errors.into_iter().map(|error| {

@@ -32,7 +32,7 @@ pub(super) struct Writers {
 /// Ids below this are in a table.
 const SMALL: usize = 1 << 16;
 /// The number of other ids beyond which only known ids are remembered: values may name any number of ids.
-const MOST_REFUSED: usize = 1 << 16;
+const MAX_REFUSED: usize = 1 << 16;
 
 impl Writers {
     #[inline(always)]
@@ -56,7 +56,7 @@ impl Writers {
     }
 
     pub(super) fn forget_refused(&mut self) {
-        if self.others.len() > MOST_REFUSED {
+        if self.others.len() > MAX_REFUSED {
             self.others.retain(|_, writer| matches!(writer, Writer::Known(_)));
         }
     }

@@ -78,14 +78,7 @@ impl Writer<'_> {
             }
             (&Kind::Array(item), _) => self.write_items(item, &items(value), depth)?,
             (&Kind::Map(of), _) => self.write_entries(of, value.as_object(), depth)?,
-            (Kind::Union(branches), _) => {
-                let branch = branches.iter().position(|&branch| takes(&types.get(branch).kind, value));
-                let Some(branch) = branch else {
-                    return Err(format!("{} is not a value of any type of the union", shown(value)));
-                };
-                self.put_long(branch as i64);
-                self.write(branches[branch], value, depth + 1)?;
-            }
+            (Kind::Union(branches), _) => self.write_branch(branches, value, depth)?,
             (Kind::Record { fields, .. }, _) => {
                 for field in fields {
                     let Some(value) = value.get(&field.name).or(field.default.as_ref()) else {
@@ -97,6 +90,24 @@ impl Writer<'_> {
             (kind, _) => return Err(format!("{}: expected {}", shown(value), kind.word())),
         }
         Ok(())
+    }
+
+    /// The first branch that the value may be. Java fails if it is not; here, the next one is tried.
+    fn write_branch(&mut self, branches: &[TypeId], value: &Value, depth: usize) -> Result<(), String> {
+        let types = self.types;
+        let mut failed = None;
+        for (index, &branch) in branches.iter().enumerate() {
+            if takes(&types.get(branch).kind, value) {
+                let start = self.out.len();
+                self.put_long(index as i64);
+                match self.write(branch, value, depth + 1) {
+                    Ok(()) => return Ok(()),
+                    Err(reason) => failed = failed.or(Some(reason)),
+                }
+                self.out.truncate(start);
+            }
+        }
+        Err(failed.unwrap_or_else(|| format!("{} is not a value of any type of the union", shown(value))))
     }
 
     /// A block, which an array without items does not have, and the end of the blocks.

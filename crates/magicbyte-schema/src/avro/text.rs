@@ -237,7 +237,7 @@ impl<'a> Text<'a> {
     }
 
     fn string(&mut self, text: &str) {
-        // Text is always JSON.
+        // JSON has a form for any text.
         self.out.push_str(&serde_json::to_string(text).unwrap_or_default());
     }
 }

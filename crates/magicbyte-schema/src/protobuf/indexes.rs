@@ -4,10 +4,10 @@ use prost_reflect::{FileDescriptor, MessageDescriptor};
 
 /// The message at a path of indexes.
 ///
-/// `protoc` puts a message for the entries of each map among the messages, and the clients that ask its descriptors count it:
-/// those of Go, Python, C# and C++, and Java's for a generated class. Java counts the text of the schema for all
-/// others, and with `normalize.schemas`: there a map is no message. No value is a map's entry, so a path that leads to one was counted
-/// in the second way, and so was one that leads nowhere in the first.
+/// There are two ways to count. `protoc` adds a message for the entries of each map, and clients that ask its descriptors,
+/// such as Confluent's for Python, count it. In the text of a schema, which others count, a map is no message.
+///
+/// No value is the entry of a map. A path that leads to one, or nowhere, was counted in the second way.
 pub(super) fn message(file: &FileDescriptor, indexes: &[i32]) -> Option<MessageDescriptor> {
     at(file, indexes, |_| true).or_else(|| at(file, indexes, |message| !message.is_map_entry()))
 }

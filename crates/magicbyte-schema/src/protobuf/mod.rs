@@ -1,4 +1,4 @@
-//! Protobuf payloads to columns.
+//! Protobuf payloads to columns or text, columns to payloads, and the structure of schemas.
 
 mod columns;
 mod decoder;

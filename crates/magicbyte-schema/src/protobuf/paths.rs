@@ -39,7 +39,7 @@ impl Paths {
 
     /// The path of the message with this full name, or with this last part of its name.
     pub(super) fn named(&self, name: &str) -> Option<&[i32]> {
-        let place = match self.sorted.binary_search_by(|one| one.0.as_str().cmp(name)) {
+        let place = match self.sorted.binary_search_by(|entry| entry.0.as_str().cmp(name)) {
             Ok(place) => place,
             Err(_) => *self.by_short_name.get(name)?,
         };
