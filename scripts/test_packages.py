@@ -68,6 +68,9 @@ def unpack(versions: dict[str, str]) -> None:
     for name, version in versions.items():
         with tarfile.open(ROOT / "target" / "package" / f"{name}-{version}.crate") as package:
             package.extractall(UNPACKED, filter="data")
+    # All files of all packages have one time, by which cargo would take those of the last run for these.
+    for path in UNPACKED.rglob("*.rs"):
+        path.touch()
     folders = {name: f"{name}-{version}" for name, version in versions.items()}
     patches = [f'{name} = {{ path = "{folder}" }}' for name, folder in folders.items()]
     root = (ROOT / "Cargo.toml").read_text(encoding="utf-8")

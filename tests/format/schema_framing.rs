@@ -161,8 +161,8 @@ fn a_long_id_is_one_whose_first_half_is_0() {
 #[test]
 fn headers_of_apicurio() {
     for (key, is_key, header) in [
-        (&b"apicurio.value.globalId"[..], false, Some(SchemaHeader::ApicurioId)),
-        (b"apicurio.key.contentId", true, Some(SchemaHeader::ApicurioId)),
+        (&b"apicurio.value.globalId"[..], false, Some(SchemaHeader::ApicurioGlobalId)),
+        (b"apicurio.key.contentId", true, Some(SchemaHeader::ApicurioContentId)),
         (b"apicurio.value.contentHash", false, Some(SchemaHeader::ApicurioOther)),
         (b"apicurio.value.artifactId", false, Some(SchemaHeader::ApicurioOther)),
         (b"apicurio.value.globalId", true, None),
@@ -172,7 +172,8 @@ fn headers_of_apicurio() {
     ] {
         assert_eq!(SchemaHeader::of(key, is_key), header);
     }
-    let parse = |content| Framed::parse(b"abc", Some((SchemaHeader::ApicurioId, content)), Framing::Auto);
+    let parse =
+        |content| Framed::parse(b"abc", Some((SchemaHeader::ApicurioGlobalId, content)), Framing::Auto);
     let framed = parse(b"\0\0\0\x01\0\0\0\x07").unwrap().unwrap();
     assert_eq!((framed.schema, framed.payload), (SchemaId::Id((1 << 32) + 7), &b"abc"[..]));
     assert_eq!(parse(b"\0\0\0\x07").unwrap_err().kind().name(), "invalid_record");
@@ -185,7 +186,7 @@ fn headers_of_apicurio() {
 #[test]
 fn messages_of_others() {
     let message = |payload: &'static [u8], header: Option<&'static [u8]>| {
-        let id = Some((SchemaHeader::ApicurioId, &b"\0\0\0\0\0\0\0\x07"[..]));
+        let id = Some((SchemaHeader::ApicurioContentId, &b"\0\0\0\0\0\0\0\x07"[..]));
         let framed = Framed::parse(payload, id, Framing::Auto).unwrap().unwrap();
         framed.message(payload, header).unwrap()
     };

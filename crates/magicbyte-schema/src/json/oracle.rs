@@ -137,7 +137,7 @@ fn value(random: &mut Random, of: &Shape, depth: u64, repeats: bool, out: &mut S
             out.push('[');
             let count = random.below(4) as usize;
             items(random, out, count, |random, out, _| {
-                value(random, of, depth.saturating_sub(1), repeats, out)
+                value(random, of, depth.saturating_sub(1), repeats, out);
             });
             out.push(']');
         }
