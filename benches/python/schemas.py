@@ -79,7 +79,8 @@ Table = pa.RecordBatch | pa.Table
 def measure(bench: Bench) -> None:
     pin()
     rows = orders()
-    for what, compare in (("Avro", avro), ("Protobuf", protobuf), ("JSON", json_values)):
+    parts = (("Avro", avro), ("Avro's histories", histories), ("Protobuf", protobuf), ("JSON", json_values))
+    for what, compare in parts:
         with bench.guarded(f"{PART}, {what}"):
             compare(bench, rows)
     unpin()
@@ -107,7 +108,7 @@ def avro(bench: Bench, rows: list[dict[str, Any]]) -> None:
         out = io.BytesIO()
         fastavro.schemaless_writer(out, parsed, row)
         payloads.append(out.getvalue())
-    # Each version has another default for a field of its own, so that no two are the same schema.
+    # One schema by many ids.
     versions = {1: json.dumps(AVRO)} | {
         number: json.dumps(AVRO | {"doc": f"version {number}"}) for number in range(2, IDS + 1)
     }
@@ -131,6 +132,53 @@ def avro(bench: Bench, rows: list[dict[str, Any]]) -> None:
     add(bench, "Avro", "5 fields", "fastavro into pyarrow", rates["one id"], rates["fastavro"])
     add(bench, "Avro", "30 ids", "one id", rates["30 ids"], rates["one id"])
     add(bench, "Avro", "every 100th damaged", "no damage", rates["damaged"], rates["one id"])
+
+
+def histories(bench: Bench, rows: list[dict[str, Any]]) -> None:
+    """Readers that are newer than the writer, beside the writer's own schema."""
+    fields = AVRO["fields"]
+    assert isinstance(fields, list)
+
+    def record(*fields: Any) -> dict[str, Any]:
+        return {**AVRO, "fields": list(fields)}
+
+    def written(schema: dict[str, Any], values: list[dict[str, Any]]) -> list[bytes]:
+        parsed, payloads = fastavro.parse_schema(schema), []
+        for value in values:
+            out = io.BytesIO()
+            fastavro.schemaless_writer(out, parsed, value)
+            payloads.append(out.getvalue())
+        return payloads
+
+    added = [{"name": f"added{n}", "type": "int", "default": n} for n in range(3)]
+    renamed = {**AVRO, "namespace": "shop", "aliases": ["Order"]}
+    renamed["fields"] = [{"name": "number", "type": "long", "aliases": ["id"]}, *fields[1:]]
+    union = record(*fields[:2], {"name": "price", "type": ["null", "double", "string"]}, *fields[3:])
+    newer = [{"name": f"v{n}", "type": ["null", "int"], "default": None} for n in range(IDS)]
+    versions = {n + 1: json.dumps(record(*fields, *newer[: IDS - n])) for n in range(IDS)}
+    payloads = [written(json.loads(text), rows[:: IDS // 2]) for text in versions.values()]
+    some = len(payloads[0])
+    mixed = framed([payloads[row % IDS][row % some] for row in range(ROWS)], list(versions))
+    latest = framed([payloads[0][row % some] for row in range(ROWS)], [1])
+    one = framed(written(AVRO, rows), [7])
+    readers = {
+        "plain": ({1: json.dumps(AVRO), 7: json.dumps(AVRO)}, one),
+        "renamed fields": ({1: json.dumps(renamed), 7: json.dumps(AVRO)}, one),
+        "defaults": ({1: json.dumps(record(*fields, *added)), 7: json.dumps(AVRO)}, one),
+        "unions": ({1: json.dumps(union), 7: json.dumps(union)}, framed(written(union, rows), [7])),
+        "latest": (versions, latest),
+        "30 versions": (versions, mixed),
+    }
+    ways = {}
+    for name, (texts, batch) in readers.items():
+        decode = ours("avro", texts)
+        if decode(batch).column("_error").null_count < ROWS:
+            raise RuntimeError(f"{name}: rows cannot be read")
+        ways[name] = rate(partial(decode, batch))
+    rates = in_turn(ways, bench.turns)
+    for name in ("renamed fields", "defaults", "unions"):
+        add(bench, "Avro", name, "as it was written", rates[name], rates["plain"])
+    add(bench, "Avro", "30 versions", "the latest version", rates["30 versions"], rates["latest"])
 
 
 def protobuf(bench: Bench, rows: list[dict[str, Any]]) -> None:
