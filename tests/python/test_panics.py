@@ -389,6 +389,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
                 "give": ('"int"',),
                 "refuse": (7, "no"),
                 "messages": (ROWS,),
+                "absent": (7, "no"),
                 "decode": (ROWS,),
             },
         ),
