@@ -6,6 +6,7 @@ Avro's verdicts are compared with Java's in tests/interop/test_avro_compatibilit
 from __future__ import annotations
 
 import json
+import random
 import time
 from pathlib import Path
 from typing import Any, get_args
@@ -15,7 +16,7 @@ from conftest import Cli
 from json_pairs import PAIRS, Pair
 from magicbyte.enums import CompatibilityLevel
 from magicbyte.schema.compatibility.avro import incompatibilities as avro_incompatibilities
-from magicbyte.schema.compatibility.avro_schema import parse_avro
+from magicbyte.schema.compatibility.avro_schema import avro_document, parse_avro
 from magicbyte.schema.compatibility.check import LEVELS, check, check_history, compare
 from magicbyte.schema.compatibility.json_schema import incompatibilities
 from magicbyte.schema.compatibility.json_schema_model import parse_json_schema
@@ -277,6 +278,106 @@ def test_a_pattern_that_backtracks() -> None:
     start = time.process_time()
     incompatibilities(parse_json_schema(json.dumps(schema)), parse_json_schema(json.dumps(more)))
     assert time.process_time() - start < 2
+
+
+# --- comments of Avro schemas -----------------------------------------------------------------------
+
+
+def without_comments(text: str) -> str:
+    """The text without comments, character by character."""
+    kept, position = [], 0
+    while position < len(text):
+        if text[position] == '"':
+            end = position + 1
+            while end < len(text) and text[end] != '"':
+                end += 2 if text[end] == "\\" else 1
+            piece = text[position : end + 1]
+        elif text.startswith("//", position):
+            end = text.find("\n", position)
+            position = len(text) if end < 0 else end
+            kept.append(" ")
+            continue
+        elif text.startswith("/*", position):
+            end = text.find("*/", position + 2)
+            if end < 0:
+                return "".join(kept) + text[position:]
+            position = end + 2
+            kept.append(" ")
+            continue
+        else:
+            piece = text[position]
+        kept.append(piece)
+        position += len(piece)
+    return "".join(kept)
+
+
+@pytest.mark.parametrize(
+    ("text", "document"),
+    [
+        ('{"doc": "http://a", "type": "int"}', {"doc": "http://a", "type": "int"}),
+        ('{"doc": "/* a */", "type": "int"}', {"doc": "/* a */", "type": "int"}),
+        (r'{"doc": "\"//\\", "type": "int"} // "', {"doc": '"//\\', "type": "int"}),
+        (r'{"doc": "\\\"/*", "type": "int"}', {"doc": '\\"/*', "type": "int"}),
+        ('"int" // at the end', "int"),
+        ('"int"//', "int"),
+        ('// "a quote\n"int"', "int"),
+        ('/* "a quote */"int"/**/', "int"),
+        ('/*/ "a" */"int"', "int"),
+        ('/* // */ "int"', "int"),
+        ('// /*\n"int"', "int"),
+        ('{/**/"type"//\n:/* a\nb */"int"}', {"type": "int"}),
+        ("int", "int"),
+    ],
+)
+def test_comments(text: str, document: Any) -> None:
+    assert avro_document(text) == document
+
+
+@pytest.mark.parametrize(
+    "text", ['"int" /* open', '"int', '"int\\', '"int" /', '"int" */', '"int" /*/', "1/**/2", '"a"/"b"']
+)
+def test_what_is_no_comment(text: str) -> None:
+    with pytest.raises(InvalidSchemaError, match="is not JSON"):
+        avro_document(text)
+
+
+def test_random_comments() -> None:
+    r = random.Random(7)
+    good = 0
+    for _ in range(20_000):
+        text = "".join(
+            r.choice(['"', "\\", "//", "/*", "*/", "/", "*", "\n", " ", "1"]) for _ in range(r.randrange(9))
+        )
+        try:
+            expected = json.loads(without_comments(text))
+        except ValueError:
+            with pytest.raises(InvalidSchemaError):
+                avro_document(text)
+        else:
+            assert avro_document(text) == expected
+            good += 1
+    assert good > 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/* " * 40_000,
+        '"' + r"\"" * 20_000,
+        '"' * 99_999,
+        "/" * 100_000,
+        "/**/" * 40_000,
+        "//\n" * 40_000,
+        '"a" ' * 40_000,
+        '"' + "\\" * 99_999,
+        "/*" + "*" * 100_000,
+    ],
+)
+def test_comments_take_time_in_proportion(text: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(InvalidSchemaError):
+        avro_document(text)
+    assert time.monotonic() - began < 2
 
 
 # --- lint and the commands ------------------------------------------------------------------------
