@@ -448,6 +448,31 @@ def test_files_without_an_index(tmp_path: Path, cli: Cli) -> None:
     assert cli("schemas", "list", tmp_path).splitlines()[-1] == "no subject: id 7, AVRO"
 
 
+def test_files_named_by_uuids(tmp_path: Path, cli: Cli) -> None:
+    first, second = "0a4a7f09-9c96-4e4a-a687-fb5de9ef0c63", "b7b4a7f0-9c96-4e4a-a687-fb5de9ef0c63"
+    schemas = tmp_path / "schemas"
+    schemas.mkdir()
+    (schemas / f"{second.upper()}.avsc").write_text('"string"')
+    (schemas / f"{first}.json").write_text("{}")
+    table, *lines = cli("schemas", "list", schemas).splitlines()
+    assert table.startswith("subject")
+    assert lines == [f"UUID {first}: JSON", f"UUID {second}: AVRO"]
+    report = cli.json("schemas", "list", schemas)
+    assert [(one["uuid"], one["schema"]) for one in report["by_uuid"]] == [
+        (first, "{}"),
+        (second, '"string"'),
+    ]
+    assert report["subjects"] == report["without_subject"] == []
+    # A schema may have other names, too, and is found by each of them.
+    (schemas / "7.avsc").write_text('"string"')
+    (schemas / "map.json").write_text(f'{{"{first}": "7.avsc", "a-value": "7.avsc", "7": "7.avsc"}}')
+    report = cli.json("schemas", "list", schemas / "map.json")
+    assert [len(report[name]) for name in ("subjects", "without_subject", "by_uuid")] == [1, 0, 1]
+    cli("schemas", "copy", schemas / "map.json", tmp_path / "copied")
+    again = cli.json("schemas", "list", tmp_path / "copied")
+    assert again["by_uuid"] == report["by_uuid"]
+
+
 def test_a_map(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "orders.avsc").write_text('"string"')
