@@ -422,6 +422,76 @@ def test_two_keys_of_one_version() -> None:
     assert old.decode() in found["message"]
 
 
+VALUE = json.dumps({"subject": "a", "version": 1, "id": 1, "schema": '"int"', "deleted": False}).encode()
+FORMS = [
+    b'{"keytype":"SCHEMA","subject":"a","version":1,"magic":1}',
+    b'{"magic":1,"keytype":"SCHEMA","subject":"a","version":1}',
+    b'{"magic": 1, "keytype": "SCHEMA", "subject": "a", "version": 1}',
+]
+
+
+@pytest.mark.parametrize(
+    ("records", "is_found"),
+    [
+        ("a", False),
+        ("aB", True),
+        ("aA", False),
+        ("aBA", False),
+        ("aAB", False),
+        ("ab", True),
+        ("abA", True),
+        ("abB", True),
+        ("abAB", False),
+        ("abBA", False),
+        ("abABa", False),
+        ("abABab", True),
+        # A value after the tombstone of another key: compaction changes nothing.
+        ("Ab", False),
+        ("abAb", False),
+        ("abcAB", True),
+        ("abcABC", False),
+        ("abcBCA", False),
+        ("A", False),
+        ("AB", False),
+    ],
+)
+def test_the_remedy_of_two_keys(records: str, is_found: bool) -> None:
+    registry = StoredRegistry()
+    registry.compatibility_levels["a"] = "NONE"
+    for record in records:
+        apply(registry, FORMS["abc".index(record.lower())], VALUE if record.islower() else None)
+    assert [one["rule"] for one in lint(registry)] == ["TWO_KEYS"] * is_found
+    # That is what lint is for: after compaction without its tombstones, the registry is another one.
+    last = {record.lower(): (number, record) for number, record in enumerate(records)}
+    kept = StoredRegistry()
+    for _, record in sorted(last.values()):
+        if record.islower():
+            apply(kept, FORMS["abc".index(record)], VALUE)
+    assert is_found or kept.versions("a") == registry.versions("a")
+
+
+def test_keys_of_other_kinds_that_say_the_same() -> None:
+    registry = StoredRegistry()
+    forms = [b'{"keytype":"CONFIG","subject":"a","magic":0}', b'{"magic":0,"keytype":"CONFIG","subject":"a"}']
+    for form in forms:
+        apply(registry, form, b'{"compatibilityLevel": "FULL"}')
+    (found,) = lint(registry)
+    assert (found["rule"], found["subject"], found["version"]) == ("TWO_KEYS", "a", None)
+    for form in forms:
+        apply(registry, form, None)
+    assert lint(registry) == []
+
+
+def test_keys_that_were_deleted_take_no_memory() -> None:
+    registry = StoredRegistry()
+    for number in range(100):
+        key = json.dumps({"keytype": "SCHEMA", "subject": f"s{number}", "version": 1, "magic": 1}).encode()
+        value = {"subject": f"s{number}", "version": 1, "id": 1, "schema": '"int"'}
+        apply(registry, key, json.dumps(value).encode())
+        apply(registry, key, None)
+    assert registry.key_forms == {}
+
+
 def test_commands(tmp_path: Path, cli: Cli) -> None:
     schemas = tmp_path / "schemas"
     schemas.mkdir()
