@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["MAX_VALUES", "loads"]
@@ -16,8 +17,13 @@ _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _MARKS = b",[{:"
 
 
-def loads(data: bytes | str) -> Any:
+def loads(data: bytes | str, objects: Callable[[list[tuple[str, Any]]], Any] = dict) -> Any:
     """Reads a document.
+
+    Args:
+        data: its text.
+        objects: makes an object of its names and values; by default, of several values of a name the last one
+            counts.
 
     Raises:
         ValueError: if it is not JSON, or has more than `MAX_VALUES` values.
@@ -26,7 +32,7 @@ def loads(data: bytes | str) -> Any:
     """
     if _has_too_many_values(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data):
         raise ValueError(f"it has more than {MAX_VALUES:,} values")
-    return json.loads(data)
+    return json.loads(data) if objects is dict else json.loads(data, object_pairs_hook=objects)
 
 
 def _has_too_many_values(data: bytes) -> bool:

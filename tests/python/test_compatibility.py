@@ -6,6 +6,7 @@ Avro's verdicts are compared with Java's in tests/interop/test_avro_compatibilit
 from __future__ import annotations
 
 import json
+import random
 import time
 from pathlib import Path
 from typing import Any, get_args
@@ -15,7 +16,7 @@ from conftest import Cli
 from json_pairs import PAIRS, Pair
 from magicbyte.enums import CompatibilityLevel
 from magicbyte.schema.compatibility.avro import incompatibilities as avro_incompatibilities
-from magicbyte.schema.compatibility.avro_schema import parse_avro
+from magicbyte.schema.compatibility.avro_schema import avro_document, parse_avro
 from magicbyte.schema.compatibility.check import LEVELS, check, check_history, compare
 from magicbyte.schema.compatibility.json_schema import incompatibilities
 from magicbyte.schema.compatibility.json_schema_model import parse_json_schema
@@ -279,6 +280,106 @@ def test_a_pattern_that_backtracks() -> None:
     assert time.process_time() - start < 2
 
 
+# --- comments of Avro schemas -----------------------------------------------------------------------
+
+
+def without_comments(text: str) -> str:
+    """The text without comments, character by character."""
+    kept, position = [], 0
+    while position < len(text):
+        if text[position] == '"':
+            end = position + 1
+            while end < len(text) and text[end] != '"':
+                end += 2 if text[end] == "\\" else 1
+            piece = text[position : end + 1]
+        elif text.startswith("//", position):
+            end = text.find("\n", position)
+            position = len(text) if end < 0 else end
+            kept.append(" ")
+            continue
+        elif text.startswith("/*", position):
+            end = text.find("*/", position + 2)
+            if end < 0:
+                return "".join(kept) + text[position:]
+            position = end + 2
+            kept.append(" ")
+            continue
+        else:
+            piece = text[position]
+        kept.append(piece)
+        position += len(piece)
+    return "".join(kept)
+
+
+@pytest.mark.parametrize(
+    ("text", "document"),
+    [
+        ('{"doc": "http://a", "type": "int"}', {"doc": "http://a", "type": "int"}),
+        ('{"doc": "/* a */", "type": "int"}', {"doc": "/* a */", "type": "int"}),
+        (r'{"doc": "\"//\\", "type": "int"} // "', {"doc": '"//\\', "type": "int"}),
+        (r'{"doc": "\\\"/*", "type": "int"}', {"doc": '\\"/*', "type": "int"}),
+        ('"int" // at the end', "int"),
+        ('"int"//', "int"),
+        ('// "a quote\n"int"', "int"),
+        ('/* "a quote */"int"/**/', "int"),
+        ('/*/ "a" */"int"', "int"),
+        ('/* // */ "int"', "int"),
+        ('// /*\n"int"', "int"),
+        ('{/**/"type"//\n:/* a\nb */"int"}', {"type": "int"}),
+        ("int", "int"),
+    ],
+)
+def test_comments(text: str, document: Any) -> None:
+    assert avro_document(text) == document
+
+
+@pytest.mark.parametrize(
+    "text", ['"int" /* open', '"int', '"int\\', '"int" /', '"int" */', '"int" /*/', "1/**/2", '"a"/"b"']
+)
+def test_what_is_no_comment(text: str) -> None:
+    with pytest.raises(InvalidSchemaError, match="is not JSON"):
+        avro_document(text)
+
+
+def test_random_comments() -> None:
+    r = random.Random(7)
+    good = 0
+    for _ in range(20_000):
+        text = "".join(
+            r.choice(['"', "\\", "//", "/*", "*/", "/", "*", "\n", " ", "1"]) for _ in range(r.randrange(9))
+        )
+        try:
+            expected = json.loads(without_comments(text))
+        except ValueError:
+            with pytest.raises(InvalidSchemaError):
+                avro_document(text)
+        else:
+            assert avro_document(text) == expected
+            good += 1
+    assert good > 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/* " * 40_000,
+        '"' + r"\"" * 20_000,
+        '"' * 99_999,
+        "/" * 100_000,
+        "/**/" * 40_000,
+        "//\n" * 40_000,
+        '"a" ' * 40_000,
+        '"' + "\\" * 99_999,
+        "/*" + "*" * 100_000,
+    ],
+)
+def test_comments_take_time_in_proportion(text: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(InvalidSchemaError):
+        avro_document(text)
+    assert time.monotonic() - began < 2
+
+
 # --- lint and the commands ------------------------------------------------------------------------
 
 
@@ -319,6 +420,76 @@ def test_two_keys_of_one_version() -> None:
     (found,) = lint(registry)
     assert (found["rule"], found["subject"], found["version"]) == ("TWO_KEYS", "a", 1)
     assert old.decode() in found["message"]
+
+
+VALUE = json.dumps({"subject": "a", "version": 1, "id": 1, "schema": '"int"', "deleted": False}).encode()
+FORMS = [
+    b'{"keytype":"SCHEMA","subject":"a","version":1,"magic":1}',
+    b'{"magic":1,"keytype":"SCHEMA","subject":"a","version":1}',
+    b'{"magic": 1, "keytype": "SCHEMA", "subject": "a", "version": 1}',
+]
+
+
+@pytest.mark.parametrize(
+    ("records", "is_found"),
+    [
+        ("a", False),
+        ("aB", True),
+        ("aA", False),
+        ("aBA", False),
+        ("aAB", False),
+        ("ab", True),
+        ("abA", True),
+        ("abB", True),
+        ("abAB", False),
+        ("abBA", False),
+        ("abABa", False),
+        ("abABab", True),
+        # A value after the tombstone of another key: compaction changes nothing.
+        ("Ab", False),
+        ("abAb", False),
+        ("abcAB", True),
+        ("abcABC", False),
+        ("abcBCA", False),
+        ("A", False),
+        ("AB", False),
+    ],
+)
+def test_the_remedy_of_two_keys(records: str, is_found: bool) -> None:
+    registry = StoredRegistry()
+    registry.compatibility_levels["a"] = "NONE"
+    for record in records:
+        apply(registry, FORMS["abc".index(record.lower())], VALUE if record.islower() else None)
+    assert [one["rule"] for one in lint(registry)] == ["TWO_KEYS"] * is_found
+    # That is what lint is for: after compaction without its tombstones, the registry is another one.
+    last = {record.lower(): (number, record) for number, record in enumerate(records)}
+    kept = StoredRegistry()
+    for _, record in sorted(last.values()):
+        if record.islower():
+            apply(kept, FORMS["abc".index(record)], VALUE)
+    assert is_found or kept.versions("a") == registry.versions("a")
+
+
+def test_keys_of_other_kinds_that_say_the_same() -> None:
+    registry = StoredRegistry()
+    forms = [b'{"keytype":"CONFIG","subject":"a","magic":0}', b'{"magic":0,"keytype":"CONFIG","subject":"a"}']
+    for form in forms:
+        apply(registry, form, b'{"compatibilityLevel": "FULL"}')
+    (found,) = lint(registry)
+    assert (found["rule"], found["subject"], found["version"]) == ("TWO_KEYS", "a", None)
+    for form in forms:
+        apply(registry, form, None)
+    assert lint(registry) == []
+
+
+def test_keys_that_were_deleted_take_no_memory() -> None:
+    registry = StoredRegistry()
+    for number in range(100):
+        key = json.dumps({"keytype": "SCHEMA", "subject": f"s{number}", "version": 1, "magic": 1}).encode()
+        value = {"subject": f"s{number}", "version": 1, "id": 1, "schema": '"int"'}
+        apply(registry, key, json.dumps(value).encode())
+        apply(registry, key, None)
+    assert registry.key_forms == {}
 
 
 def test_commands(tmp_path: Path, cli: Cli) -> None:

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import pytest
 from conftest import KAFKA, Cli
-from magicbyte import RecordsBuilder, commands
+from magicbyte import RecordsBuilder, commands, mount_storage
 from magicbyte.errors import InvalidRecordError, RefusedError
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.schemas import open_registry
@@ -448,6 +448,31 @@ def test_files_without_an_index(tmp_path: Path, cli: Cli) -> None:
     assert cli("schemas", "list", tmp_path).splitlines()[-1] == "no subject: id 7, AVRO"
 
 
+def test_files_named_by_uuids(tmp_path: Path, cli: Cli) -> None:
+    first, second = "0a4a7f09-9c96-4e4a-a687-fb5de9ef0c63", "b7b4a7f0-9c96-4e4a-a687-fb5de9ef0c63"
+    schemas = tmp_path / "schemas"
+    schemas.mkdir()
+    (schemas / f"{second.upper()}.avsc").write_text('"string"')
+    (schemas / f"{first}.json").write_text("{}")
+    table, *lines = cli("schemas", "list", schemas).splitlines()
+    assert table.startswith("subject")
+    assert lines == [f"UUID {first}: JSON", f"UUID {second}: AVRO"]
+    report = cli.json("schemas", "list", schemas)
+    assert [(one["uuid"], one["schema"]) for one in report["by_uuid"]] == [
+        (first, "{}"),
+        (second, '"string"'),
+    ]
+    assert report["subjects"] == report["without_subject"] == []
+    # A schema may have other names, too, and is found by each of them.
+    (schemas / "7.avsc").write_text('"string"')
+    (schemas / "map.json").write_text(f'{{"{first}": "7.avsc", "a-value": "7.avsc", "7": "7.avsc"}}')
+    report = cli.json("schemas", "list", schemas / "map.json")
+    assert [len(report[name]) for name in ("subjects", "without_subject", "by_uuid")] == [1, 0, 1]
+    cli("schemas", "copy", schemas / "map.json", tmp_path / "copied")
+    again = cli.json("schemas", "list", tmp_path / "copied")
+    assert again["by_uuid"] == report["by_uuid"]
+
+
 def test_a_map(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "orders.avsc").write_text('"string"')
@@ -490,6 +515,121 @@ def test_wrong_files(tmp_path: Path, cli: Cli, text: str, message: str) -> None:
         read_directory(tmp_path / "map.json")
     assert str(tmp_path) in str(raised.value)
     cli("schemas", "list", tmp_path / "map.json", code=3)
+
+
+# --- files outside of the directory -------------------------------------------------------------------
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A directory of schemas; `secret.json` is beside it."""
+    (tmp_path / "secret.json").write_text('"secret"')
+    (tmp_path / "schemas" / "inner").mkdir(parents=True)
+    (tmp_path / "schemas" / "inner" / "a.avsc").write_text('"string"')
+    (tmp_path / "schemas" / "link.avsc").symlink_to(tmp_path / "secret.json")
+    (tmp_path / "schemas" / "up").symlink_to("..")
+    (tmp_path / "schemas-2").mkdir()
+    (tmp_path / "schemas-2" / "b.avsc").write_text('"string"')
+    return tmp_path / "schemas"
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "{parent}/secret.json",
+        "../secret.json",
+        "inner/../../secret.json",
+        "gone/../../secret.json",
+        "link.avsc",
+        "up/secret.json",
+        "up/schemas-2/b.avsc",
+        # A directory whose name begins alike.
+        "../schemas-2/b.avsc",
+        "..",
+        "/",
+    ],
+)
+def test_files_outside(outside: Path, cli: Cli, file: str) -> None:
+    file = file.format(parent=outside.parent)
+    entry = {"file": file, "schemaType": "JSON"}
+    documents = [
+        ({"8": entry}, "8"),
+        ({"a-value": file}, "a-value"),
+        ({"schemas": [{"id": 8, **entry}]}, r"schemas\[0\]"),
+    ]
+    for name in ("schemas.json", "map.json"):
+        for document, place in documents:
+            (outside / name).write_text(json.dumps(document))
+            for source in {outside / name, outside if name == "schemas.json" else outside / name}:
+                with pytest.raises(SchemaFileError, match=rf"{name}: {place}: {file} is outside of"):
+                    read_directory(source)
+                assert "secret" not in cli("schemas", "show", "--id", "8", source, code=3)
+
+
+@pytest.mark.parametrize("name", ["schemas.json", "8.avsc"])
+def test_links_to_files_outside(outside: Path, name: str) -> None:
+    (outside / "link.avsc").unlink()
+    (outside / name).symlink_to("../secret.json")
+    with pytest.raises(SchemaFileError, match=r"is outside of"):
+        read_directory(outside)
+
+
+@pytest.mark.parametrize("file", ["a\0b", "\ud800"])
+def test_what_is_not_the_name_of_a_file(tmp_path: Path, file: str) -> None:
+    (tmp_path / "map.json").write_text(json.dumps({"8": file}))
+    with pytest.raises(SchemaFileError, match="8: not the name of a file"):
+        read_directory(tmp_path / "map.json")
+
+
+@pytest.mark.parametrize(
+    "file", ["inner/a.avsc", "./inner/../inner/a.avsc", "{folder}/inner/a.avsc", "up/schemas/inner/a.avsc"]
+)
+def test_files_inside(outside: Path, monkeypatch: pytest.MonkeyPatch, file: str) -> None:
+    (outside / "map.json").write_text(json.dumps({"8": file.format(folder=outside)}))
+    (outside.parent / "linked").symlink_to(outside)
+    for source in (outside / "map.json", outside.parent / "linked" / "map.json"):
+        assert read_directory(source).by_id(8).text == '"string"'
+    monkeypatch.chdir(outside)
+    assert read_directory("map.json").by_id(8).text == '"string"'
+
+
+def test_links_to_files_inside(outside: Path) -> None:
+    # As Kubernetes mounts a ConfigMap; the directory itself may be a link, too.
+    (outside / "link.avsc").unlink()
+    (outside / "..data").symlink_to("inner")
+    (outside / "8.avsc").symlink_to("..data/a.avsc")
+    (outside.parent / "linked").symlink_to(outside)
+    assert read_directory(outside.parent / "linked").by_id(8).text == '"string"'
+    (outside / "inner" / "index.json").write_text('{"9": "inner/a.avsc"}')
+    (outside / "schemas.json").symlink_to("..data/index.json")
+    assert read_directory(outside.parent / "linked").by_id(9).text == '"string"'
+
+
+def test_files_outside_of_a_url(outside: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    mount_storage("memory://schemas")
+    with fsspec.open("memory://schemas/in/a.avsc", "w") as file:
+        file.write('"string"')
+    for name in ("../b.avsc", "in/../../b.avsc", str(outside / "inner" / "a.avsc")):
+        with fsspec.open("memory://schemas/in/map.json", "w") as file:
+            file.write(json.dumps({"8": name}))
+        with pytest.raises(SchemaFileError, match=rf"8: {name} is outside of memory://schemas/in"):
+            read_directory("memory://schemas/in/map.json")
+    with fsspec.open("memory://schemas/in/map.json", "w") as file:
+        file.write('{"9": "a.avsc"}')
+    assert read_directory("memory://schemas/in/map.json").by_id(9).text == '"string"'
+
+
+def test_a_url_in_a_local_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    mount_storage("memory://schemas")
+    with fsspec.open("memory://schemas/in/a.avsc", "w") as file:
+        file.write('"string"')
+    (tmp_path / "map.json").write_text('{"8": "memory://schemas/in/a.avsc"}')
+    monkeypatch.chdir(tmp_path)
+    for source in ("map.json", tmp_path / "map.json"):
+        with pytest.raises(FileNotFoundError):
+            read_directory(source)
 
 
 def test_files_that_are_missing(tmp_path: Path) -> None:

@@ -83,7 +83,8 @@ def check(
     multiple=True,
     metavar="DIR",
     type=click.Path(),
-    help="Look for ids without a schema in the topics below this directory. Can be repeated.",
+    help="Look in all records of the topics below this directory for schemas that are missing. Can be"
+    " repeated.",
 )
 @options.as_json
 def lint(source: SchemaSource, logs: tuple[str, ...], as_json: bool) -> int:
@@ -91,8 +92,9 @@ def lint(source: SchemaSource, logs: tuple[str, ...], as_json: bool) -> int:
 
     Finds subjects without a compatibility level, versions that break their level, unrelated types in one
     subject, references to deleted versions, and keys of the registry's topic that say the same. With --logs,
-    it also finds ids that no schema has, and says which schemas read the values. The exit code is 1 if there
-    is any.
+    it also finds ids, GUIDs and fingerprints that keys, values and headers name and no schema has, and says
+    which schemas read the values. Bytes that only look like a name are noted, without being a finding. The
+    exit code is 1 if there is a finding.
 
     \b
     magicbyte schemas lint /backup/kafka-logs
@@ -100,9 +102,11 @@ def lint(source: SchemaSource, logs: tuple[str, ...], as_json: bool) -> int:
     magicbyte schemas lint --json https://registry:8081 | jq '.findings[] | select(.rule == "BREAKS_LEVEL")'
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
+    from magicbyte.jobs.run.plan import count_of
+    from magicbyte.jobs.run.progress import terminal_progress
     from magicbyte.jobs.schema_check import lint_schemas
 
-    report = lint_schemas(source.open(), logs)
+    report = lint_schemas(source.open(), logs, progress=terminal_progress())
     if as_json:
         reports.print_json(report)
     else:
@@ -110,7 +114,13 @@ def lint(source: SchemaSource, logs: tuple[str, ...], as_json: bool) -> int:
             version = "" if finding["version"] is None else f" version {finding['version']}"
             print_line(f"{finding['subject']}{version}: {finding['rule']}: {finding['message']}")
             print_line(f"  remedy: {finding['remedy']}")
-        print_line(f"{report['subjects']} subjects, {len(report['findings'])} findings")
+        for note in report["notes"]:
+            print_line(f"note: {note}")
+        counts = f"{report['subjects']} subjects, {len(report['findings'])} findings"
+        if logs:
+            records, topics = sum(report["examined"].values()), len(report["examined"])
+            counts += f"; {count_of(records, 'record')} of {count_of(topics, 'topic')} examined"
+        print_line(counts)
     return _ended(report["problems"], found=bool(report["findings"]))
 
 

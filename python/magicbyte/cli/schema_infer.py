@@ -8,7 +8,10 @@ import click
 
 from magicbyte.cli import options, partition_choice
 from magicbyte.cli.exits import exit_code
+from magicbyte.cli.flags import flag
 from magicbyte.cli.terminal import print_data, print_problem
+from magicbyte.enums import Framing
+from magicbyte.options.typed import Registry
 
 __all__ = ["infer"]
 
@@ -23,15 +26,27 @@ __all__ = ["infer"]
     default=10_000,
     show_default=True,
     metavar="N",
-    help="The number of records to look at: the first ones of each partition.",
+    help="The number of records to look at: the first ones of each partition, and more of the others where"
+    " one has too few.",
 )
+@flag(Registry, "key_framing")
+@flag(Registry, "value_framing")
 @options.as_json
-def infer(topic: str, sources: tuple[str, ...], is_key: bool, sample: int, as_json: bool) -> int:
+def infer(
+    topic: str,
+    sources: tuple[str, ...],
+    is_key: bool,
+    sample: int,
+    key_framing: Framing,
+    value_framing: Framing,
+    as_json: bool,
+) -> int:
     """Propose a JSON Schema for the values of TOPIC, from a sample of them.
 
-    Every value of the sample is valid by it. Properties that all objects have are required, and a comment
-    says how many have the others. Values that are not JSON are counted. The exit code is 1 if something could
-    not be read.
+    Every value of the sample is valid by it, and is read by it: integers beyond 64 bits get limits that make
+    their column text. Properties that all objects have are required, and a comment says how many have the
+    others. Values that are not JSON are counted. The name of a schema before a value is taken off. The exit
+    code is 1 if something could not be read.
 
     \b
     magicbyte schemas infer clicks /backup/kafka-logs > clicks.json
@@ -40,7 +55,8 @@ def infer(topic: str, sources: tuple[str, ...], is_key: bool, sample: int, as_js
     from magicbyte.cli import reports
     from magicbyte.jobs.schema_infer import infer_schema
 
-    report = infer_schema(sources, topic, is_key=is_key, sample=sample)
+    framing = key_framing if is_key else value_framing
+    report = infer_schema(sources, topic, is_key=is_key, sample=sample, framing=framing)
     if as_json:
         reports.print_json(report)
     else:

@@ -49,8 +49,8 @@ def list_(source: SchemaSource, as_json: bool) -> int:
     """List the schemas of a registry: each version of a subject is a row.
 
     Deleted versions are included: data written with them may still be in the log. Schemas that were deleted
-    permanently are found by their id as long as the topic has their records. A record that is not a
-    registry's is reported, and the rest is read.
+    permanently are found by their id as long as the topic has their records. They and schemas that files name
+    by an id or a UUID follow the table. A record that is not a registry's is reported, and the rest is read.
 
     --json also has the texts, references, GUIDs, metadata and rules.
 
@@ -163,6 +163,8 @@ def _print(report: SchemasReport) -> None:
     for schema in report["without_subject"]:
         place = "" if schema["context"] == "." else f" in the context {schema['context']}"
         print_line(f"no subject: id {schema['id']}{place}, {schema['schema_type']}")
+    for schema in report["by_uuid"]:
+        print_line(f"UUID {schema['uuid']}: {schema['schema_type']}")
 
 
 for command in (check, copy, infer, lint, list_, show):

@@ -7,7 +7,8 @@ from typing import Any, TypedDict
 
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.schema_orphans import orphaned_ids
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.schema_orphans import LogFindings, orphaned_ids
 from magicbyte.model.listings import Problem
 from magicbyte.schema.compatibility.check import LEVELS, check, remedy
 from magicbyte.schema.lint import LintFinding, lint
@@ -46,6 +47,10 @@ class LintReport(TypedDict):
 
     subjects: int
     findings: list[LintFinding]
+    notes: list[str]
+    """What was not examined in the logs, or is too uncertain for a finding."""
+    examined: dict[str, int]
+    """The number of records that were examined in the logs, by topic."""
     problems: list[str]
     """Problems with reading the registry, or the logs."""
 
@@ -96,9 +101,13 @@ def check_schema(
 
 
 def lint_schemas(
-    registry: Registry, logs: Sequence[str] = (), choice: PartitionChoice = EVERYTHING
+    registry: Registry,
+    logs: Sequence[str] = (),
+    choice: PartitionChoice = EVERYTHING,
+    progress: Progress = NO_PROGRESS,
 ) -> LintReport:
-    """Looks for likely problems with the subjects of a registry, and with the ids in `logs`.
+    """Looks for likely problems with the subjects of a registry, and for schemas that are missing of those
+    that keys and values in `logs` name.
 
     Raises:
         RefusedError: if `logs` have no partition.
@@ -106,13 +115,15 @@ def lint_schemas(
 
     """
     stored = registry.snapshot()
-    findings = lint(stored)
     unread: list[Problem] = []
+    in_logs = LogFindings([], [], {})
     if logs:
-        findings += orphaned_ids(stored, logs, unread, choice)
+        in_logs = orphaned_ids(stored, logs, unread, choice, progress)
     return LintReport(
         subjects=len(stored.subjects()),
-        findings=findings,
+        findings=lint(stored) + in_logs.findings,
+        notes=in_logs.notes,
+        examined=in_logs.examined,
         problems=[
             *stored.problems,
             *(f"{problem['topic']}-{problem['partition']}: {problem['message']}" for problem in unread),

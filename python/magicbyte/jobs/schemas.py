@@ -63,6 +63,8 @@ class SchemasReport(TypedDict):
     """Subjects by their aliases."""
     without_subject: list[dict[str, Any]]
     """Schemas with only an id: permanently deleted, or from files that are named after ids."""
+    by_uuid: list[dict[str, Any]]
+    """Schemas that files name by UUIDs, such as AWS Glue's schema versions."""
     problems: list[str]
     """Parts of the topic that could not be read: damage, and records that are not a registry's."""
 
@@ -199,6 +201,10 @@ def schemas_of(source: str, registry: StoredRegistry) -> SchemasReport:
             }
             for context, number in left
             for schema in [registry.schemas[context, number]]
+        ],
+        by_uuid=[
+            {"uuid": uuid, "guid": schema.guid, "schema_type": schema.schema_type, "schema": schema.text}
+            for uuid, schema in sorted(registry.uuids.items())
         ],
         problems=registry.problems,
     )

@@ -8,7 +8,8 @@
   `file`, and `schemaType` or `references` as a registry has them.
 - `schemas.json` as `magicbyte schemas --out` writes it, with everything that a registry knows.
 
-Paths are relative to the JSON file. A file may have at most 64 MiB.
+Paths are relative to the directory of the JSON file, and lead to files in it or below it: what others wrote
+there shows no other files. A file may have at most 64 MiB.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ from magicbyte.schema.registry import (
     SchemaReferenceError,
     StoredRegistry,
     SubjectVersion,
+    shown,
 )
 from magicbyte.schema.schemas_topic import parsed_references
+from magicbyte.storage.paths import is_url, local_path
 
 __all__ = ["INDEX", "SchemaFileError", "files_of", "holds_schemas", "read_directory", "read_schema"]
 
@@ -57,45 +60,62 @@ def read_directory(path: str | os.PathLike[str]) -> StoredRegistry:
     """Reads a directory, or a JSON file, as the module describes.
 
     Raises:
-        SchemaFileError: if the JSON is not as described, or a schema is not UTF-8.
+        SchemaFileError: if the JSON is not as described, a schema is not UTF-8, or a file is outside of the
+            directory.
         OSError: if a file cannot be read, or is larger than 64 MiB.
 
     """
-    path = os.fspath(path)
-    if not os.path.isdir(path):
-        return _read_json(path)
-    if os.path.exists(index := os.path.join(path, INDEX)):
-        return _read_json(index)
-    names = sorted(name for name in os.listdir(path) if os.path.splitext(name)[1] in _TYPES)
-    return _read_map(path, {os.path.splitext(name)[0]: name for name in names}, path)
+    path = folder = local_path(path)
+    try:
+        if not os.path.isdir(path):
+            return _read_json(os.path.dirname(path) or os.curdir, path)
+        if os.path.exists(index := os.path.join(folder, INDEX)):
+            path = index
+            return _read_json(folder, _inside(folder, INDEX, INDEX))
+        names = sorted(name for name in os.listdir(folder) if os.path.splitext(name)[1] in _TYPES)
+        return _read_map(folder, {os.path.splitext(name)[0]: name for name in names})
+    except InvalidRecordError as error:
+        raise SchemaFileError(f"{path}: {error}") from None
 
 
-def _read_json(path: str) -> StoredRegistry:
+def _inside(folder: str, file: str, where: str) -> str:
+    """The path of a file that a directory names. Raises InvalidRecordError if it leads elsewhere."""
+    path = os.path.join(folder, file)
+    if is_url(folder):
+        is_inside = not os.path.isabs(file) and os.path.normpath(file).split(os.sep)[0] != os.pardir
+    else:
+        root = os.path.realpath(folder)
+        try:
+            is_inside = os.path.commonpath((root, os.path.realpath(path))) == root
+        except ValueError as error:
+            raise InvalidRecordError(f"{where}: not the name of a file: {error}") from None
+    if not is_inside:
+        raise InvalidRecordError(f"{where}: {shown(file)} is outside of {folder}")
+    return path
+
+
+def _read_json(folder: str, path: str) -> StoredRegistry:
     try:
         document = bounded_json.loads(_core.read_sidecar(path))
     except (ValueError, RecursionError) as error:
         raise SchemaFileError(f"{path} is not JSON: {error}") from None
     if not isinstance(document, dict):
         raise SchemaFileError(f'{path}: expected an object such as {{"7": "orders.avsc"}}')
-    folder = os.path.dirname(path)
-    try:
-        if isinstance(document.get("schemas"), list):
-            return _read_index(folder, document)
-        return _read_map(folder, document, path)
-    except InvalidRecordError as error:
-        raise SchemaFileError(f"{path}: {error}") from None
+    if isinstance(document.get("schemas"), list):
+        return _read_index(folder, document)
+    return _read_map(folder, document)
 
 
-def _read_map(folder: str, entries: Mapping[str, Any], path: str) -> StoredRegistry:
+def _read_map(folder: str, entries: Mapping[str, Any]) -> StoredRegistry:
     registry = StoredRegistry()
     by_file: dict[str, list[int]] = defaultdict(list)
     subjects: list[tuple[str, str, Schema]] = []
     for name, entry in entries.items():
         one = {"file": entry} if isinstance(entry, str) else entry
         if not isinstance(one, dict) or not isinstance(one.get("file"), str):
-            raise SchemaFileError(f"{path}: {name}: expected a path, or an object with file")
-        schema = _schema(folder, one)
-        file = os.path.normpath(os.path.join(folder, one["file"]))
+            raise InvalidRecordError(f"{name}: expected a path, or an object with file")
+        path = _inside(folder, one["file"], name)
+        schema, file = _schema(path, one), os.path.normpath(path)
         if name.isascii() and name.isdigit() and len(name) <= 19:
             by_file[file].append(int(name))
             registry.put_schema(int(name), schema)
@@ -124,7 +144,7 @@ def _read_index(folder: str, document: Mapping[str, Any]) -> StoredRegistry:
             raise InvalidRecordError(f"{where}: expected a number of at least 0 as id and text as context")
         if not isinstance(versions, list):
             raise InvalidRecordError(f"{where}: versions: expected a list")
-        schema = _schema(folder, entry)
+        schema = _schema(_inside(folder, entry["file"], where), entry)
         if schema_id is not None:
             registry.put_schema(schema_id, schema, context)
         for uuid in _uuids(entry, where):
@@ -168,11 +188,10 @@ def read_schema(path: str | os.PathLike[str], references: Iterable[tuple[str, st
 
     """
     used = [{"name": name, "subject": subject, "version": one} for name, subject, one in references]
-    return _schema("", {"file": os.fspath(path), "references": used})
+    return _schema(os.fspath(path), {"references": used})
 
 
-def _schema(folder: str, entry: Mapping[str, Any]) -> Schema:
-    path = os.path.join(folder, entry["file"])
+def _schema(path: str, entry: Mapping[str, Any]) -> Schema:
     try:
         text = _core.read_sidecar(path).decode()
     except UnicodeDecodeError as error:

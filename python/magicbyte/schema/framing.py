@@ -24,7 +24,16 @@ from uuid import UUID
 from magicbyte import _core
 from magicbyte.enums import Framing
 
-__all__ = ["KEY_SCHEMA_ID", "VALUE_SCHEMA_ID", "Framed", "Window", "parse", "split_window", "write"]
+__all__ = [
+    "KEY_SCHEMA_ID",
+    "VALUE_SCHEMA_ID",
+    "Framed",
+    "Window",
+    "header_names",
+    "parse",
+    "split_window",
+    "write",
+]
 
 KEY_SCHEMA_ID = "__key_schema_id"
 """Confluent's header with the schema of a record's key."""
@@ -99,12 +108,8 @@ def parse(
     """
     if value is None or framing == "none":
         return None
-    column = "key" if is_key else "value"
     found = {key: content or b"" for key, content in headers}
-    names = [KEY_SCHEMA_ID if is_key else VALUE_SCHEMA_ID] if framing in ("auto", "confluent") else []
-    if framing in ("auto", "apicurio"):
-        kinds = ("globalId", "contentId", "contentHash", "artifactId")
-        names += [f"apicurio.{column}.{kind}" for kind in kinds]
+    names = header_names(is_key=is_key, framing=framing)
     header = next(((name.encode(), found[name]) for name in names if name in found), None)
     parts = _core.parse_schema_framing(value, header, framing=framing)
     if parts is None:
@@ -123,6 +128,16 @@ def parse(
         cast("Framing", found_framing),
         is_deflated,
     )
+
+
+def header_names(*, is_key: bool = False, framing: Framing = "auto") -> list[str]:
+    """The headers that may name the schema of a key or value; the first one that a record has is decisive."""
+    names = [KEY_SCHEMA_ID if is_key else VALUE_SCHEMA_ID] if framing in ("auto", "confluent") else []
+    if framing in ("auto", "apicurio"):
+        column = "key" if is_key else "value"
+        kinds = ("globalId", "contentId", "contentHash", "artifactId")
+        names += [f"apicurio.{column}.{kind}" for kind in kinds]
+    return names
 
 
 def split_window(key: bytes, windows: Literal["time", "session", "store"]) -> Window | None:

@@ -47,7 +47,7 @@ def lint(registry: StoredRegistry) -> list[LintFinding]:
     - The versions of a subject are unrelated types, as when several events share a topic.
     - A version that is in use refers to a version that is deleted or does not exist.
     - The registry's topic has keys that say the same with other bytes. Compaction keeps a record of each, so
-      that what a later record deletes may be there again.
+      that what a later record deletes may be there again. Keys that were all deleted are none of these.
     """
     found: list[LintFinding] = []
     for subject in registry.subjects():
@@ -151,11 +151,12 @@ def _keys(registry: StoredRegistry) -> Iterator[LintFinding]:
     for meaning, forms in registry.key_forms.items():
         if len(forms) > 1:
             key = bounded_json.loads(meaning)
-            first, second = (shown(form.decode(errors="replace")) for form in forms)
+            first, second, *_ = (shown(form.decode(errors="replace")) for form in forms)
             yield LintFinding(
                 rule="TWO_KEYS",
                 subject=key.get("subject") or "",
                 version=key.get("version"),
-                message=f"its topic has two keys for it, and compaction keeps both: {first} and {second}",
-                remedy="write its last state, or a tombstone, by the other key, too",
+                message=f"its topic has {len(forms)} keys for it, and compaction keeps a record of each:"
+                f" {first} and {second}",
+                remedy="write a tombstone by each of them, and then its last state, if it has one, by one",
             )

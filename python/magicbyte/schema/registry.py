@@ -213,8 +213,9 @@ class StoredRegistry(Registry):
         """The modes as set: `READWRITE`, `READONLY`, `READONLY_OVERRIDE`, `IMPORT` and `FORWARD`."""
         self.aliases: dict[str, str] = {}
         """The subject that each alias stands for."""
-        self.key_forms: dict[str, list[bytes]] = {}
-        """The keys of the registry's topic by their meaning, as sorted JSON; up to two forms of each."""
+        self.key_forms: dict[str, dict[bytes, bool]] = {}
+        """The keys of the registry's topic by their meaning, as sorted JSON: those with a value, and those
+        deleted after it (True)."""
         self._versions: dict[str, dict[int, SubjectVersion]] = {}
         self._schemas: dict[tuple[str, int], Schema] = {}
         self._guids: dict[str, Schema] = {}

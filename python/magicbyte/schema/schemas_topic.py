@@ -49,9 +49,18 @@ def apply(registry: StoredRegistry, key: bytes | None, value: bytes | None) -> N
         known = ", ".join([*_HANDLERS, *_IGNORED])
         raise InvalidRecordError(f"keytype {shown(kind)!r} is unknown: expected one of {known}")
     handler(registry, of, None if value is None else _document(value, "value"))
-    forms = registry.key_forms.setdefault(json.dumps(of, sort_keys=True), [])
-    if key not in forms and len(forms) < 2:
-        forms.append(key)
+    _note_form(registry, json.dumps(of, sort_keys=True), key, is_tombstone=value is None)
+
+
+def _note_form(registry: StoredRegistry, meaning: str, key: bytes, *, is_tombstone: bool) -> None:
+    """Keeps the keys of a meaning that matter once the topic is compacted."""
+    forms = registry.key_forms.setdefault(meaning, {})
+    forms[key] = is_tombstone
+    if not is_tombstone:
+        # Nothing of tombstones before a value is needed: it replaces what they deleted.
+        registry.key_forms[meaning] = {form: False for form, is_deleted in forms.items() if not is_deleted}
+    elif all(forms.values()):
+        del registry.key_forms[meaning]
 
 
 def _schema(registry: StoredRegistry, key: Document, value: Document | None) -> None:

@@ -3,24 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
-from magicbyte._core import Record
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from magicbyte.log import PartitionLog
 from magicbyte.model.listings import PartitionListing, Problem
 
-__all__ = ["first_records"]
+__all__ = ["first_rows"]
 
 
-def first_records(
-    listings: Sequence[PartitionListing], count: int, problems: list[Problem]
-) -> Iterator[Record]:
-    """The first records of each partition, `count` of all of them.
+def first_rows(
+    listings: Sequence[PartitionListing], columns: Sequence[str], count: int, problems: list[Problem]
+) -> Iterator[pa.RecordBatch]:
+    """The first records of each partition: `count` of all of them, or all that there are.
 
-    What cannot be read before these is added to `problems`, and left out.
+    Partitions give alike; where one has fewer records, the others give more. One is open at a time. What
+    cannot be read before these records is added to `problems`, and left out.
     """
-    share = -(-count // max(len(listings), 1))
-    for listing in listings:
-        records = PartitionLog.of_listing(listing, mode="PERMISSIVE").records()
-        yield from islice(records, share)
-        problems += records.problems
+    pending: list[tuple[PartitionListing, int | None]] = [(listing, None) for listing in listings]
+    while pending and count:
+        share = -(-count // len(pending))
+        longer = []
+        for listing, start in pending:
+            wanted = min(share, count)
+            left = wanted
+            for rows in _rows(listing, columns, start, left, problems):
+                left -= rows.num_rows
+                start = pc.max(rows.column("offset")).as_py() + 1
+                yield rows.select(columns)
+            count -= wanted - left
+            if left == 0:
+                longer.append((listing, start))
+        pending = longer
+
+
+def _rows(
+    listing: PartitionListing,
+    columns: Sequence[str],
+    start: int | None,
+    count: int,
+    problems: list[Problem],
+) -> Iterator[pa.RecordBatch]:
+    """At most `count` rows from an offset on, with the column `offset`."""
+    if not count:
+        return
+    log = PartitionLog.of_listing(listing, mode="PERMISSIVE")
+    stream = log.to_arrow(list(dict.fromkeys(("offset", *columns))), start_offset=start)
+    with pa.RecordBatchReader.from_stream(stream) as batches:
+        for batch in batches:
+            rows = batch.slice(0, count)
+            count -= rows.num_rows
+            if rows.num_rows:
+                yield rows
+            if not count:
+                break
+    # Another round of the same partition finds the same damage.
+    problems += [problem for problem in stream.problems if problem not in problems]

@@ -18,8 +18,9 @@ _NAMED = {"record", "error", "enum", "fixed"}
 _MAX_DEPTH = 150
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHOWN = 100
-# Text in quotes comes first: it may have what would begin a comment.
-_COMMENT = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")|//[^\n]*+|/\*.*?\*/', re.DOTALL)
+# Groups are kept: text in quotes, which may have what would begin a comment, and a comment without an end.
+# Both also match without an end, so that nothing is looked at twice.
+_TEXT_OR_COMMENT = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|//[^\n]*+|/\*.*?\*/|(/\*.*)', re.DOTALL)
 
 
 @dataclass(eq=False, slots=True)
@@ -82,7 +83,9 @@ def avro_document(text: str) -> Any:
 
     """
     try:
-        return bounded_json.loads(_COMMENT.sub(lambda found: found[1] or " ", text))
+        return bounded_json.loads(
+            _TEXT_OR_COMMENT.sub(lambda found: found[0] if found.lastindex else " ", text)
+        )
     except RecursionError:
         raise InvalidSchemaError("the schema is nested too deeply") from None
     except ValueError as error:
