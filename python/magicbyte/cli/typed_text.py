@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 from magicbyte._core import Record
 from magicbyte.enums import SchemaFormat
 from magicbyte.jobs.schemas import open_registry
+from magicbyte.options.typed import Column
 from magicbyte.options.typed import Registry as RegistryOptions
 from magicbyte.schema.decoding import (
     SCHEMA_TYPES,
@@ -22,9 +22,6 @@ from magicbyte.schema.decoding import (
 )
 from magicbyte.schema.registry import Registry, Schema
 from magicbyte.typed_stream import typed_pieces
-
-if TYPE_CHECKING:
-    from magicbyte.schema.http_client import HttpSettings
 
 __all__ = ["TextOfTopic", "TypedText"]
 
@@ -37,28 +34,19 @@ class TypedText:
 
     _registry: Registry | None
     _options: RegistryOptions
-    _formats: Mapping[str, SchemaFormat | None]
-    _reader_schema: str | None
+    _formats: Mapping[Column, SchemaFormat]
     _by_topic: dict[str, TextOfTopic] = field(default_factory=dict)
 
     @classmethod
-    def open(
-        cls,
-        options: RegistryOptions,
-        formats: Mapping[str, SchemaFormat | None],
-        reader_schema: str | None,
-        http: HttpSettings | None,
-    ) -> TypedText:
-        """With the formats of the columns `key` and `value`; those without one stay as they are.
-
-        `reader_schema` is the text of the schema of values that name none: of all, without a registry.
+    def open(cls, options: RegistryOptions, formats: Mapping[Column, SchemaFormat]) -> TypedText:
+        """With the formats of the columns that are decoded; the options break no rule of `broken_rule`.
 
         Raises as `open_registry`.
         """
         registry = None
         if options.schema_registry is not None:
-            _, registry = open_registry([options.schema_registry], http=http)
-        return cls(registry, options, formats, reader_schema)
+            _, registry = open_registry([options.schema_registry], http=options.http)
+        return cls(registry, options, formats)
 
     def of_topic(self, topic: str) -> TextOfTopic:
         """For the records of a topic: files may give it a schema for values that name none.
@@ -66,26 +54,23 @@ class TypedText:
         Raises InvalidSchemaError if there is no such schema where all rows need it, or it cannot be used.
         """
         if topic not in self._by_topic:
-            decoders = (
-                self._decoder(topic, name, payload)
-                for name, payload in self._formats.items()
-                if payload is not None
-            )
+            decoders = (self._decoder(topic, column) for column in self._formats)
             self._by_topic[topic] = TextOfTopic(tuple(decoders))
         return self._by_topic[topic]
 
-    def _decoder(self, topic: str, name: str, payload: SchemaFormat) -> ColumnDecoder:
-        is_key, options = name == "key", self._options
-        framing = options.key_framing if is_key else options.value_framing
+    def _decoder(self, topic: str, column: Column) -> ColumnDecoder:
+        options, payload, is_key = self._options, self._formats[column], column == "key"
+        framing, text = options.framing_of(column), options.reader_of(column)
         given = given_of_topic(self._registry, topic, is_key=is_key)
-        if self._reader_schema is not None and not is_key:
-            given = Schema(SCHEMA_TYPES[payload], self._reader_schema)
+        if text is not None:
+            given = Schema(SCHEMA_TYPES[payload], text)
         elif given is None and framing == "none" and self._registry is not None:
             given = latest_of_topic(self._registry, topic, is_key=is_key)
         return ColumnDecoder(
             self._registry,
             None,
             payload,
+            messages=options.messages_of(column),
             is_key=is_key,
             framing=framing,
             windows=options.key_windows if is_key else "auto",
