@@ -70,7 +70,7 @@ class _Printer:
         print_data(f"Dumping {path}", _first_line(os.path.basename(path)))
         topic = topic_of_file(path)
         self._decoder = decoder_for(self._given.decode, topic, secrets=self._given.show_secrets)
-        self._typed = None if self._text is None else self._text.of_topic(topic)
+        self._typed = None if self._text is None else self._text.of_topic(topic, self._problem)
         end = 0
         try:
             size = size_of(path)

@@ -100,7 +100,7 @@ def print_records(
     print_bytes(writer.header(no_rows(options.records_schema)))
     for topic, records in reader.records():
         if typed is not None:
-            for piece in typed.of_topic(topic).replace(records, reader.problem):
+            for piece in typed.of_topic(topic, reader.problem).replace(records, reader.problem):
                 print_bytes(writer.lines(piece))
             continue
         decoder = lines.decoder(topic)

@@ -17,10 +17,10 @@ from magicbyte.schema.decoding import (
     SCHEMA_TYPES,
     TYPED_COLUMNS,
     ColumnDecoder,
-    given_of_topic,
-    latest_of_topic,
+    InvalidSchemaError,
+    bare_schema,
 )
-from magicbyte.schema.registry import Registry, Schema
+from magicbyte.schema.registry import Registry, Schema, SchemaNotFoundError, SchemaReferenceError
 from magicbyte.typed_stream import typed_pieces
 
 __all__ = ["TextOfTopic", "TypedText"]
@@ -48,35 +48,55 @@ class TypedText:
             _, registry = open_registry([options.schema_registry], http=options.http)
         return cls(registry, options, formats)
 
-    def of_topic(self, topic: str) -> TextOfTopic:
-        """For the records of a topic: files may give it a schema for values that name none.
+    def of_topic(self, topic: str, report: Callable[[str], None]) -> TextOfTopic:
+        """For the records of a topic, where the registry may give a schema to keys and values that name none.
 
-        Raises InvalidSchemaError if there is no such schema where all rows need it, or it cannot be used.
+        If it gives none where all need one, or one that cannot be used, this is reported once, and the keys
+        or values stay as they are.
+
+        Raises:
+            InvalidSchemaError: if there is no registry, and the reader's schema cannot be used.
+
         """
         if topic not in self._by_topic:
-            decoders = (self._decoder(topic, column) for column in self._formats)
+            decoders = []
+            for column in self._formats:
+                try:
+                    decoders.append(self._decoder(topic, column))
+                except (SchemaNotFoundError, SchemaReferenceError, InvalidSchemaError) as error:
+                    if self._registry is None:
+                        raise
+                    report(f"{topic}: the {column}s are not decoded: {error}")
             self._by_topic[topic] = TextOfTopic(tuple(decoders))
         return self._by_topic[topic]
 
     def _decoder(self, topic: str, column: Column) -> ColumnDecoder:
         options, payload, is_key = self._options, self._formats[column], column == "key"
-        framing, text = options.framing_of(column), options.reader_of(column)
-        given = given_of_topic(self._registry, topic, is_key=is_key)
-        if text is not None:
-            given = Schema(SCHEMA_TYPES[payload], text)
-        elif given is None and framing == "none" and self._registry is not None:
-            given = latest_of_topic(self._registry, topic, is_key=is_key)
         return ColumnDecoder(
             self._registry,
             None,
             payload,
             messages=options.messages_of(column),
             is_key=is_key,
-            framing=framing,
+            framing=options.framing_of(column),
             windows=options.key_windows if is_key else "auto",
-            given=given,
+            given=self._given(topic, column),
             validate=payload == "json" and options.validation,
         )
+
+    def _given(self, topic: str, column: Column) -> Schema | None:
+        """The schema of keys or values that name none: the registry's, or else the reader's."""
+        text = self._options.reader_of(column)
+        reader = None if text is None else Schema(SCHEMA_TYPES[self._formats[column]], text)
+        if self._registry is None:
+            return reader
+        framing = self._options.framing_of(column)
+        try:
+            return bare_schema(self._registry, topic, is_key=column == "key", framing=framing) or reader
+        except SchemaNotFoundError:
+            if reader is None:
+                raise
+            return reader
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 import pyarrow as pa
 
+from magicbyte.enums import Framing
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.schemas import open_registry
 from magicbyte.options.typed import Column, TypedColumns
-from magicbyte.schema.decoding import SCHEMA_TYPES, ColumnDecoder, given_of_topic, latest_of_topic
+from magicbyte.schema.decoding import SCHEMA_TYPES, ColumnDecoder, bare_schema, latest_of_topic
 from magicbyte.schema.http_registry import HttpRegistry
 from magicbyte.schema.registry import Registry, Schema, SchemaNotFoundError
 
@@ -35,17 +36,22 @@ def column_decoders(typed: TypedColumns, topics: Set[str]) -> tuple[ColumnDecode
 
 
 def _decoder(
-    typed: TypedColumns, column: Column, registry: Registry | None, topics: list[str]
+    typed: TypedColumns, column: Column, registry: Registry | None, topics: Sequence[str]
 ) -> ColumnDecoder:
-    is_key, payload = column == "key", typed.formats[column]
-    reader, given = _reader(typed, column, registry, topics)
+    is_key, payload, framing = column == "key", typed.formats[column], typed.framing_of(column)
+    text = typed.reader_of(column)
+    reader = None if text is None else Schema(SCHEMA_TYPES[payload], text)
+    given = None
+    if registry is not None:
+        given = _bare_schema(registry, topics, framing, is_key=is_key)
+        reader = reader or _latest(registry, topics, is_key=is_key)
     return ColumnDecoder(
         registry,
         reader,
         payload,
         messages=typed.messages_of(column),
         is_key=is_key,
-        framing=typed.framing_of(column),
+        framing=framing,
         windows=typed.key_windows if is_key else "none",
         given=given,
         validate=payload == "json" and typed.validation,
@@ -53,19 +59,28 @@ def _decoder(
     )
 
 
-def _reader(
-    typed: TypedColumns, column: Column, registry: Registry | None, topics: list[str]
-) -> tuple[Schema, Schema | None]:
-    """The reader's schema, and that of rows that name none, if files give it to each topic."""
-    is_key, text = column == "key", typed.reader_of(column)
-    if registry is None or text is not None:
-        return Schema(SCHEMA_TYPES[typed.formats[column]], text or ""), None
-    reader = _latest(registry, topics, is_key)
-    is_given = all(given_of_topic(registry, topic, is_key=is_key) is not None for topic in topics)
-    return reader, reader if is_given else None
+def _bare_schema(
+    registry: Registry, topics: Sequence[str], framing: Framing, *, is_key: bool
+) -> Schema | None:
+    """The schema that wrote the rows that name none; None if the registry does not say it of all topics.
+
+    Where the framing is `none`, it writes all rows: the topics have to have one, or none of them has any.
+    """
+    found: set[Schema | None] = set()
+    for topic in topics:
+        try:
+            found.add(bare_schema(registry, topic, is_key=is_key, framing=framing))
+        except SchemaNotFoundError:
+            found.add(None)
+    if framing == "none" and any(found):
+        return _latest(registry, topics, is_key=is_key)
+    return found.pop() if len(found) == 1 else None
 
 
-def _latest(registry: Registry, topics: list[str], is_key: bool) -> Schema:
+def _latest(registry: Registry, topics: Sequence[str], *, is_key: bool) -> Schema:
+    """The latest schema of each of the topics."""
+    if not topics:
+        raise RefusedError("no topic is chosen whose schema would say the types: give the reader's schema")
     found: dict[str, Schema] = {}
     for topic in topics:
         try:

@@ -44,8 +44,8 @@ __all__ = [
     "TYPED_COLUMNS",
     "ColumnDecoder",
     "InvalidSchemaError",
+    "bare_schema",
     "decode",
-    "given_of_topic",
     "latest_of_topic",
     "references_of",
     "window_columns",
@@ -295,11 +295,16 @@ def window_columns(windows: Windows) -> tuple[str, ...]:
     return {"time": starts, "store": starts, "session": _WINDOW_COLUMNS}.get(windows, ())
 
 
-def given_of_topic(registry: Registry | None, topic: str, *, is_key: bool = False) -> Schema | None:
-    """The schema that files give a topic's values or keys without an id; None if there is none.
+def bare_schema(
+    registry: Registry, topic: str, *, is_key: bool = False, framing: Framing = "auto"
+) -> Schema | None:
+    """The schema that wrote a topic's values or keys that name none; None if the registry does not say it.
 
-    No row can name it, so that it is that of rows that name none.
+    It is the latest one of the topic if files give that no id, so that no row can name it, or if the framing
+    is `none`. With that framing, SchemaNotFoundError is raised if the topic has no schema.
     """
+    if framing == "none":
+        return latest_of_topic(registry, topic, is_key=is_key)
     if not isinstance(registry, StoredRegistry):
         return None
     try:
