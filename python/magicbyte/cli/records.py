@@ -35,7 +35,8 @@ def records(
     invalidKey or invalidValue. With avro and protobuf, and with json if there is a --schema-registry or
     one of --reader-schema and --key-reader-schema, it becomes JSON by the schema that it names, or that is
     given; if it cannot be decoded, it is also reported. With --validate, so is JSON that its schema does not
-    allow.
+    allow. With --key-windows, the fields key_window_start and key_window_end have the times of a key's
+    window, in ms.
 
     FORMAT has %t topic, %p partition, %o offset, %T timestamp (ms), %k key, %K its length, %s value, %S its
     length, %R that as four bytes, %h headers, %%, and the escapes \\n \\r \\t \\xNN. Keys and values are

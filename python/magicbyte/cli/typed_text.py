@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,13 +20,32 @@ from magicbyte.schema.decoding import (
     ColumnDecoder,
     InvalidSchemaError,
     bare_schema,
+    window_columns,
 )
 from magicbyte.schema.registry import Registry, Schema, SchemaNotFoundError, SchemaReferenceError
 from magicbyte.typed_stream import typed_pieces
 
-__all__ = ["TextOfTopic", "TypedText"]
+__all__ = ["RecordText", "TextOfTopic", "TextPiece", "TypedText"]
 
 _HEADERS = pa.list_(pa.struct([pa.field("key", pa.binary()), pa.field("value", pa.binary())]))
+
+
+class TextPiece(NamedTuple):
+    """Rows whose keys or values are text."""
+
+    rows: pa.RecordBatch
+    """The rows with the columns that they had before."""
+    windows: Mapping[str, pa.Array]
+    """The times of the windows of keys, in milliseconds since 1970, by the names `TypedText.windows`."""
+
+
+class RecordText(NamedTuple):
+    """A record whose key or value is text."""
+
+    key: bytes | None
+    value: bytes | None
+    windows: Mapping[str, int | None]
+    """As in `TextPiece`."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +68,12 @@ class TypedText:
             _, registry = open_registry([options.schema_registry], http=options.http)
         return cls(registry, options, formats)
 
+    @property
+    def windows(self) -> tuple[str, ...]:
+        """The names of the times of windows, if keys have windows."""
+        columns = window_columns(self._options.key_windows) if "key" in self._formats else ()
+        return tuple(name.removeprefix("_") for name in columns)
+
     def of_topic(self, topic: str, report: Callable[[str], None]) -> TextOfTopic:
         """For the records of a topic, where the registry may give a schema to keys and values that name none.
 
@@ -67,7 +93,7 @@ class TypedText:
                     if self._registry is None:
                         raise
                     report(f"{topic}: the {column}s are not decoded: {error}")
-            self._by_topic[topic] = TextOfTopic(tuple(decoders))
+            self._by_topic[topic] = TextOfTopic(tuple(decoders), self.windows)
         return self._by_topic[topic]
 
     def _decoder(self, topic: str, column: Column) -> ColumnDecoder:
@@ -104,8 +130,10 @@ class TextOfTopic:
     """Decodes the keys, values or both of a topic to JSON."""
 
     decoders: tuple[ColumnDecoder, ...]
+    windows: tuple[str, ...]
+    """The names of the times of windows; they are null if keys are not decoded."""
 
-    def replace(self, records: pa.RecordBatch, report: Callable[[str], None]) -> Iterator[pa.RecordBatch]:
+    def replace(self, records: pa.RecordBatch, report: Callable[[str], None]) -> Iterator[TextPiece]:
         """Rows with text in the place of the bytes, in pieces that have room in memory.
 
         What cannot be decoded is reported, and stays.
@@ -122,9 +150,9 @@ class TextOfTopic:
                 shown = pc.coalesce(text, piece.column(invalid_column))
                 at = rows.schema.get_field_index(decoder.column)
                 rows = rows.set_column(at, pa.field(decoder.column, pa.binary()), shown)
-            yield rows
+            yield TextPiece(rows, {name: _millis(piece, f"_{name}") for name in self.windows})
 
-    def of_record(self, record: Record, report: Callable[[str], None]) -> tuple[bytes | None, bytes | None]:
+    def of_record(self, record: Record, report: Callable[[str], None]) -> RecordText:
         """The key and value of one record; what cannot be decoded is reported, and stays."""
         headers = [{"key": key, "value": value} for key, value in record.headers_raw]
         rows = pa.record_batch(
@@ -135,5 +163,13 @@ class TextOfTopic:
                 "headers": pa.array([headers], _HEADERS),
             }
         )
-        (shown,) = self.replace(rows, report)
-        return shown.column("key")[0].as_py(), shown.column("value")[0].as_py()
+        (piece,) = self.replace(rows, report)
+        key, value = (piece.rows.column(name)[0].as_py() for name in ("key", "value"))
+        return RecordText(key, value, {name: times[0].as_py() for name, times in piece.windows.items()})
+
+
+def _millis(piece: pa.RecordBatch, name: str) -> pa.Array:
+    """A column of times in milliseconds since 1970; nulls if there is no such column."""
+    if name not in piece.schema.names:
+        return pa.nulls(piece.num_rows, pa.int64())
+    return piece.column(name).cast(pa.timestamp("ms", "UTC")).cast(pa.int64())

@@ -59,7 +59,8 @@ class Registry(Options):
         "How values name their schemas, with the same words.", default="auto", kind=words(Framing)
     )
     key_windows: Windows = option(
-        "The windows of Kafka Streams and ksqlDB after keys. time and session add their times as columns.",
+        "The windows of Kafka Streams and ksqlDB after keys. time, session and store add their times, as"
+        " columns or as fields of printed records.",
         default="auto",
         kind=words(Windows),
     )
