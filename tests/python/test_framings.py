@@ -338,20 +338,6 @@ def test_a_log_of_bare_values(tmp_path: Path) -> None:
     assert pa.table(log.to_arrow(["value"], value=value)).column("value").to_pylist() == [{"a": 5}]
 
 
-def test_options_that_miss_a_schema(tmp_path: Path, cli: Cli) -> None:
-    log = log_of(tmp_path, b"\x0a")
-    schema = tmp_path / "r.avsc"
-    schema.write_text(AVRO)
-    for command, arguments, error in (
-        ("records", ("--value-format", "avro"), "--value-format needs --schema-registry or --reader-schema"),
-        ("dump", ("--key-format", "avro"), "--key-format needs --schema-registry"),
-        ("records", ("--reader-schema", schema), "--reader-schema is for --value-format"),
-        ("dump", ("--reader-schema", schema), "--reader-schema is for --value-format"),
-    ):
-        cli(command, *arguments, log, code=2)
-        assert error in cli.error
-
-
 def test_options_of_spark() -> None:
     given = {"path": "/logs", "valueFormat": "avro", "readerSchema": AVRO}
     assert parse_table(given).typed.schema_registry is None
@@ -360,6 +346,5 @@ def test_options_of_spark() -> None:
     assert (table.typed.key_framing, table.typed.key_windows) == ("glue", "session")
     assert table.columns is not None
     assert {"_key_window_start", "_key_window_end"} <= {*table.columns}
-    for wrong in ({"path": "/logs", "keyFormat": "avro", "readerSchema": AVRO}, {**keys, "keyFraming": "x"}):
-        with pytest.raises(OptionError):
-            parse_table(wrong)
+    with pytest.raises(OptionError, match="keyFraming: 'x' is not one of"):
+        parse_table({**keys, "keyFraming": "x"})

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from conftest import Cli
 from lakes import FORMATS, Lake
 from lineages import NAME, diverges, expected, records, repair, values, write
+from magicbyte import RecordsBuilder
 from magicbyte.errors import JobError, RefusedError
+from magicbyte.options.typed import TypedColumns
+from magicbyte.schema.avro_fingerprint import fingerprint
 from test_lake_stream import Looks, commits, nothing
 from typed_logs import TypedLog, record
 
@@ -139,6 +143,7 @@ def test_a_hole_and_a_rewritten_end(lake: Lake, root: Path) -> None:
     assert values(lake)[140:160] == [*expected("v", 140, 150), *expected("new", 150, 160)]
 
 
+GLUE = "b7b4a7f0-9c96-4e4a-a687-fb5de9ef0c63"
 OLD, NEW = record("o", n=("string", None)), record("o", n=("string", None), more=("string", ""))
 
 
@@ -171,6 +176,44 @@ def test_rows_of_an_unknown_schema_are_holes(lake: Lake, tmp_path: Path) -> None
         0,
         160,
     )
+
+
+def test_rows_that_name_unknown_schemas_otherwise_are_holes(lake: Lake, tmp_path: Path) -> None:
+    """What AWS Glue framed, and single objects."""
+    new = json.dumps(NEW)
+    values = [
+        b"\0\0\0\0\1\x02a",
+        b"\3\0" + UUID(GLUE).bytes + b"\x02b\x02x",
+        b"\xc3\x01" + fingerprint(new)[::-1] + b"\x02c\x02x",
+        b"text",
+        b"\0\0\0\0\1\x02d",
+    ]
+    builder = RecordsBuilder()
+    for offset, value in enumerate(values):
+        builder.append(offset, 1, None, value)
+    logs = tmp_path / "logs"
+    write(logs, builder.build())
+    (tmp_path / "1.avsc").write_text(json.dumps(OLD))
+    (tmp_path / "2.avsc").write_text(new)
+    registry = tmp_path / "registry.json"
+    files = {"1": "1.avsc", "orders-value": "1.avsc"}
+    registry.write_text(json.dumps(files))
+    typed = TypedColumns(schema_registry=str(registry), value_format="avro")
+    report = lake.ingest(logs, typed=typed)
+    assert report["total"]["invalid_values"] == 3
+    assert [one["holes"] for one in report["commit"]["partitions"]] == [[[1, 3]]]
+    # A single object is found by its schema, whatever else names that.
+    registry.write_text(json.dumps({**files, GLUE: "2.avsc"}))
+    (repaired,) = repair(lake, logs, typed=typed)["commit"]["repaired"]
+    assert repaired["removed_rows"] == repaired["rows"]
+    table = lake.read().sort_by("offset")
+    shown = [row and row["n"] for row in table.column("value").to_pylist()]
+    assert shown == ["a", "b", "c", None, "d"]
+    assert set(lake.compare(logs).values()) == {"equal"}
+    registry.write_text(json.dumps(files))
+    other = Lake.at(lake.format, tmp_path / "other")
+    with pytest.raises(JobError, match=r"records of orders-0 are missing .* offsets 1\.\.=2"):
+        other.ingest(logs, typed=typed, fail_on_missing=True)
 
 
 def test_a_schema_of_two_that_are_unknown_is_found(lake: Lake, tmp_path: Path) -> None:

@@ -219,23 +219,9 @@ def test_long_decimals_are_text(spark: SparkSession, logs: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"valueFormat": "avro"}, "need schemaRegistry"),
-        ({"schemaRegistry": "x"}, "schemaRegistry is for keyFormat and valueFormat"),
         (
             {"valueFormat": "thrift", "schemaRegistry": "x"},
             "valueFormat: 'thrift' is not one of avro, protobuf, json",
-        ),
-        (
-            {"keyFormat": "avro", "schemaRegistry": "x", "readerSchema": "{}"},
-            "readerSchema is for valueFormat",
-        ),
-        (
-            {"valueFormat": "avro", "schemaRegistry": "x", "message": "M"},
-            "message is for valueFormat=protobuf",
-        ),
-        (
-            {"valueFormat": "avro", "valueAs": "json", "schemaRegistry": "x"},
-            "only one of valueAs and valueFormat",
         ),
         ({"valueFormat": "avro", "schemaRegistry": "x", "table": "batches"}, "are for the table records"),
     ],

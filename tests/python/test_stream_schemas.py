@@ -9,16 +9,21 @@ import re
 import struct
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+import pyarrow as pa
 import pytest
 from magicbyte import RecordsBuilder
 
 pytest.importorskip("pyspark", minversion="4.2")
 
 from magicbyte.errors import JobError
+from magicbyte.jobs.typed import column_decoders
+from magicbyte.options.typed import TypedColumns
+from magicbyte.schema.avro_fingerprint import fingerprint
 from magicbyte.spark.options import OptionError, parse_options, parse_stream_options
 from magicbyte.spark.stream import MagicbyteStreamReader
-from magicbyte.spark.typed import decoders_for
+from magicbyte.spark.typed import SchemaLookup, decoders_for, with_schemas
 from test_http_registry import Handler, Server, server  # noqa: F401 (a fixture)
 from test_stream_reader import FIRST, Stream
 
@@ -27,6 +32,16 @@ AB = {**A, "fields": [*A["fields"], {"name": "b", "type": "string", "default": "
 USES = {**A, "fields": [{"name": "a", "type": "int"}, {"name": "used", "type": "Used", "default": {"c": 0}}]}
 USED = {"type": "record", "name": "Used", "fields": [{"name": "c", "type": "int"}]}
 COLUMNS = ("offset", "value", "_schema_id", "_error", "invalidValue")
+GLUE = "b7b4a7f0-9c96-4e4a-a687-fb5de9ef0c63"
+BY_NAME = {
+    "AWS Glue": (GLUE, b"\3\0" + UUID(GLUE).bytes + b"\x04\x02x", f"no schema has the GUID {GLUE}"),
+    "Avro's single object": (
+        "9",
+        b"\xc3\x01" + fingerprint(json.dumps(AB))[::-1] + b"\x04\x02x",
+        f"no schema has the fingerprint {fingerprint(json.dumps(AB)).hex()}",
+    ),
+}
+"""By framing: the name of the file with `AB`, a value that it wrote, and the error without it."""
 ROWS = {1: b"\x02", 2: b"\x04\x02x", 3: b"\x06\x02"}
 """The payloads of a row by the id of its schema: `{"a": id}`."""
 
@@ -67,9 +82,14 @@ def register(directory: Path, schema_id: int, schema: Any) -> None:
 
 def append(root: Path, offset: int, *ids: int) -> None:
     """Appends a batch with a record for each id of a schema."""
+    append_values(root, offset, *(b"\0" + struct.pack(">i", one) + ROWS[one] for one in ids))
+
+
+def append_values(root: Path, offset: int, *values: bytes) -> None:
+    """Appends a batch with these values."""
     builder = RecordsBuilder()
-    for at, schema_id in enumerate(ids, offset):
-        builder.append(at, 0, b"k", b"\0" + struct.pack(">i", schema_id) + ROWS[schema_id])
+    for at, value in enumerate(values, offset):
+        builder.append(at, 0, b"k", value)
     with (root / "t-0" / FIRST).open("ab") as file:
         file.write(builder.build())
 
@@ -109,6 +129,50 @@ def test_a_version_that_is_still_unknown(log: Path) -> None:
     register(log.parent / "schemas", 2, AB)
     for one in (stream, TypedStream(log, log.parent / "schemas", start)):
         assert [row[2] for row in one.rows(start, end)] == [1, 1, 2, 1]
+
+
+@pytest.mark.parametrize("framing", BY_NAME)
+def test_schemas_that_rows_name_otherwise(log: Path, framing: str) -> None:
+    """What AWS Glue framed, and single objects: their rows wait for a schema as those with an id do."""
+    name, value, error = BY_NAME[framing]
+    schemas = log.parent / "schemas"
+    # Otherwise this would be the schema of all rows with unknown names.
+    (schemas / "t-value.avsc").unlink()
+    given = {"readerSchema": json.dumps(A)}
+    stream = TypedStream(log, schemas, **given)
+    assert stream.values() == [(0, {"a": 1}, 1, None)]
+    append_values(log, 1, value)
+    start, end = stream.at, stream.next(stream.at)
+    for _ in range(2):
+        with pytest.raises(JobError, match=f"t-0, offset 1: the schema of the value is unknown: .*{error}"):
+            stream.rows(start, end)
+    ((_, decoded, schema_id, reason),) = TypedStream(
+        log, schemas, start, failOnUnknownSchema="false", **given
+    ).values()
+    assert (decoded, schema_id) == (None, None)
+    assert reason.endswith(error)
+    (schemas / f"{name}.avsc").write_text(json.dumps(AB))
+    assert stream.values() == [(1, {"a": 2}, None, None)]
+
+
+@pytest.mark.parametrize("framing", BY_NAME)
+@pytest.mark.parametrize("is_upper", [False, True])
+def test_a_lookup_adds_the_schemas_of_new_files(log: Path, framing: str, is_upper: bool) -> None:
+    name, value, _ = BY_NAME[framing]
+    schemas = log.parent / "schemas"
+    (schemas / "t-value.avsc").unlink()
+    typed = TypedColumns(schema_registry=str(schemas), value_format="avro", reader_schema=json.dumps(A))
+    decoders = column_decoders(typed, {"t"})
+    lookup = pickle.loads(pickle.dumps(SchemaLookup(typed, decoders)))
+    assert lookup.added() is None
+    (schemas / f"{name.upper() if is_upper else name}.avsc").write_text(json.dumps(AB))
+    added = lookup.added()
+    assert added is not None
+    assert ({*added.uuids}, {*added.schemas}) == (({GLUE}, set()) if name == GLUE else (set(), {(".", 9)}))
+    rows = pa.record_batch({"value": [value, b"\0\0\0\0\1" + ROWS[1]]})
+    (before,), (after,) = decoders, with_schemas(decoders, added)
+    assert before.decode(rows).column("value").to_pylist() == [None, {"a": 1}]
+    assert after.decode(rows).column("value").to_pylist() == [{"a": 2}, {"a": 1}]
 
 
 def test_rows_that_cannot_be_decoded_pass(log: Path) -> None:

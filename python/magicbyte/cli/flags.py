@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 import click
 
 from magicbyte.options.declare import Declared, declared
-from magicbyte.options.values import EXPRESSION, Directories, File, Kind, OneOf, Repeated
+from magicbyte.options.values import EXPRESSION, Content, Directories, File, Kind, OneOf, Repeated
 
 __all__ = ["flag", "flags"]
 
@@ -108,6 +108,8 @@ def _type_of(kind: Kind, default: Any) -> dict[str, Any]:
     """The keywords of `click.option` for a single value of a kind."""
     if isinstance(kind, File):
         return {"type": click.Path(exists=True, dir_okay=False)}
+    if isinstance(kind, Content):
+        return {"type": click.File("rb"), "callback": _content}
     if isinstance(kind, OneOf):
         words = list(kind.values)
         type = click.Choice(words, case_sensitive=not any(map(str.isupper, words)))
@@ -117,6 +119,14 @@ def _type_of(kind: Kind, default: Any) -> dict[str, Any]:
 
         return {"type": type, "metavar": f"[{'|'.join(words)}]", "callback": meant}
     return {"type": _Value(kind)}
+
+
+def _content(_ctx: click.Context, param: click.Parameter, file: BinaryIO | None) -> str | None:
+    """The callback of an option whose value is the text of a file."""
+    try:
+        return None if file is None else file.read().decode()
+    except UnicodeDecodeError as error:
+        raise click.BadParameter(f"not UTF-8: {error}", param=param) from None
 
 
 def _together(kind: Repeated) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], Any]:

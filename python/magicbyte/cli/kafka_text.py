@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,7 @@ class _Printer:
         print_data(f"Dumping {path}", _first_line(os.path.basename(path)))
         topic = topic_of_file(path)
         self._decoder = decoder_for(self._given.decode, topic, secrets=self._given.show_secrets)
-        self._typed = None if self._text is None else self._text.of_topic(topic)
+        self._typed = None if self._text is None else self._text.of_topic(topic, self._problem)
         end = 0
         try:
             size = size_of(path)
@@ -134,11 +134,13 @@ class _Printer:
             if error is not None:
                 self._problem(f"record at offset {record.offset}: {error}")
             return text
+        windows: Mapping[str, int | None] = {}
         if self._typed is not None:
-            key, value = self._typed.of_record(record, self._problem)
+            key, value, windows = self._typed.of_record(record, self._problem)
         else:
             key, value = record.key_bytes, record.value_bytes
         text = "" if key is None else f" key: {_text(key)}"
+        text += "".join(f" {name}: {time}" for name, time in windows.items() if time is not None)
         return text if value is None else f"{text} payload: {_text(value)}"
 
     def _problem(self, error: Exception | str) -> None:

@@ -16,6 +16,7 @@ from magicbyte.cli.internal_records import HIDDEN, decoder_for
 from magicbyte.cli.record_options import RecordOptions
 from magicbyte.cli.record_reading import Reader, Select
 from magicbyte.cli.terminal import is_terminal, json_line, print_bytes, print_data
+from magicbyte.cli.window_fields import csv_header, windowed_lines
 from magicbyte.errors import Error
 from magicbyte.expressions.record_filter import RecordFilter
 from magicbyte.internal_topics.decode import Decoder
@@ -97,11 +98,17 @@ def print_records(
     """Prints the selected records of partitions, in order; returns the exit code."""
     options = ReadOptions(_COLUMNS, max_decompressed_bytes=given.max_decompressed_bytes, where=where)
     reader = Reader(listings, given, given.isolation_level, options, filters, given.tail)
-    print_bytes(writer.header(no_rows(options.records_schema)))
+    windows = () if typed is None or lines.template is not None else typed.windows
+    is_csv = lines.format == "csv"
+    header = writer.header(no_rows(options.records_schema))
+    print_bytes(csv_header(header, windows) if is_csv else header)
     for topic, records in reader.records():
         if typed is not None:
-            for piece in typed.of_topic(topic).replace(records, reader.problem):
-                print_bytes(writer.lines(piece))
+            for piece in typed.of_topic(topic, reader.problem).replace(records, reader.problem):
+                if windows:
+                    print_bytes(b"".join(windowed_lines(writer, piece, is_csv=is_csv)))
+                else:
+                    print_bytes(writer.lines(piece.rows))
             continue
         decoder = lines.decoder(topic)
         if decoder is None:

@@ -13,7 +13,8 @@ from magicbyte.cli.selection import Selection
 from magicbyte.enums import SchemaFormat
 from magicbyte.options.declare import option
 from magicbyte.options.shared import Decoding, Isolation
-from magicbyte.options.typed import Registry
+from magicbyte.options.typed import Column, Registry
+from magicbyte.options.typed_rules import asks_for_schemas
 from magicbyte.options.values import COUNT, EXPRESSION, Kind, OneOf, Repeated
 
 __all__ = ["RecordOptions"]
@@ -54,22 +55,23 @@ class RecordOptions(Selection, Registry, InternalTopics, Isolation, Decoding):
         kind=_FORMATS,
     )
 
-    def by_schema(self, reader_schema: str | None) -> Mapping[str, SchemaFormat]:
-        """The columns that are decoded by schemas, with their formats: JSON if there is a schema for it."""
-        has_schema = {"key": False, "value": reader_schema is not None}
-        given = {"key": self.key_format, "value": self.value_format}
+    @property
+    def by_schema(self) -> Mapping[Column, SchemaFormat]:
+        """The columns that are decoded by schemas, with their formats: JSON if an option asks for that."""
+        given: dict[Column, str] = {"key": self.key_format, "value": self.value_format}
         return {
-            name: cast("SchemaFormat", format)
-            for name, format in given.items()
-            if format in ("avro", "protobuf")
-            or (format == "json" and (has_schema[name] or self.schema_registry is not None))
+            column: cast("SchemaFormat", format)
+            for column, format in given.items()
+            if format in ("avro", "protobuf") or (format == "json" and asks_for_schemas(self, column))
         }
 
-    def check(self, by_schema: Mapping[str, SchemaFormat]) -> None:
+    def check(self) -> None:
         """Raises UsageError for options that contradict each other."""
+        by_schema = self.by_schema
         one_record = self.keys or self.grep is not None or self.tail is not None or self.where is not None
         as_text = self.format != "jsonl" or self.template is not None
-        if self.batches and (one_record or as_text):
+        with_schemas = by_schema or asks_for_schemas(self, "key") or asks_for_schemas(self, "value")
+        if self.batches and (one_record or as_text or with_schemas):
             raise click.UsageError("--batches goes with ranges, not with options about single records")
         if self.template is not None and self.format != "jsonl":
             raise click.UsageError("-f and --format exclude each other")

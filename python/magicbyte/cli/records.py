@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
 import click
 
 from magicbyte.cli import expressions, options, partition_choice
 from magicbyte.cli.flags import flags
 from magicbyte.cli.record_options import RecordOptions
-from magicbyte.cli.schema_source import http_settings, registry_config
-from magicbyte.cli.typed import need_schemas, reader_schema, refuse_validation
+from magicbyte.cli.schema_source import registry_config
+from magicbyte.cli.typed import text_by_schemas
 from magicbyte.jobs.find.choice import PartitionChoice
-
-if TYPE_CHECKING:
-    from magicbyte.cli.typed_text import TypedText
-    from magicbyte.enums import SchemaFormat
 
 __all__ = ["records"]
 
@@ -29,13 +22,8 @@ __all__ = ["records"]
 @partition_choice.choice()
 @flags(RecordOptions, "given")
 @registry_config
-@reader_schema
 def records(
-    sources: tuple[str, ...],
-    choice: PartitionChoice,
-    given: RecordOptions,
-    registry_config: str | None,
-    reader_schema: str | None,
+    sources: tuple[str, ...], choice: PartitionChoice, given: RecordOptions, registry_config: str | None
 ) -> int:
     """Print the data records of SRC as JSON lines: one object per record, with the fields of its batch.
 
@@ -44,9 +32,11 @@ def records(
     values are decoded into objects; passwords and keys in them are hidden, unless --show-secrets is given.
 
     With the format json, a key or value that is not JSON is null, and shown as text in the additional field
-    invalidKey or invalidValue. With avro and protobuf, and with json if there is a --schema-registry or a
-    --reader-schema, it becomes JSON by the schema that it names, or that is given; if it cannot be decoded,
-    it is also reported. With --validate, so is JSON that its schema does not allow.
+    invalidKey or invalidValue. With avro and protobuf, and with json if there is a --schema-registry or
+    one of --reader-schema and --key-reader-schema, it becomes JSON by the schema that it names, or that is
+    given; if it cannot be decoded, it is also reported. With --validate, so is JSON that its schema does not
+    allow. With --key-windows, the fields key_window_start and key_window_end have the times of a key's
+    window, in ms.
 
     FORMAT has %t topic, %p partition, %o offset, %T timestamp (ms), %k key, %K its length, %s value, %S its
     length, %R that as four bytes, %h headers, %%, and the escapes \\n \\r \\t \\xNN. Keys and values are
@@ -72,14 +62,8 @@ def records(
     from magicbyte.cli.sources import partitions_of, segments_only
     from magicbyte.jobs.run.selecting import record_filter
 
-    by_schema = given.by_schema(reader_schema)
-    given.check(by_schema)
-    if by_schema:
-        need_schemas(given, reader_schema, by_schema.get("key"))
-    if given.validate:
-        refuse_validation(by_schema.values())
-    if reader_schema is not None and "value" not in by_schema:
-        raise click.UsageError("--reader-schema is for --value-format avro, protobuf and json")
+    by_schema = given.by_schema
+    given.check()
     if given.batches:
         listings, unread = partitions_of(segments_only(sources), choice)
         return max(unread, print_batches(listings, given))
@@ -91,18 +75,7 @@ def records(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     where = None if given.where is None else record_filter(given.where)
-    typed = _typed(given, by_schema, reader_schema, registry_config)
+    typed = text_by_schemas(given, by_schema, registry_config)
     listings, unread = partitions_of(segments_only(sources), choice)
     code = print_records(listings, given, lines, writer, where=where, filters=filters, typed=typed)
     return max(unread, code)
-
-
-def _typed(
-    given: RecordOptions, by_schema: Mapping[str, SchemaFormat], reader_schema: str | None, config: str | None
-) -> TypedText | None:
-    """The decoder of keys and values that have a schema."""
-    if not by_schema:
-        return None
-    from magicbyte.cli.typed_text import TypedText
-
-    return TypedText.open(given, by_schema, reader_schema, http_settings(config))

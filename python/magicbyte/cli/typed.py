@@ -1,73 +1,42 @@
-"""The options for typed keys and values."""
+"""The flags of typed keys and values, of the commands that make columns or text of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from magicbyte.cli.flags import flag, flags
 from magicbyte.cli.schema_source import http_settings, registry_config
 from magicbyte.options.ingest import IngestOptions
-from magicbyte.options.typed import Registry, TypedColumns
+from magicbyte.options.typed import Column, Registry, TypedColumns
+from magicbyte.options.typed_rules import broken_rule, flag_of_rule
 
-__all__ = ["need_schemas", "reader_schema", "refuse_validation", "typed_columns", "typed_text"]
+if TYPE_CHECKING:
+    from magicbyte.cli.typed_text import TypedText
+    from magicbyte.enums import PayloadType, SchemaFormat
+
+__all__ = ["check_typed", "text_by_schemas", "typed_columns", "typed_text"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def reader_schema(command: F) -> F:
-    """`--reader-schema`; the command gets the text, or None."""
-
-    def text_of(_ctx: click.Context, param: click.Parameter, file: BinaryIO | None) -> str | None:
-        try:
-            return None if file is None else file.read().decode()
-        except UnicodeDecodeError as error:
-            raise click.BadParameter(f"not UTF-8: {error}", param=param) from None
-
-    return click.option(
-        "--reader-schema",
-        metavar="FILE",
-        type=click.File("rb"),
-        callback=text_of,
-        help="The schema of values. Without --schema-registry all are of this schema; otherwise, in tables,"
-        " they get its types instead of those of the topic's latest schema.",
-    )(command)
-
-
 def typed_columns(command: F) -> F:
-    """The flags of `TypedColumns`, `--reader-schema` and `--registry-config`, for the options `given`."""
+    """The flags of `TypedColumns` and `--registry-config`, for the options `given`."""
 
     @wraps(command)
     def with_typed(
-        given: IngestOptions,
-        typed: TypedColumns,
-        reader_schema: str | None,
-        registry_config: str | None,
-        **others: Any,
+        given: IngestOptions, typed: TypedColumns, registry_config: str | None, **others: Any
     ) -> Any:
-        for name, payload, schema_format in (
-            ("key", given.key_as, typed.key_format),
-            ("value", given.value_as, typed.value_format),
-        ):
-            if schema_format is not None and payload != "binary":
-                raise click.UsageError(f"--{name}-as and --{name}-format exclude each other")
-        if typed:
-            need_schemas(typed, reader_schema, typed.key_format)
-        if reader_schema is not None and typed.value_format is None:
-            raise click.UsageError("--reader-schema is for --value-format")
-        if typed.messages and typed.value_format != "protobuf":
-            raise click.UsageError("--message is for --value-format protobuf")
-        if typed.validation:
-            refuse_validation((typed.key_format, typed.value_format))
-        typed = replace(typed, reader_schema=reader_schema, http=http_settings(registry_config))
+        typed = replace(typed, http=http_settings(registry_config))
+        check_typed(typed, typed.formats, given.payloads)
         return command(given=replace(given, typed=typed), **others)
 
     decorated: Callable[..., Any] = with_typed
-    for option in (reader_schema, registry_config, flags(TypedColumns, "typed")):
+    for option in (registry_config, flags(TypedColumns, "typed")):
         decorated = option(decorated)
     return cast(F, decorated)
 
@@ -77,29 +46,17 @@ def typed_text(command: F) -> F:
 
     @wraps(command)
     def with_text(
-        key_format: Any,
-        value_format: Any,
+        key_format: SchemaFormat | None,
+        value_format: SchemaFormat | None,
         registry: Registry,
-        reader_schema: str | None,
         registry_config: str | None,
         **others: Any,
     ) -> Any:
-        text = None
-        if registry.validation:
-            refuse_validation((key_format, value_format))
-        if reader_schema is not None and value_format is None:
-            raise click.UsageError("--reader-schema is for --value-format")
-        if key_format or value_format:
-            from magicbyte.cli.typed_text import TypedText
-
-            need_schemas(registry, reader_schema, key_format)
-            formats = {"key": key_format, "value": value_format}
-            text = TypedText.open(registry, formats, reader_schema, http_settings(registry_config))
-        return command(text=text, **others)
+        formats = TypedColumns(key_format=key_format, value_format=value_format).formats
+        return command(text=text_by_schemas(registry, formats, registry_config), **others)
 
     decorated: Callable[..., Any] = with_text
     for option in (
-        reader_schema,
         registry_config,
         flags(Registry, "registry"),
         flag(TypedColumns, "value_format", help="Print each value as JSON, by the schema that it names."),
@@ -109,17 +66,34 @@ def typed_text(command: F) -> F:
     return cast(F, decorated)
 
 
-def need_schemas(registry: Registry, reader_schema: str | None, key_format: str | None) -> None:
-    """Raises UsageError if nothing says what the schemas of keys, or of values, are."""
-    if registry.schema_registry is not None:
-        return
-    if key_format is not None:
-        raise click.UsageError("--key-format needs --schema-registry")
-    if reader_schema is None:
-        raise click.UsageError("--value-format needs --schema-registry or --reader-schema")
+def text_by_schemas(
+    registry: Registry, formats: Mapping[Column, SchemaFormat], registry_config: str | None
+) -> TypedText | None:
+    """The decoder to text of the columns with formats; None if there are none.
+
+    Raises:
+        UsageError: for options that contradict each other.
+
+    """
+    registry = replace(registry, http=http_settings(registry_config))
+    check_typed(registry, formats)
+    if len(registry.messages) > 1:
+        raise click.UsageError(
+            f"{flag_of_rule('messages')} can be repeated for typed columns only, not for text"
+        )
+    if not formats:
+        return None
+    from magicbyte.cli.typed_text import TypedText
+
+    return TypedText.open(registry, formats)
 
 
-def refuse_validation(formats: Collection[str | None]) -> None:
-    """Raises UsageError if none of these formats is validated."""
-    if "json" not in formats:
-        raise click.UsageError("--validate is for --key-format json and --value-format json")
+def check_typed(
+    options: Registry,
+    formats: Mapping[Column, SchemaFormat],
+    payloads: Mapping[Column, PayloadType] | None = None,
+) -> None:
+    """Raises UsageError for options that break a rule of `broken_rule`."""
+    rule = broken_rule(options, formats, payloads, spelled=flag_of_rule)
+    if rule is not None:
+        raise click.UsageError(rule)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,23 +12,40 @@ import pyarrow.compute as pc
 from magicbyte._core import Record
 from magicbyte.enums import SchemaFormat
 from magicbyte.jobs.schemas import open_registry
+from magicbyte.options.typed import Column
 from magicbyte.options.typed import Registry as RegistryOptions
 from magicbyte.schema.decoding import (
     SCHEMA_TYPES,
     TYPED_COLUMNS,
     ColumnDecoder,
-    given_of_topic,
-    latest_of_topic,
+    InvalidSchemaError,
+    bare_schema,
+    window_columns,
 )
-from magicbyte.schema.registry import Registry, Schema
+from magicbyte.schema.registry import Registry, Schema, SchemaNotFoundError, SchemaReferenceError
 from magicbyte.typed_stream import typed_pieces
 
-if TYPE_CHECKING:
-    from magicbyte.schema.http_client import HttpSettings
-
-__all__ = ["TextOfTopic", "TypedText"]
+__all__ = ["RecordText", "TextOfTopic", "TextPiece", "TypedText"]
 
 _HEADERS = pa.list_(pa.struct([pa.field("key", pa.binary()), pa.field("value", pa.binary())]))
+
+
+class TextPiece(NamedTuple):
+    """Rows whose keys or values are text."""
+
+    rows: pa.RecordBatch
+    """The rows with the columns that they had before."""
+    windows: Mapping[str, pa.Array]
+    """The times of the windows of keys, in milliseconds since 1970, by the names `TypedText.windows`."""
+
+
+class RecordText(NamedTuple):
+    """A record whose key or value is text."""
+
+    key: bytes | None
+    value: bytes | None
+    windows: Mapping[str, int | None]
+    """As in `TextPiece`."""
 
 
 @dataclass(frozen=True)
@@ -37,61 +54,75 @@ class TypedText:
 
     _registry: Registry | None
     _options: RegistryOptions
-    _formats: Mapping[str, SchemaFormat | None]
-    _reader_schema: str | None
+    _formats: Mapping[Column, SchemaFormat]
     _by_topic: dict[str, TextOfTopic] = field(default_factory=dict)
 
     @classmethod
-    def open(
-        cls,
-        options: RegistryOptions,
-        formats: Mapping[str, SchemaFormat | None],
-        reader_schema: str | None,
-        http: HttpSettings | None,
-    ) -> TypedText:
-        """With the formats of the columns `key` and `value`; those without one stay as they are.
-
-        `reader_schema` is the text of the schema of values that name none: of all, without a registry.
+    def open(cls, options: RegistryOptions, formats: Mapping[Column, SchemaFormat]) -> TypedText:
+        """With the formats of the columns that are decoded; the options break no rule of `broken_rule`.
 
         Raises as `open_registry`.
         """
         registry = None
         if options.schema_registry is not None:
-            _, registry = open_registry([options.schema_registry], http=http)
-        return cls(registry, options, formats, reader_schema)
+            _, registry = open_registry([options.schema_registry], http=options.http)
+        return cls(registry, options, formats)
 
-    def of_topic(self, topic: str) -> TextOfTopic:
-        """For the records of a topic: files may give it a schema for values that name none.
+    @property
+    def windows(self) -> tuple[str, ...]:
+        """The names of the times of windows, if keys have windows."""
+        columns = window_columns(self._options.key_windows) if "key" in self._formats else ()
+        return tuple(name.removeprefix("_") for name in columns)
 
-        Raises InvalidSchemaError if there is no such schema where all rows need it, or it cannot be used.
+    def of_topic(self, topic: str, report: Callable[[str], None]) -> TextOfTopic:
+        """For the records of a topic, where the registry may give a schema to keys and values that name none.
+
+        If it gives none where all need one, or one that cannot be used, this is reported once, and the keys
+        or values stay as they are.
+
+        Raises:
+            InvalidSchemaError: if there is no registry, and the reader's schema cannot be used.
+
         """
         if topic not in self._by_topic:
-            decoders = (
-                self._decoder(topic, name, payload)
-                for name, payload in self._formats.items()
-                if payload is not None
-            )
-            self._by_topic[topic] = TextOfTopic(tuple(decoders))
+            decoders = []
+            for column in self._formats:
+                try:
+                    decoders.append(self._decoder(topic, column))
+                except (SchemaNotFoundError, SchemaReferenceError, InvalidSchemaError) as error:
+                    if self._registry is None:
+                        raise
+                    report(f"{topic}: the {column}s are not decoded: {error}")
+            self._by_topic[topic] = TextOfTopic(tuple(decoders), self.windows)
         return self._by_topic[topic]
 
-    def _decoder(self, topic: str, name: str, payload: SchemaFormat) -> ColumnDecoder:
-        is_key, options = name == "key", self._options
-        framing = options.key_framing if is_key else options.value_framing
-        given = given_of_topic(self._registry, topic, is_key=is_key)
-        if self._reader_schema is not None and not is_key:
-            given = Schema(SCHEMA_TYPES[payload], self._reader_schema)
-        elif given is None and framing == "none" and self._registry is not None:
-            given = latest_of_topic(self._registry, topic, is_key=is_key)
+    def _decoder(self, topic: str, column: Column) -> ColumnDecoder:
+        options, payload, is_key = self._options, self._formats[column], column == "key"
         return ColumnDecoder(
             self._registry,
             None,
             payload,
+            messages=options.messages_of(column),
             is_key=is_key,
-            framing=framing,
+            framing=options.framing_of(column),
             windows=options.key_windows if is_key else "auto",
-            given=given,
+            given=self._given(topic, column),
             validate=payload == "json" and options.validation,
         )
+
+    def _given(self, topic: str, column: Column) -> Schema | None:
+        """The schema of keys or values that name none: the registry's, or else the reader's."""
+        text = self._options.reader_of(column)
+        reader = None if text is None else Schema(SCHEMA_TYPES[self._formats[column]], text)
+        if self._registry is None:
+            return reader
+        framing = self._options.framing_of(column)
+        try:
+            return bare_schema(self._registry, topic, is_key=column == "key", framing=framing) or reader
+        except SchemaNotFoundError:
+            if reader is None:
+                raise
+            return reader
 
 
 @dataclass(frozen=True)
@@ -99,8 +130,10 @@ class TextOfTopic:
     """Decodes the keys, values or both of a topic to JSON."""
 
     decoders: tuple[ColumnDecoder, ...]
+    windows: tuple[str, ...]
+    """The names of the times of windows; they are null if keys are not decoded."""
 
-    def replace(self, records: pa.RecordBatch, report: Callable[[str], None]) -> Iterator[pa.RecordBatch]:
+    def replace(self, records: pa.RecordBatch, report: Callable[[str], None]) -> Iterator[TextPiece]:
         """Rows with text in the place of the bytes, in pieces that have room in memory.
 
         What cannot be decoded is reported, and stays.
@@ -117,9 +150,9 @@ class TextOfTopic:
                 shown = pc.coalesce(text, piece.column(invalid_column))
                 at = rows.schema.get_field_index(decoder.column)
                 rows = rows.set_column(at, pa.field(decoder.column, pa.binary()), shown)
-            yield rows
+            yield TextPiece(rows, {name: _millis(piece, f"_{name}") for name in self.windows})
 
-    def of_record(self, record: Record, report: Callable[[str], None]) -> tuple[bytes | None, bytes | None]:
+    def of_record(self, record: Record, report: Callable[[str], None]) -> RecordText:
         """The key and value of one record; what cannot be decoded is reported, and stays."""
         headers = [{"key": key, "value": value} for key, value in record.headers_raw]
         rows = pa.record_batch(
@@ -130,5 +163,13 @@ class TextOfTopic:
                 "headers": pa.array([headers], _HEADERS),
             }
         )
-        (shown,) = self.replace(rows, report)
-        return shown.column("key")[0].as_py(), shown.column("value")[0].as_py()
+        (piece,) = self.replace(rows, report)
+        key, value = (piece.rows.column(name)[0].as_py() for name in ("key", "value"))
+        return RecordText(key, value, {name: times[0].as_py() for name, times in piece.windows.items()})
+
+
+def _millis(piece: pa.RecordBatch, name: str) -> pa.Array:
+    """A column of times in milliseconds since 1970; nulls if there is no such column."""
+    if name not in piece.schema.names:
+        return pa.nulls(piece.num_rows, pa.int64())
+    return piece.column(name).cast(pa.timestamp("ms", "UTC")).cast(pa.int64())

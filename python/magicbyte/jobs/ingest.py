@@ -33,6 +33,7 @@ from magicbyte.jobs.run.selecting import record_filter
 from magicbyte.jobs.typed import column_decoders, refuse_names
 from magicbyte.model import LeaderEpoch, PartitionPlan, PartitionReconciliation, Problem
 from magicbyte.options.ingest import IngestOptions
+from magicbyte.options.typed_rules import broken_rule
 from magicbyte.schema.decoding import ColumnDecoder
 
 __all__ = [
@@ -166,12 +167,17 @@ class IngestReport(ReportedOptions):
 
 
 def check_options(options: IngestOptions) -> None:
-    """Raises `RefusedError` for options that this environment does not have or that tables cannot hold."""
+    """Raises `RefusedError` for options that this environment does not have, that tables cannot hold, or that
+    contradict each other.
+    """
     check_column_limit("max_decompressed_bytes", options.max_decompressed_bytes)
     if options.file_size < 1:
         raise RefusedError(f"target_file_size {options.file_size}: expected at least 1")
     if options.bloom_filter and not can_write_bloom_filters():
         raise RefusedError("bloom filters need pyarrow 24 or newer")
+    rule = broken_rule(options.typed, options.typed.formats, options.payloads)
+    if rule is not None:
+        raise RefusedError(rule)
 
 
 def reported_options(options: IngestOptions) -> ReportedOptions:

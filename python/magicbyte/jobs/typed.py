@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 import pyarrow as pa
 
-from magicbyte.enums import SchemaFormat
+from magicbyte.enums import Framing
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.schemas import open_registry
-from magicbyte.options.typed import TypedColumns
-from magicbyte.schema.decoding import SCHEMA_TYPES, ColumnDecoder, given_of_topic, latest_of_topic
+from magicbyte.options.typed import Column, TypedColumns
+from magicbyte.schema.decoding import SCHEMA_TYPES, ColumnDecoder, bare_schema, latest_of_topic
 from magicbyte.schema.http_registry import HttpRegistry
 from magicbyte.schema.registry import Registry, Schema, SchemaNotFoundError
 
@@ -18,62 +18,69 @@ __all__ = ["column_decoders", "refuse_names"]
 
 
 def column_decoders(typed: TypedColumns, topics: Set[str]) -> tuple[ColumnDecoder, ...]:
-    """The decoders for a table with these topics.
+    """The decoders for a table with these topics; the options break no rule of `broken_rule`.
 
     A live registry is read into memory, since tasks may have no network.
 
     Raises:
-        RefusedError: if a column has neither a registry nor a schema, or the topics have different ones.
+        RefusedError: if a topic has no schema, or the topics have different ones.
         InvalidSchemaError: if the reader's schema cannot be used.
 
     """
-    if not typed:
-        return ()
-    if typed.schema_registry is None and (typed.key_format is not None or typed.reader_schema is None):
-        raise RefusedError(
-            "typed keys need a schema registry: its topic, its address, or files; typed values need one, or"
-            " the reader's schema"
-        )
-    if typed.validation and "json" not in (typed.key_format, typed.value_format):
-        raise RefusedError("validate is for the format json: others have no rules besides their types")
     registry: Registry | None = None
-    if typed.schema_registry is not None:
+    if typed and typed.schema_registry is not None:
         _, registry = open_registry([typed.schema_registry], http=typed.http)
     if isinstance(registry, HttpRegistry):
         registry = registry.snapshot()
-    decoders = []
-    for is_key, payload in ((True, typed.key_format), (False, typed.value_format)):
-        if payload is not None:
-            reader, given = _reader(typed, payload, registry, sorted(topics), is_key=is_key)
-            decoders.append(
-                ColumnDecoder(
-                    registry,
-                    reader,
-                    payload,
-                    messages=() if is_key else typed.messages,
-                    is_key=is_key,
-                    framing=typed.key_framing if is_key else typed.value_framing,
-                    windows=typed.key_windows if is_key else "none",
-                    given=given,
-                    validate=payload == "json" and typed.validation,
-                    integers=typed.json_integers,
-                )
-            )
-    return tuple(decoders)
+    return tuple(_decoder(typed, column, registry, sorted(topics)) for column in typed.formats)
 
 
-def _reader(
-    typed: TypedColumns, payload: SchemaFormat, registry: Registry | None, topics: list[str], *, is_key: bool
-) -> tuple[Schema, Schema | None]:
-    """The reader's schema, and that of rows that name none, if files give it to each topic."""
-    if registry is None or (typed.reader_schema is not None and not is_key):
-        return Schema(SCHEMA_TYPES[payload], typed.reader_schema or ""), None
-    reader = _latest(registry, topics, is_key)
-    is_given = all(given_of_topic(registry, topic, is_key=is_key) is not None for topic in topics)
-    return reader, reader if is_given else None
+def _decoder(
+    typed: TypedColumns, column: Column, registry: Registry | None, topics: Sequence[str]
+) -> ColumnDecoder:
+    is_key, payload, framing = column == "key", typed.formats[column], typed.framing_of(column)
+    text = typed.reader_of(column)
+    reader = None if text is None else Schema(SCHEMA_TYPES[payload], text)
+    given = None
+    if registry is not None:
+        given = _bare_schema(registry, topics, framing, is_key=is_key)
+        reader = reader or _latest(registry, topics, is_key=is_key)
+    return ColumnDecoder(
+        registry,
+        reader,
+        payload,
+        messages=typed.messages_of(column),
+        is_key=is_key,
+        framing=framing,
+        windows=typed.key_windows if is_key else "none",
+        given=given,
+        validate=payload == "json" and typed.validation,
+        integers=typed.json_integers,
+    )
 
 
-def _latest(registry: Registry, topics: list[str], is_key: bool) -> Schema:
+def _bare_schema(
+    registry: Registry, topics: Sequence[str], framing: Framing, *, is_key: bool
+) -> Schema | None:
+    """The schema that wrote the rows that name none; None if the registry does not say it of all topics.
+
+    Where the framing is `none`, it writes all rows: the topics have to have one, or none of them has any.
+    """
+    found: set[Schema | None] = set()
+    for topic in topics:
+        try:
+            found.add(bare_schema(registry, topic, is_key=is_key, framing=framing))
+        except SchemaNotFoundError:
+            found.add(None)
+    if framing == "none" and any(found):
+        return _latest(registry, topics, is_key=is_key)
+    return found.pop() if len(found) == 1 else None
+
+
+def _latest(registry: Registry, topics: Sequence[str], *, is_key: bool) -> Schema:
+    """The latest schema of each of the topics."""
+    if not topics:
+        raise RefusedError("no topic is chosen whose schema would say the types: give the reader's schema")
     found: dict[str, Schema] = {}
     for topic in topics:
         try:

@@ -19,11 +19,12 @@ from typing import Any, TypeVar
 
 from magicbyte.options.values import Kind
 
-__all__ = ["Declared", "Options", "argument", "declared", "defaults_of", "narrowed", "option"]
+__all__ = ["Declared", "Options", "argument", "declared", "defaults_of", "flag_of", "narrowed", "option"]
 
 T = TypeVar("T")
 _KEY = "option"
 _HELP = "help"
+_FLAG = "flag"
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,17 @@ def option(
     return field(default=default, repr=not secret, metadata=metadata)
 
 
-def argument(help: str, *, default: Any, secret: bool = False) -> Any:
-    """A field that is only a keyword: the command line has no flag for it, or makes the value itself."""
-    return field(default=default, repr=not secret, metadata={_HELP: help})
+def argument(help: str, *, default: Any, secret: bool = False, flag: str | None = None) -> Any:
+    """A field that is only a keyword: the command line has no flag for it, or makes the value itself.
+
+    Args:
+        help: one or two sentences.
+        default: the value without the keyword.
+        secret: leave the value out of the repr.
+        flag: the flag from which the command line makes the value.
+
+    """
+    return field(default=default, repr=not secret, metadata={_HELP: help, _FLAG: flag})
 
 
 class Options:
@@ -137,8 +146,20 @@ def declared(cls: type) -> Iterator[Declared]:
         given: _Option | None = by_name[name].metadata.get(_KEY)
         if given is None:
             continue
-        flag = given.flag or f"--{name.replace('_', '-')}"
-        yield Declared(name, flag, given.help, given.kind, default, given.default_text)
+        yield Declared(name, flag_of(cls, name), given.help, given.kind, default, given.default_text)
+
+
+def flag_of(cls: type, name: str) -> str:
+    """The flag of a field: its own, or its name with hyphens.
+
+    Raises:
+        KeyError: if the class has no such field.
+
+    """
+    metadata = {attribute.name: attribute for attribute in fields(cls)}[name].metadata
+    given: _Option | None = metadata.get(_KEY)
+    own: str | None = metadata.get(_FLAG) if given is None else given.flag
+    return own or f"--{name.replace('_', '-')}"
 
 
 def defaults_of(cls: Any) -> Iterator[tuple[str, Any]]:

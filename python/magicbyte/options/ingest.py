@@ -10,7 +10,7 @@ from magicbyte.enums import PartitionBy, PayloadType, TableFormat
 from magicbyte.options.declare import Options, argument, narrowed, option
 from magicbyte.options.ranges import Ranges
 from magicbyte.options.shared import Decoding, Isolation
-from magicbyte.options.typed import UNTYPED, TypedColumns
+from magicbyte.options.typed import UNTYPED, Column, TypedColumns
 from magicbyte.options.values import EXPRESSION, PROPERTIES, SIZE, Kind, Real, words
 
 __all__ = ["CatalogOptions", "FollowOptions", "IngestOptions", "ParquetCodec", "TargetOptions"]
@@ -76,6 +76,11 @@ class IngestOptions(Ranges, Isolation, Decoding):
     def file_size(self) -> int:
         """The target size of files of a Delta or Iceberg table, in bytes."""
         return 256 << 20 if self.target_file_size is None else self.target_file_size
+
+    @property
+    def payloads(self) -> Mapping[Column, PayloadType]:
+        """The types of the columns without schemas."""
+        return {"key": self.key_as, "value": self.value_as}
 
     @property
     def ranges(self) -> Ranges:

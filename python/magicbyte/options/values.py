@@ -18,6 +18,7 @@ from magicbyte.enums import Compression
 from magicbyte.errors import Error
 
 __all__ = [
+    "CONTENT",
     "COUNT",
     "DIRECTORIES",
     "EXPRESSION",
@@ -35,6 +36,7 @@ __all__ = [
     "TIME",
     "TOPIC_IDS",
     "Codec",
+    "Content",
     "Directories",
     "File",
     "Kind",
@@ -105,6 +107,13 @@ class File(Kind):
     """The path of a file that exists."""
 
     name = "file"
+
+
+class Content(Kind):
+    """The text of a file; the command line takes the path of one in UTF-8."""
+
+    name = "file"
+    unit = "The text itself, not a path."
 
 
 class Number(Kind):
@@ -364,6 +373,7 @@ def check_topic_id(topic_id: str) -> None:
 
 EXPRESSION = Kind("EXPR")
 FILE = File("FILE")
+CONTENT = Content("FILE")
 DIRECTORIES = Directories("DIR")
 SIZE = Size()
 SEGMENT_SIZE = Size((1 << 31) - 1)

@@ -44,8 +44,8 @@ __all__ = [
     "TYPED_COLUMNS",
     "ColumnDecoder",
     "InvalidSchemaError",
+    "bare_schema",
     "decode",
-    "given_of_topic",
     "latest_of_topic",
     "references_of",
     "window_columns",
@@ -127,44 +127,25 @@ class ColumnDecoder:
             "integers": integers,
         }
         self._registry, self._context = StoredRegistry() if registry is None else registry, context
-        self._format, self._type = format, SCHEMA_TYPES[format]
-        self._is_key = is_key
-        references: list[tuple[str, str]] = []
-        if reader is not None:
-            if reader.schema_type != self._type:
-                raise InvalidSchemaError(
-                    f"the reader's schema is {reader.schema_type}, expected {self._type}"
-                )
-            references = references_of(self._registry, reader, context)
-        if given is None and (registry is None or framing == "none"):
+        self._format, self._type, self._is_key = format, SCHEMA_TYPES[format], is_key
+        used = [] if reader is None else self._references_of(reader, "the reader's schema")
+        self._core = _core_decoder(format, reader, used, self._options)
+        names_none = registry is None or framing == "none"
+        if given is None and names_none:
             given = reader
-        text = None if reader is None else reader.text
-        try:
-            self._core = _core.SchemaDecoder(
-                format,
-                text,
-                references,
-                messages=messages,
-                is_key=is_key,
-                framing=framing,
-                windows="none" if windows == "auto" and reader is not None else windows,
-                validate=bool(validate),
-                formats=validate == "formats",
-                integers=integers,
-            )
-        except ValueError as error:
-            raise InvalidSchemaError(f"the reader's schema: {error}") from None
         if given is not None:
             self._give(given, messages, is_sole=registry is None)
-        elif format != "json" and (registry is None or framing == "none"):
+        elif names_none and format != "json":
             raise InvalidSchemaError("without a registry or a framing, the schema has to be given")
 
+    def _references_of(self, schema: Schema, role: str) -> list[tuple[str, str]]:
+        """The schemas that a schema of the decoder's format uses."""
+        if schema.schema_type != self._type:
+            raise InvalidSchemaError(f"{role} is {schema.schema_type}, expected {self._type}")
+        return references_of(self._registry, schema, self._context)
+
     def _give(self, given: Schema, messages: Sequence[str], *, is_sole: bool) -> None:
-        if given.schema_type != self._type:
-            raise InvalidSchemaError(
-                f"the schema that is given is {given.schema_type}, expected {self._type}"
-            )
-        used = references_of(self._registry, given, self._context)
+        used = self._references_of(given, "the schema that is given")
         self._core.give(given.text, used, message=messages[0] if messages else None, is_sole=is_sole)
         if is_sole and self._format == "avro":
             try:
@@ -289,17 +270,47 @@ def _again(
     return ColumnDecoder(registry, reader, format, **options)
 
 
+def _core_decoder(
+    format: SchemaFormat,
+    reader: Schema | None,
+    references: Sequence[tuple[str, str]],
+    options: Mapping[str, Any],
+) -> _core.SchemaDecoder:
+    """The core's decoder with the keywords `options` of `ColumnDecoder`. Raises InvalidSchemaError."""
+    windows, validate = options["windows"], options["validate"]
+    try:
+        return _core.SchemaDecoder(
+            format,
+            None if reader is None else reader.text,
+            references,
+            messages=options["messages"],
+            is_key=options["is_key"],
+            framing=options["framing"],
+            windows="none" if windows == "auto" and reader is not None else windows,
+            validate=bool(validate),
+            formats=validate == "formats",
+            integers=options["integers"],
+        )
+    except ValueError as error:
+        raise InvalidSchemaError(f"the reader's schema: {error}") from None
+
+
 def window_columns(windows: Windows) -> tuple[str, ...]:
     """The columns that come with keys that have these windows."""
     starts = _WINDOW_COLUMNS[:1]
     return {"time": starts, "store": starts, "session": _WINDOW_COLUMNS}.get(windows, ())
 
 
-def given_of_topic(registry: Registry | None, topic: str, *, is_key: bool = False) -> Schema | None:
-    """The schema that files give a topic's values or keys without an id; None if there is none.
+def bare_schema(
+    registry: Registry, topic: str, *, is_key: bool = False, framing: Framing = "auto"
+) -> Schema | None:
+    """The schema that wrote a topic's values or keys that name none; None if the registry does not say it.
 
-    No row can name it, so that it is that of rows that name none.
+    It is the latest one of the topic if files give that no id, so that no row can name it, or if the framing
+    is `none`. With that framing, SchemaNotFoundError is raised if the topic has no schema.
     """
+    if framing == "none":
+        return latest_of_topic(registry, topic, is_key=is_key)
     if not isinstance(registry, StoredRegistry):
         return None
     try:

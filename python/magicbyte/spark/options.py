@@ -16,11 +16,12 @@ from magicbyte.jobs.run.columns import BATCH_METADATA, INVALID_COLUMNS, KAFKA_CO
 from magicbyte.options.declare import declared
 from magicbyte.options.ingest import IngestOptions
 from magicbyte.options.shared import Damage, Decoding, Isolation
-from magicbyte.options.typed import UNTYPED, TypedColumns
+from magicbyte.options.typed import UNTYPED, Column, TypedColumns
+from magicbyte.options.typed_rules import broken_rule, flag_of_rule
 from magicbyte.options.values import Repeated
 from magicbyte.schema.decoding import TYPED_COLUMNS, window_columns
 from magicbyte.schema.http_client import read_settings
-from magicbyte.spark.names import camel_case
+from magicbyte.spark.names import spark_name
 from magicbyte.spark.offsets import Edge, ending_edge, starting_edge
 from magicbyte.spark.paths import absolute_paths
 from magicbyte.storage.encryption_keys import EncryptionKey, add_keys, named_key
@@ -66,18 +67,8 @@ QUERY_OPTIONS = (
     "includeBatchMetadata",
     "keyAs",
     "valueAs",
-    "keyFormat",
-    "valueFormat",
-    "schemaRegistry",
+    *(spark_name(option.flag) for option in declared(TypedColumns)),
     "registryConfig",
-    "readerSchema",
-    "message",
-    "keyFraming",
-    "valueFraming",
-    "keyWindows",
-    "validate",
-    "validateFormats",
-    "jsonIntegers",
     "maxDecompressedBytes",
     "encryptionKey",
 )
@@ -116,18 +107,6 @@ _OF_CATALOG = (
     "owner",
     "provider",
     "table_type",
-)
-_OF_SCHEMAS = (
-    "schemaRegistry",
-    "registryConfig",
-    "readerSchema",
-    "message",
-    "keyFraming",
-    "valueFraming",
-    "keyWindows",
-    "validate",
-    "validateFormats",
-    "jsonIntegers",
 )
 _KAFKA_ISOLATION = "kafka.isolation.level"
 
@@ -236,13 +215,9 @@ def parse_table(given: Mapping[str, str]) -> TableOptions:
     table = _choice("table", options.get("table") or "records", TABLES)
     key_as = _value(IngestOptions, "key_as", options)
     value_as = _value(IngestOptions, "value_as", options)
-    typed = _typed(options, table)
-    for name, payload, schema_format in (
-        ("key", key_as, typed.key_format),
-        ("value", value_as, typed.value_format),
-    ):
-        if payload != "binary" and schema_format is not None:
-            raise OptionError(f"only one of {name}As and {name}Format can be given")
+    typed = _typed(options, {"key": key_as, "value": value_as})
+    if typed and table != "records":
+        raise OptionError(f"keyFormat and valueFormat are for the table records, not for {table}")
     shape = TableOptions(table, None, key_as, value_as, typed)
     return replace(shape, columns=_columns(options, shape))
 
@@ -393,18 +368,18 @@ def _encryption_keys(value: str) -> tuple[EncryptionKey, ...]:
 def _value(cls: type, name: str, options: Mapping[str, str]) -> Any:
     """The value of an option that a class declares, under its name in Spark."""
     option = next(each for each in declared(cls) if each.name == name)
-    spark_name = camel_case(option.flag.removeprefix("--").replace("-", "_"))
-    text = options.get(spark_name.lower())
+    shown = spark_name(option.flag)
+    text = options.get(shown.lower())
     if not text:
         return option.default
     if option.kind is None:
-        return _flag(spark_name, text)
+        return _flag(shown, text)
     try:
         if isinstance(option.kind, Repeated):
             return option.kind.parse_all([part.strip() for part in text.split(",")])
         return option.kind.parse(text)
     except ValueError as error:
-        raise OptionError(f"{spark_name}: {error}") from None
+        raise OptionError(f"{shown}: {error}") from None
 
 
 def _column_limit(options: Mapping[str, str]) -> int:
@@ -459,35 +434,16 @@ def _topics(options: Mapping[str, str]) -> Topics:
     return Topics()
 
 
-def _typed(options: Mapping[str, str], table: str) -> TypedColumns:
-    typed = TypedColumns(
-        **{one.name: _value(TypedColumns, one.name, options) for one in declared(TypedColumns)}
-    )
-    key_format, value_format = typed.key_format, typed.value_format
-    given = [name for name in _OF_SCHEMAS if name.lower() in options]
-    if key_format is None and value_format is None:
-        if given:
-            raise OptionError(f"{given[0]} is for keyFormat and valueFormat")
-        return UNTYPED
-    if table != "records":
-        raise OptionError(f"keyFormat and valueFormat are for the table records, not for {table}")
-    if typed.schema_registry is None and (key_format is not None or "readerschema" not in options):
-        raise OptionError(
-            "keyFormat and valueFormat need schemaRegistry: a directory or an address; for valueFormat"
-            " readerSchema is enough"
-        )
-    if value_format is None and "readerschema" in options:
-        raise OptionError("readerSchema is for valueFormat")
-    if value_format != "protobuf" and typed.messages:
-        raise OptionError("message is for valueFormat=protobuf")
-    if typed.validation and "json" not in (key_format, value_format):
-        raise OptionError("validate is for keyFormat=json and valueFormat=json")
+def _typed(options: Mapping[str, str], payloads: Mapping[Column, PayloadType]) -> TypedColumns:
     config = options.get("registryconfig")
-    return replace(
-        typed,
-        reader_schema=options.get("readerschema"),
+    typed = TypedColumns(
+        **{option.name: _value(TypedColumns, option.name, options) for option in declared(TypedColumns)},
         http=None if config is None else read_settings(config),
     )
+    rule = broken_rule(typed, typed.formats, payloads, spelled=lambda name: spark_name(flag_of_rule(name)))
+    if rule is not None:
+        raise OptionError(rule)
+    return typed
 
 
 def _columns(options: Mapping[str, str], shape: TableOptions) -> tuple[str, ...] | None:
