@@ -309,10 +309,11 @@ def test_delta_has_no_names_that_differ_in_case(tmp_path: Path, log: TypedLog) -
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"value_format": None}, "value_format avro, not unset"),
+        ({"value_format": None, "schema_registry": None}, "value_format avro, not unset"),
         ({"value_format": "json"}, "value_format avro, not json"),
         ({"key_format": "avro"}, "key_format unset, not avro"),
-        ({"messages": ("a.B", "a.C")}, "messages unset, not a.B, a.C"),
+        ({"value_format": "protobuf", "messages": ("a.B",)}, "value_format avro, not protobuf"),
+        ({"value_framing": "confluent"}, "value_framing auto, not confluent"),
     ],
 )
 def test_every_job_has_the_same_formats(lake: Lake, log: TypedLog, change: dict[str, Any], says: str) -> None:
