@@ -149,7 +149,7 @@ struct Reader<'a> {
 /// The rules of JSON alone.
 struct JsonRules {
     validate: bool,
-    /// Whether the keyword `format` counts.
+    /// The keyword `format` counts, too.
     formats: bool,
     integers: Integers,
 }

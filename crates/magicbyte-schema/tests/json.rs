@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Float64Type, Int64Type};
@@ -175,6 +176,21 @@ fn integers_beyond_64_bits_keep_their_rows() {
         assert_eq!(texts.iter().collect::<Vec<_>>(), [Some("18446744073709551615"), Some("5"), None, None]);
     }
     assert_eq!(type_of(r#"{"type": "integer", "maximum": 9223372036854775807}"#), DataType::Int64);
+}
+
+#[test]
+fn names_that_come_often_take_no_time() {
+    let columns: Vec<_> = (0..9000).map(|n| format!(r#""p{n}": {{"type": "integer"}}"#)).collect();
+    let schema = format!(
+        r#"{{"properties": {{"a": {{"type": "object", "properties": {{{}}}}}}}}}"#,
+        columns.join(",")
+    );
+    let repeated = |count| format!("{{{}}}", vec![r#""a":{}"#; count].join(","));
+    let start = Instant::now();
+    let decoded = decode(&schema, &[&repeated(3), &repeated(200_000)]);
+    assert_eq!(decoded.errors.len(), 1);
+    assert!(decoded.errors[0].reason.contains("its columns would take more than "), "{:?}", decoded.errors);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
 #[test]

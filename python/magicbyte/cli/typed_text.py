@@ -45,7 +45,7 @@ class RecordText(NamedTuple):
     key: bytes | None
     value: bytes | None
     windows: Mapping[str, int | None]
-    """As in `TextPiece`."""
+    """The times of the key's window, as in `TextPiece`."""
 
 
 @dataclass(frozen=True)

@@ -46,9 +46,9 @@ pub struct AvroDecoder {
 
 /// The reader's schema.
 struct Reader {
-    /// As it was given.
+    /// The schema that was given.
     given: Types,
-    /// As its columns are.
+    /// The schema with the types of the columns.
     types: Types,
 }
 

@@ -6,7 +6,8 @@ use super::types::{Kind, TypeId, Types, shown};
 use crate::budget::MAX_ROW;
 use crate::varint;
 
-/// What the defaults of a plan may still have: records of a short schema multiply, and Java pads a fixed to any size.
+/// The room that is left for the defaults of a plan: records of a short schema multiply, and Java pads a fixed to any
+/// size.
 pub(super) struct Room {
     bytes: usize,
     /// Counts those of the defaults in a default.

@@ -82,7 +82,7 @@ struct Resolver<'a> {
     nodes: Vec<Node>,
     /// The nodes of records and enums; records that contain themselves are still without some fields.
     named: HashMap<(Written, TypeId), NodeId>,
-    /// Whether named types are equal.
+    /// The named types that were compared; true for equal ones.
     equal: HashMap<(Written, TypeId), bool>,
     /// The sizes of items in the reader's columns.
     sizes: HashMap<TypeId, usize>,

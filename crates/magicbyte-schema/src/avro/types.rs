@@ -109,7 +109,7 @@ impl Types {
         &self.with_bytes[record]
     }
 
-    /// Whether values of a type may take bytes of a payload; of those that the schema uses, which are not deep.
+    /// True if values of a type may take bytes of a payload. The schema uses the type, so that it is not deep.
     fn takes_bytes(&self, id: TypeId, known: &mut [Option<bool>]) -> bool {
         if let Some(takes) = known[id] {
             return takes;
@@ -125,7 +125,7 @@ impl Types {
         takes
     }
 
-    /// Whether two schemas are equal as Java's are: aliases do not count, nor does what the schemas do not use.
+    /// True if two schemas are equal as Java's are: aliases do not count, nor do types that are not used.
     pub(super) fn are_same(&self, other: &Self) -> bool {
         let (mut open, mut seen) = (vec![(self.root, other.root)], HashSet::new());
         while let Some(pair @ (id, other_id)) = open.pop() {

@@ -34,7 +34,7 @@ const STRINGS: [&str; 14] = [
     "\u{7f}\u{80}\u{10ffff}",
     r"ends with \",
 ];
-/// Of those that are no JSON, the last.
+/// Numbers, and at the end some that are invalid.
 const NUMBERS: [&str; 22] = [
     "0",
     "-0",
@@ -185,7 +185,7 @@ fn damage(random: &mut Random, text: &mut String) {
     }
 }
 
-/// Whether no number has lost digits that decide whether it is an integer of 64 bits.
+/// True if every number has the digits that tell whether it is an integer of 64 bits.
 fn is_exact(value: &Value) -> bool {
     match value {
         Value::Number(number) if number.is_f64() => {

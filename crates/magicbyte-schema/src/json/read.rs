@@ -88,12 +88,7 @@ impl<'a> Cursor<'a, '_> {
                     self.value(&mut to.items)?;
                     let spent = self.budget.spend(to.items.row_size());
                     self.keep(spent)?;
-                    self.space();
-                    more = self.peek() == Some(b',');
-                    if more {
-                        self.position += 1;
-                        self.space();
-                    }
+                    more = self.comma();
                 }
                 self.byte(b']')?;
                 self.keep(to.close_list())?;
@@ -127,8 +122,10 @@ impl<'a> Cursor<'a, '_> {
             match index {
                 Some(index) => {
                     let column = &mut structs.columns[index];
-                    // If a name comes twice, the last value counts.
+                    // If a name comes twice, the last value counts. Each one may fill and empty many columns.
                     if column.len() > row {
+                        let spent = self.budget.spend(column.row_size());
+                        self.keep(spent)?;
                         column.truncate(row);
                         read -= 1;
                     }
@@ -138,12 +135,7 @@ impl<'a> Cursor<'a, '_> {
                 }
                 None => _ = self.any()?,
             }
-            self.space();
-            more = self.peek() == Some(b',');
-            if more {
-                self.position += 1;
-                self.space();
-            }
+            more = self.comma();
         }
         self.byte(b'}')?;
         if read < structs.columns.len() {
@@ -155,7 +147,7 @@ impl<'a> Cursor<'a, '_> {
         Some(())
     }
 
-    /// Reads the value of a property, whose name stands in what is said about it.
+    /// Reads the value of a property. The name of the property goes into its failures.
     #[inline]
     fn property(&mut self, to: &mut Values, name: &str) -> Option<()> {
         let had_lost = self.lost.is_some();
@@ -181,7 +173,7 @@ impl<'a> Cursor<'a, '_> {
         });
     }
 
-    /// The reason why the value at `start` was not read: it is no JSON, or of another type.
+    /// The reason why the value at `start` was not read: invalid JSON, or another type.
     #[cold]
     fn unread(&self, start: usize, expected: &Values) -> Failure {
         let text = &self.text[start..];
@@ -206,6 +198,17 @@ impl<'a> Cursor<'a, '_> {
     #[inline]
     fn byte(&mut self, byte: u8) -> Option<()> {
         (self.peek() == Some(byte)).then(|| self.position += 1)
+    }
+
+    /// Goes past a comma and the space around it; false if there is none.
+    #[inline]
+    fn comma(&mut self) -> bool {
+        self.space();
+        let found = self.byte(b',').is_some();
+        if found {
+            self.space();
+        }
+        found
     }
 
     #[inline]
@@ -287,7 +290,7 @@ fn push_number(number: &str, to: &mut Values) -> Option<bool> {
     }
 }
 
-/// The reason why text is no JSON; it begins at this position of the payload.
+/// The failure for an error of serde_json in text that begins at `start` in the payload.
 #[cold]
 pub(super) fn no_json(error: &serde_json::Error, text: &str, start: usize) -> Failure {
     let mut lines = text.as_bytes().split_inclusive(|&byte| byte == b'\n');
