@@ -3,7 +3,7 @@ the same run, by `benches/rust/src/bin/limits.rs`. `LIMITS` has one for each row
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import programs
@@ -34,11 +34,11 @@ class Limit:
             if codec == "none"
         }
         parts = tuple(part for part in self.parts if part not in idle)
-        return LimitProgram(parts, [built(), NAMES, codec_of_output], 0.05, rounds=3, peer=self.peer)
+        return LimitProgram(parts, [built(), NAMES, codec_of_output], 0.05, peer=self.peer)
 
     def way(self, of: Set, codec_of_output: str = "none") -> Callable[[], float]:
-        """The same, to be taken in turn with loops in Python."""
-        program = self.program(of, codec_of_output)
+        """One round of it, to be taken in turn with loops in Python."""
+        program = replace(self.program(of, codec_of_output), rounds=1)
         return lambda: program.rates(of)[self.peer]
 
 

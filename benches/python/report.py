@@ -182,7 +182,7 @@ against one: by the CPU time of the busier thread, and by the clock, which other
 def head(path: Path) -> str:
     return f"""# Benchmarks
 
-Written by `make bench`, which needs Rust, Java and Maven (and Go for two of the peers), and takes about 45
+Written by `make bench`, which needs Rust, Java and Maven (and Go for two of the peers), and takes about 50
 minutes including builds. `make bench QUICK=1` takes about 5 minutes, with fewer sets and turns.
 `make bench-spark` is the part with a broker. What did not run keeps its earlier figures.
 `{path.with_suffix(".json").name}` contains all of them.
