@@ -92,7 +92,7 @@ def test_text_and_headers() -> None:
         ((0, 0, None, ["v"]), r"^value: expected"),
         ((0, 0, None, None, 5), r"^headers: expected a mapping or pairs of key and value, not int"),
         ((0, 0, None, None, "ab"), r"^headers: expected a mapping .* not str"),
-        ((0, 0, None, None, ["ab"]), r"^headers: expected a mapping"),
+        ((0, 0, None, None, ["ab"]), r"^headers\[0\]: expected a tuple of key and value, not str$"),
         ((0, 0, None, None, {"a": 5}), r"^header value: expected"),
     ],
 )

@@ -51,7 +51,7 @@ pub(super) fn read_batches(
     max_decompressed_bytes: usize,
     allow_partial: bool,
 ) -> PyResult<PyBatches> {
-    let (data, at) = (to_bytes(buffer)?, AtomicUsize::new(0));
+    let (data, at) = (to_bytes("buffer", buffer)?, AtomicUsize::new(0));
     Ok(PyBatches { data, at, allow_partial, reading: Reading::new(check_crcs, max_decompressed_bytes) })
 }
 

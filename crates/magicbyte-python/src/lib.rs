@@ -9,6 +9,7 @@ mod arrow;
 mod arrow_stream;
 mod batch;
 mod broker;
+mod buffer;
 mod builder;
 mod classes;
 mod cleaner;
@@ -177,7 +178,7 @@ fn load_once() -> PyResult<()> {
 #[pyfunction]
 #[pyo3(signature = (data, value = 0))]
 fn crc32c(py: Python<'_>, data: &Bound<'_, PyAny>, value: u32) -> PyResult<u32> {
-    let data = view::to_bytes(data)?;
+    let data = view::to_bytes("data", data)?;
     Ok(py.detach(|| magicbyte::crc32c(&data, value)))
 }
 
@@ -194,6 +195,6 @@ fn encode_varint(n: i64) -> Vec<u8> {
 #[pyfunction]
 #[pyo3(signature = (data, position = 0))]
 fn decode_varint(py: Python<'_>, data: &Bound<'_, PyAny>, position: usize) -> PyResult<(i64, usize)> {
-    let data = view::to_bytes(data)?;
+    let data = view::to_bytes("data", data)?;
     magicbyte::decode_varint(&data, position).map_err(|error| errors::to_py(py, &error))
 }

@@ -19,9 +19,9 @@ def read_batches(
 ) -> Batches:
     """Frames `buffer` into batches of mixed magics, without decompressing anything yet.
 
-    A `bytes` object is shared; any other buffer is copied once, since it could change. The iterator
-    raises framing errors. A wrong CRC or a bad record is raised only when a batch's records, columns or
-    Arrow form are requested, so that its header can still be inspected.
+    A `bytes` object is shared; any other C-contiguous buffer is copied once, since it could change. The
+    iterator raises framing errors. A wrong CRC or a bad record is raised only when a batch's records,
+    columns or Arrow form are requested, so that its header can still be inspected.
 
     An incomplete batch at the end raises `NeedMoreBytesError`, after all others.
     With `allow_partial`, as for the response to a fetch, it ends the iteration: `remaining` and `needed`
