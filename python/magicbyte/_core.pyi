@@ -27,6 +27,7 @@ from magicbyte._stubs.batches import (
     RecordBatch,
     _Batch,
     read_batches,
+    unpickle_batch,
 )
 from magicbyte._stubs.broker import (
     AppendInfo,
@@ -306,6 +307,7 @@ __all__ = [
     "transaction_index",
     "trim_chunk",
     "try_layouts",
+    "unpickle_batch",
     "unpickle_record",
     "unreadable_directory",
     "write_schema_framing",

@@ -98,7 +98,7 @@ mod _core {
         apis, decode_request, decode_response, encode_request, encode_response, error_name,
     };
     #[pymodule_export]
-    use crate::pickle::unpickle_record;
+    use crate::pickle::{unpickle_batch, unpickle_record};
     #[pymodule_export]
     use crate::protobuf_structure::protobuf_structure;
     #[pymodule_export]
