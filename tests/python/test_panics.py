@@ -98,6 +98,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "decompress": lambda: c.decompress(0, 2, b"x"),
         "encode_varint": lambda: c.encode_varint(1),
         "batches_cost": lambda: c.batches_cost(V2),
+        "check_chunk": lambda: c.check_chunk(one.chunk, 1 << 20),
         "chunk_cost": lambda: c.chunk_cost(one.chunk),
         "cost_report": lambda: c.cost_report([]),
         "finish_partition": lambda: c.finish_partition(one.new / "topic-2", []),

@@ -80,9 +80,9 @@ mod _core {
     use crate::internal_topics::{CommittedOffsets, decode_data, decode_record, is_secret_record};
     #[pymodule_export]
     use crate::jobs::{
-        PyChunkDecoder, PySurveyInParts, is_in_name_order, is_partition, is_segment_file, list_partition,
-        offset_for_timestamp, plan_partition, reconcile, segments_from, survey_segment, trim_chunk,
-        unreadable_directory,
+        PyChunkDecoder, PySurveyInParts, check_chunk, is_in_name_order, is_partition, is_segment_file,
+        list_partition, offset_for_timestamp, plan_partition, reconcile, segments_from, survey_segment,
+        trim_chunk, unreadable_directory,
     };
     #[pymodule_export]
     use crate::lab::{batches_cost, chunk_cost, cost_report, try_layouts};
