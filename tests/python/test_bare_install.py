@@ -78,7 +78,8 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> str:
         "import inspect, magicbyte; assert len(inspect.getmembers(magicbyte)) >= len(magicbyte.__all__)",
         "import magicbyte; [getattr(magicbyte, name) for name in magicbyte.__all__]",
         "import magicbyte, pydoc; assert 'RecordsBuilder' in pydoc.plain(pydoc.render_doc(magicbyte))",
-        "import magicbyte, pydoc\nfor name in {*magicbyte.__all__} - {'__version__'}: pydoc.render_doc(getattr(magicbyte, name))",
+        "import magicbyte, pydoc\nfor name in {*magicbyte.__all__} - {'__version__'}:\n"
+        "    pydoc.render_doc(getattr(magicbyte, name))",
         "import magicbyte.commands, inspect\nfor name in magicbyte.commands.__all__:\n"
         "    assert 'Ellipsis' not in str(inspect.signature(getattr(magicbyte, name)))",
         "import doctest, magicbyte; assert not doctest.testmod(magicbyte).failed",
