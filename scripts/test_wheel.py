@@ -30,14 +30,14 @@ DROPINS = ROOT / "scripts" / "dropins_alone.py"
 # What an extra adds; everything else is available without any.
 PACKAGES = {
     "": (),
-    "arrow": ("commands", "expressions", "following", "jobs", "lake"),
+    "arrow": ("expressions", "jobs", "lake"),
     "cloud": ("storage.file_systems", "storage.objects", "storage.web"),
-    "cli": ("commands", "expressions", "following", "jobs", "lake", "cli"),
-    "delta": ("commands", "expressions", "following", "jobs", "lake"),
-    "iceberg": ("commands", "expressions", "following", "jobs", "lake"),
+    "cli": ("expressions", "jobs", "lake", "cli"),
+    "delta": ("expressions", "jobs", "lake"),
+    "iceberg": ("expressions", "jobs", "lake"),
     "registry": (),
-    "spark": ("commands", "expressions", "following", "jobs", "lake", "spark"),
-    "sql": ("commands", "expressions", "following", "jobs", "lake"),
+    "spark": ("expressions", "jobs", "lake", "spark"),
+    "sql": ("expressions", "jobs", "lake"),
 }
 # Streams need a newer Spark than the oldest one; the source reports that when a stream is requested.
 SINCE_SPARK_4_2 = "magicbyte.spark.stream"
@@ -83,6 +83,17 @@ if "magicbyte.spark" not in absent:
 for name in names:
     importlib.import_module(name)
 assert len(names) > 20, names
+"""
+BARE = """
+import inspect, pydoc, sys, magicbyte
+from magicbyte import *
+assert {name for name, _ in inspect.getmembers(magicbyte)} >= {*magicbyte.__all__}
+assert "RecordsBuilder" in pydoc.plain(pydoc.render_doc(magicbyte))
+assert verify(sys.argv[1])["balanced"]
+try:
+    stats(sys.argv[1])
+except ModuleNotFoundError as error:
+    print(error)
 """
 RECORDS = """
 import sys, magicbyte
@@ -155,6 +166,8 @@ class Environment:
                 self._run("ingest", "--format", self._extra, *catalog, str(SAMPLES), name)
             self._run("verify", "--table", name, *catalog, str(SAMPLES), says="equals the log")
         if not self._extra:
+            if "pip install 'magicbyte[arrow]'" not in (found := self._python(BARE, str(SAMPLES))):
+                raise Failure(f"{self.name}: stats names no extra: {found!r}")
             self._check_dropins()
         print(f"{self.name}: {self._versions()}; {time.monotonic() - start:.0f} s", flush=True)
         shutil.rmtree(self._home)

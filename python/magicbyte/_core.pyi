@@ -27,6 +27,7 @@ from magicbyte._stubs.batches import (
     RecordBatch,
     _Batch,
     read_batches,
+    unpickle_batch,
 )
 from magicbyte._stubs.broker import (
     AppendInfo,
@@ -146,6 +147,7 @@ from magicbyte._stubs.steps import (
     StoredFile,
     SurveyInParts,
     add_encryption_key,
+    check_chunk,
     is_directory,
     is_in_name_order,
     is_partition,
@@ -244,6 +246,7 @@ __all__ = [
     "arrow_schema",
     "batches_cost",
     "begin_partition",
+    "check_chunk",
     "check_produce_request",
     "check_segment",
     "chunk_cost",
@@ -308,6 +311,7 @@ __all__ = [
     "transaction_index",
     "trim_chunk",
     "try_layouts",
+    "unpickle_batch",
     "unpickle_record",
     "unreadable_directory",
     "write_schema_framing",

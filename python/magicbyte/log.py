@@ -20,11 +20,12 @@ from magicbyte._core import (
 )
 from magicbyte.enums import DamageMode, IsolationLevel, fails_fast
 from magicbyte.errors import Error
+from magicbyte.extras import naming_extras
 from magicbyte.listing import log_start_of
 from magicbyte.reconciliation import Reconciliation
 from magicbyte.storage.location import locate
 from magicbyte.storage.mounts import mount
-from magicbyte.storage.paths import absolute
+from magicbyte.storage.paths import AnyPath, absolute
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -301,7 +302,7 @@ class PartitionLog:
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: AnyPath,
         *,
         check_crcs: bool = True,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
@@ -514,7 +515,9 @@ class PartitionLog:
 
         """
         self._check_open()
-        chosen = _ChosenColumns(self, columns, where, key, value, views=views)
+        needed = "arrow" if where is None else "sql"
+        with naming_extras("to_arrow", needed):
+            chosen = _ChosenColumns(self, columns, where, key, value, views=views)
         stream = self._core.to_arrow(
             chosen.decoded,
             views=views,
@@ -528,7 +531,8 @@ class PartitionLog:
             max_decompressed_bytes=self._max_decompressed_bytes,
             mode=self._mode,
         )
-        return LogArrowStream(chosen.of(stream))
+        with naming_extras("to_arrow", needed):
+            return LogArrowStream(chosen.of(stream))
 
     def __arrow_c_schema__(self) -> object:
         return self.to_arrow().__arrow_c_schema__()

@@ -26,9 +26,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from magicbyte import _core
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = [
     "Api",
@@ -75,12 +78,12 @@ def apis() -> list[Api]:
     return list(_apis())
 
 
-def decode_request(frame: bytes, *, secrets: bool = True) -> Message:
+def decode_request(frame: Buffer, *, secrets: bool = True) -> Message:
     """Reads a request, whose header names the API and the version. Without `secrets`, those are hidden."""
     return _message(_core.decode_request(frame, secrets))
 
 
-def decode_response(frame: bytes, api: int | str, api_version: int, *, secrets: bool = True) -> Message:
+def decode_response(frame: Buffer, api: int | str, api_version: int, *, secrets: bool = True) -> Message:
     """Reads the response to a request of this API (its key or name) and version.
 
     The answer to an ApiVersions request of a version that the broker does not support has version 0, and

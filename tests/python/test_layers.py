@@ -28,6 +28,7 @@ LAYERS = [
         "magicbyte.enums",
         "magicbyte.errors",
         "magicbyte.expressions",
+        "magicbyte.extras",
         "magicbyte.html",
         "magicbyte.lab",
         "magicbyte.model",

@@ -126,7 +126,7 @@ def test_refused_calls() -> None:
     nested.append(nested)
     with pytest.raises(ValueError, match="32 levels"):
         encode_request(3, 9, {"topics": nested})
-    with pytest.raises(TypeError, match="a value of type set"):
+    with pytest.raises(TypeError, match=r"^[a-zA-Z]+: expected None, bool, .* not set$"):
         encode_request(3, 9, {"topics": {1}})
     with pytest.raises(ValueError, match="no API is named 'Meta': expected one of Produce, Fetch"):
         encode_request("Meta", 9, {})

@@ -9,6 +9,7 @@ mod arrow;
 mod arrow_stream;
 mod batch;
 mod broker;
+mod buffer;
 mod builder;
 mod classes;
 mod cleaner;
@@ -81,9 +82,9 @@ mod _core {
     use crate::internal_topics::{CommittedOffsets, decode_data, decode_record, is_secret_record};
     #[pymodule_export]
     use crate::jobs::{
-        PyChunkDecoder, PySurveyInParts, is_in_name_order, is_partition, is_segment_file, list_partition,
-        offset_for_timestamp, plan_partition, reconcile, segments_from, survey_segment, trim_chunk,
-        unreadable_directory,
+        PyChunkDecoder, PySurveyInParts, check_chunk, is_in_name_order, is_partition, is_segment_file,
+        list_partition, offset_for_timestamp, plan_partition, reconcile, segments_from, survey_segment,
+        trim_chunk, unreadable_directory,
     };
     #[pymodule_export]
     use crate::lab::{batches_cost, chunk_cost, cost_report, try_layouts};
@@ -99,7 +100,7 @@ mod _core {
         apis, decode_request, decode_response, encode_request, encode_response, error_name,
     };
     #[pymodule_export]
-    use crate::pickle::unpickle_record;
+    use crate::pickle::{unpickle_batch, unpickle_record};
     #[pymodule_export]
     use crate::protobuf_structure::protobuf_structure;
     #[pymodule_export]
@@ -179,7 +180,7 @@ fn load_once() -> PyResult<()> {
 #[pyfunction]
 #[pyo3(signature = (data, value = 0))]
 fn crc32c(py: Python<'_>, data: &Bound<'_, PyAny>, value: u32) -> PyResult<u32> {
-    let data = view::to_bytes(data)?;
+    let data = view::to_bytes("data", data)?;
     Ok(py.detach(|| magicbyte::crc32c(&data, value)))
 }
 
@@ -196,6 +197,6 @@ fn encode_varint(n: i64) -> Vec<u8> {
 #[pyfunction]
 #[pyo3(signature = (data, position = 0))]
 fn decode_varint(py: Python<'_>, data: &Bound<'_, PyAny>, position: usize) -> PyResult<(i64, usize)> {
-    let data = view::to_bytes(data)?;
+    let data = view::to_bytes("data", data)?;
     magicbyte::decode_varint(&data, position).map_err(|error| errors::to_py(py, &error))
 }

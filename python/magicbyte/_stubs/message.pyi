@@ -2,15 +2,17 @@
 
 from typing import Any
 
+from typing_extensions import Buffer
+
 _Message = tuple[int, int, dict[str, Any], dict[str, Any]]
 
 def apis() -> list[tuple[int, str, int, int]]:
     """Key, name, oldest and newest version of each API, by key."""
 
-def decode_request(frame: bytes, secrets: bool = True) -> _Message:
+def decode_request(frame: Buffer, secrets: bool = True) -> _Message:
     """The request in a frame: API key, version, header, body. Without `secrets`, those are hidden."""
 
-def decode_response(frame: bytes, api_key: int, api_version: int, secrets: bool = True) -> _Message:
+def decode_response(frame: Buffer, api_key: int, api_version: int, secrets: bool = True) -> _Message:
     """The response in a frame, to a request of this API and version: API key, version, header, body. Without
     `secrets`, those are hidden.
     """
