@@ -90,7 +90,7 @@ from magicbyte._stubs.message import (
     decode_response,
     encode_request,
     encode_response,
-    error_name,
+    header_versions,
 )
 from magicbyte._stubs.protobuf_structure import protobuf_structure
 from magicbyte._stubs.records import (
@@ -264,8 +264,8 @@ __all__ = [
     "encode_request",
     "encode_response",
     "encode_varint",
-    "error_name",
     "finish_partition",
+    "header_versions",
     "index_keys",
     "is_directory",
     "is_in_name_order",

@@ -155,7 +155,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "decode_response": lambda: c.decode_response(b"", 0, 0),
         "encode_request": lambda: c.encode_request(3, 0, {}, {}),
         "encode_response": lambda: c.encode_response(3, 0, {}, {}),
-        "error_name": lambda: c.error_name(1),
+        "header_versions": lambda: c.header_versions(3, 0),
         "trim_chunk": lambda: c.trim_chunk(one.chunk),
         "try_layouts": lambda: c.try_layouts([one.chunk], 0, [], window_bytes=1),
     }

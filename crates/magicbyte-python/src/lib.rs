@@ -97,7 +97,7 @@ mod _core {
     #[pymodule_export]
     #[pymodule_export]
     use crate::message::{
-        apis, decode_request, decode_response, encode_request, encode_response, error_name,
+        apis, decode_request, decode_response, encode_request, encode_response, header_versions,
     };
     #[pymodule_export]
     use crate::pickle::{unpickle_batch, unpickle_record};

@@ -6,9 +6,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use magicbyte_broker::ErrorCode;
 use magicbyte_protocol::internals::uuid;
-use magicbyte_protocol::message::{Message, MessageKind, Struct, Value};
+use magicbyte_protocol::message::{ApiKey, Message, MessageKind, Struct, Value};
 
 use crate::errors::to_py;
 use crate::record::header_text;
@@ -27,19 +26,22 @@ type Decoded<'py> = (i16, i16, Bound<'py, PyDict>, Bound<'py, PyDict>);
 
 #[doc = docstring!(message, apis)]
 #[pyfunction]
-pub(super) fn apis() -> Vec<(i16, &'static str, i16, i16)> {
+pub(super) fn apis() -> Vec<(i16, &'static str, i16, i16, Option<i16>)> {
     panics::here();
-    magicbyte_protocol::message::apis()
-        .into_iter()
-        .map(|api| (api.key, api.name, api.min_version, api.max_version))
-        .collect()
+    let row = |&api: &ApiKey| {
+        (api as i16, api.name(), api.min_version(), api.max_version(), api.min_flexible_version())
+    };
+    ApiKey::ALL.iter().map(row).collect()
 }
 
-#[doc = docstring!(message, error_name)]
+#[doc = docstring!(message, header_versions)]
 #[pyfunction]
-pub(super) fn error_name(code: i16) -> Option<&'static str> {
+pub(super) fn header_versions(py: Python<'_>, api_key: i16, api_version: i16) -> PyResult<(i16, i16)> {
     panics::here();
-    ErrorCode::name_of(code)
+    let versions = ApiKey::try_from(api_key).and_then(|api| {
+        Ok((api.request_header_version(api_version)?, api.response_header_version(api_version)?))
+    });
+    versions.map_err(|error| to_py(py, &error))
 }
 
 #[doc = docstring!(message, decode_request)]
