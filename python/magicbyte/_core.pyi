@@ -4,10 +4,14 @@ Import the public names from `magicbyte`; this module is internal. `magicbyte/_s
 """
 
 from magicbyte._stubs.arrow import (
+    CONSUMED_COLUMNS,
     ArrowBatch,
+    ArrowBatches,
     ArrowSchema,
     ArrowStream,
+    ReadCounts,
     arrow_schema,
+    chain_streams,
     digest_records,
 )
 from magicbyte._stubs.basics import (
@@ -179,6 +183,7 @@ from magicbyte._stubs.writer import (
 )
 
 __all__ = [
+    "CONSUMED_COLUMNS",
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
     "LISTED",
     "MAX_COLUMN_PAYLOAD",
@@ -188,6 +193,7 @@ __all__ = [
     "AppendInfo",
     "AppendValidator",
     "ArrowBatch",
+    "ArrowBatches",
     "ArrowSchema",
     "ArrowStream",
     "BatchField",
@@ -216,6 +222,7 @@ __all__ = [
     "ProduceResponse",
     "ProducerStateEntry",
     "ProducerStateManager",
+    "ReadCounts",
     "Record",
     "RecordBatch",
     "RecordIterator",
@@ -243,6 +250,7 @@ __all__ = [
     "arrow_schema",
     "batches_cost",
     "begin_partition",
+    "chain_streams",
     "check_produce_request",
     "check_segment",
     "chunk_cost",

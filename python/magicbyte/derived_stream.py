@@ -13,31 +13,22 @@ __all__ = ["DerivedStream", "RecordStream"]
 
 
 class RecordStream(Protocol):
-    """A stream over a log, with the methods of `ArrowStream`."""
+    """A stream over a log; its batches have Arrow's PyCapsule interface."""
 
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
-
-    def problems(self) -> str:
-        """The problems so far, as JSON: see `ArrowStream.problems`."""
-
-    def problems_left_out(self) -> int:
-        """The number of further problems: see `ArrowStream.problems_left_out`."""
-
-    @property
-    def end_offset(self) -> int | None:
-        """The end of the stream (exclusive): see `ArrowStream.end_offset`."""
+    def __iter__(self) -> Iterator[object]: ...
 
 
 class DerivedStream(ABC):
-    """A stream with the methods of `ArrowStream`; problems and end are those of the stream that it reads."""
+    """A stream of batches that are made of another stream's batches."""
 
     def __init__(self, stream: RecordStream, schema: pa.Schema) -> None:
         self._stream = stream
         self._schema = schema
 
     @abstractmethod
-    def _batches(self) -> Iterator[pa.RecordBatch]:
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
         """The batches, from the beginning."""
 
     def __arrow_c_schema__(self) -> object:
@@ -47,19 +38,6 @@ class DerivedStream(ABC):
         """A stream from the beginning; a failure in a batch ends it with an error."""
         import pyarrow as pa
 
-        return pa.RecordBatchReader.from_batches(self._schema, self._batches()).__arrow_c_stream__(
+        return pa.RecordBatchReader.from_batches(self._schema, iter(self)).__arrow_c_stream__(
             requested_schema
         )
-
-    def problems(self) -> str:
-        """The problems so far, as JSON: see `ArrowStream.problems`."""
-        return self._stream.problems()
-
-    def problems_left_out(self) -> int:
-        """The number of further problems: see `ArrowStream.problems_left_out`."""
-        return self._stream.problems_left_out()
-
-    @property
-    def end_offset(self) -> int | None:
-        """The end of the stream (exclusive): see `ArrowStream.end_offset`."""
-        return self._stream.end_offset
