@@ -47,6 +47,7 @@ from magicbyte.errors import (
     UnsupportedMagicError,
 )
 from magicbyte.log import LogBatches, LogRecords, PartitionLog, Reconciliation
+from magicbyte.notebook import add_tables
 from magicbyte.table import LogArrowStream, ReadAccount
 
 if TYPE_CHECKING:
@@ -134,6 +135,8 @@ __all__ = [
     "verify",
 ]
 
+
+add_tables()
 
 _COMMANDS = (
     "advise",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,7 +17,10 @@ class RecordStream(Protocol):
 
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
-    def __iter__(self) -> Iterator[object]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """The names and Arrow types of the columns."""
 
 
 class DerivedStream(ABC):
@@ -30,6 +33,11 @@ class DerivedStream(ABC):
     @abstractmethod
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """The batches, from the beginning."""
+
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """The names and Arrow types of the columns."""
+        return [(field.name, str(field.type)) for field in self._schema]
 
     def __arrow_c_schema__(self) -> object:
         return self._schema.__arrow_c_schema__()

@@ -23,8 +23,8 @@ def scan(source: Sources | Table | LogArrowStream) -> pl.LazyFrame:
 
     A query reads only the columns that it needs. Comparisons of `offset`, `timestamp`, `topic` and
     `partition` with constants choose partitions and ranges, and `head` ends the read. Polars evaluates every
-    filter as well. It passes neither `tail` nor `slice` on: `scan(log.to_arrow(last=10))` has the last records of each
-    partition. Partitions are read in turn, with the memory of one Arrow batch.
+    filter as well. It passes neither `tail` nor `slice` on: `scan(log.to_arrow(last=10))` has the last
+    records of each partition. Partitions are read in turn, with the memory of one Arrow batch.
 
     Needs `pip install 'magicbyte[polars]'`.
 

@@ -284,6 +284,20 @@ class LogArrowStream:
                 self._reads.append(part)
                 yield from part.stream
 
+    def __repr__(self) -> str:
+        names = ", ".join(partition.name for partition in self._partitions[:3])
+        left_out = len(self._partitions) - 3
+        return f"<LogArrowStream of {names}{f' and {left_out:,} more' if left_out > 0 else ''}>"
+
+    def _repr_html_(self) -> str:
+        """A table of the columns, and once records have been read one of the accounts, for notebooks."""
+        from magicbyte.html import table
+
+        columns = table(repr(self), ("column", "Arrow type"), self._first.stream.fields)
+        names = ("topic", "partition", "size", "good_bytes", "quarantined_bytes", "tail_bytes", "rows")
+        rows = [[getattr(account, name) for name in names] for account in self.accounts]
+        return columns + table("Read so far", names, rows) if rows else columns
+
     def __reduce__(self) -> tuple[type[LogArrowStream], tuple[Sequence[OpenPartition], TableOptions]]:
         return LogArrowStream, (self._partitions, self._options)
 

@@ -31,6 +31,7 @@ LAYERS = [
         "magicbyte.html",
         "magicbyte.lab",
         "magicbyte.model",
+        "magicbyte.notebook",
         "magicbyte.reconciliation",
     },
     {"magicbyte.storage"},

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::vec;
 
-use ::arrow_schema::{ArrowError, SchemaRef};
+use ::arrow_schema::{ArrowError, FieldRef, SchemaRef};
 use ::bytes::Bytes;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -187,6 +187,14 @@ impl PyArrowStream {
     fn __iter__(&self) -> PyArrowBatches {
         panics::here();
         PyArrowBatches(Locked::new(Some(self.0.reader(&None))))
+    }
+
+    #[doc = docstring!(arrow, ArrowStream.fields)]
+    #[getter]
+    fn fields(&self) -> Vec<(String, String)> {
+        panics::here();
+        let text = |field: &FieldRef| (field.name().clone(), field.data_type().to_string());
+        self.0.schema().fields().iter().map(text).collect()
     }
 
     #[doc = docstring!(arrow, ArrowStream.problems)]

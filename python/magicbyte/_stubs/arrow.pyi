@@ -22,6 +22,9 @@ class ArrowStream:
         interface leaves the cast to the consumer.
         """
     def __iter__(self) -> ArrowBatches: ...
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """The names and Arrow types of the columns."""
     def problems(self) -> str:
         """The problems so far of the last stream over a log, as JSON: see `PartitionLog.problems`."""
     def problems_left_out(self) -> int:
