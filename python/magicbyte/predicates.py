@@ -63,30 +63,27 @@ class Predicate:
 
 def _ranges(node: Any, row: pl.DataFrame) -> Ranges | None:
     columns = _columns(node)
-    if columns is not None and columns and columns <= _OF_PARTITION:
-        chosen = _evaluated(node, row)
-        return EVERYTHING if chosen is None or chosen.item() else None
+    if columns is not None and columns <= _OF_PARTITION:
+        selected = _evaluated(node, row)
+        return EVERYTHING if selected is None or len(selected) != 1 or selected.item() else None
     match node:
         case {"BinaryExpr": {"left": left, "op": "And" | "LogicalAnd", "right": right}}:
             return _both(_ranges(left, row), _ranges(right, row))
         case {"BinaryExpr": {"left": left, "op": "Or" | "LogicalOr", "right": right}}:
             return _either(_ranges(left, row), _ranges(right, row))
-        case {"BinaryExpr": {"left": {"Column": name}, "op": op, "right": value}} if op in _FLIPPED:
-            return _of_column(name, _compared(op, _number(name, value)))
-        case {"BinaryExpr": {"left": value, "op": op, "right": {"Column": name}}} if op in _FLIPPED:
-            return _of_column(name, _compared(_FLIPPED[op], _number(name, value)))
-        case {
-            "Function": {
-                "input": [{"Column": name}, low, high],
-                "function": {"Boolean": {"IsBetween": {"closed": closed}}},
-            }
-        }:
-            above = "GtEq" if closed in ("Both", "Left") else "Gt"
-            below = "LtEq" if closed in ("Both", "Right") else "Lt"
-            return _both(
-                _of_column(name, _compared(above, _number(name, low))),
-                _of_column(name, _compared(below, _number(name, high))),
-            )
+        case {"Ternary": {"truthy": truthy, "falsy": falsy}}:
+            return _either(_ranges(truthy, row), _ranges(falsy, row))
+        case {"BinaryExpr": {"left": left, "op": op, "right": right}} if op in _FLIPPED:
+            if _columns(left) == set():
+                left, op, right = right, _FLIPPED[op], left
+            return _compared(_column(left), op, right)
+        case {"Function": {"input": [column, low, high], "function": {"Boolean": {"IsBetween": options}}}}:
+            above = "GtEq" if options["closed"] in ("Both", "Left") else "Gt"
+            below = "LtEq" if options["closed"] in ("Both", "Right") else "Lt"
+            of = _column(column)
+            return _both(_compared(of, above, low), _compared(of, below, high))
+        case {"Function": {"input": [{"Column": "offset"}, values], "function": {"Boolean": {"IsIn": _}}}}:
+            return _among(values)
     return EVERYTHING
 
 
@@ -99,6 +96,8 @@ def _columns(node: Any) -> set[str] | None:
             return set()
         case {"Cast": {"expr": inner}}:
             return _columns(inner)
+        case {"Ternary": {"predicate": condition, "truthy": truthy, "falsy": falsy}}:
+            return _union([condition, truthy, falsy])
         case {"BinaryExpr": {"left": left, "right": right}}:
             return _union([left, right])
         case {"Function": {"input": list(inputs), "function": dict(function)}} if (
@@ -129,50 +128,68 @@ def _name(function: dict[str, Any]) -> str | None:
 
 
 def _evaluated(node: Any, row: pl.DataFrame) -> pl.Series | None:
-    """The value of an expression for a row, by Polars itself; None if there is not one value."""
+    """The values of an expression for a row, by Polars itself; None if it has none."""
     try:
         expression = pl.Expr.deserialize(BytesIO(json.dumps(node).encode()), format="json")
-        values = row.select(expression).to_series()
+        return row.select(expression).to_series()
     except pl.exceptions.PolarsError:
         return None
-    return values if len(values) == 1 else None
 
 
-def _number(name: str, node: Any) -> int | None:
-    """The number that a column of a log is compared with: an offset, or milliseconds."""
-    if _columns(node) != set():
-        return None
-    value = _evaluated(node, pl.DataFrame({"": [0]}))
-    if value is None or value.item() is None:
-        return None
-    if name == "timestamp":
-        return int(value.to_physical().item()) if _is_in_ms(value.dtype) else None
-    return int(value.item()) if value.dtype.is_integer() else None
+def _constant(node: Any) -> pl.Series | None:
+    """The values of an expression without columns."""
+    return _evaluated(node, pl.DataFrame({"": [0]})) if _columns(node) == set() else None
 
 
-def _is_in_ms(dtype: pl.DataType) -> bool:
-    return isinstance(dtype, pl.Datetime) and dtype.time_unit == "ms"
+def _column(node: Any) -> tuple[str, pl.DataType] | None:
+    """A column with a range, and the type in which it is compared: DuckDB's timestamps are microseconds."""
+    match node:
+        case {"Column": "offset" | "timestampMillis" as name}:
+            return name, pl.Int64()
+        case {"Column": "timestamp"}:
+            return "timestamp", pl.Datetime("ms", "UTC")
+        case {
+            "Function": {
+                "input": [{"Column": "timestamp"}],
+                "function": {"TemporalExpr": {"CastTimeUnit": "Microseconds"}},
+            }
+        }:
+            return "timestamp", pl.Datetime("us", "UTC")
+    return None
 
 
-def _compared(op: str, value: int | None) -> Span:
-    if value is None:
-        return None, None
+def _compared(column: tuple[str, pl.DataType] | None, op: str, constant: Any) -> Ranges | None:
+    """The range of a column that is compared with a constant of its type."""
+    values = None if column is None else _constant(constant)
+    if column is None or values is None or len(values) != 1 or values.null_count():
+        return EVERYTHING
+    name, type = column
+    if not (values.dtype == type or (type == pl.Int64 and values.dtype.is_integer())):
+        return EVERYTHING
+    value = int(values.to_physical().item())
     start = {"Gt": value + 1, "GtEq": value, "Eq": value}.get(op)
     end = {"Lt": value, "LtEq": value + 1, "Eq": value + 1}.get(op)
-    return start, end
+    return _range(name, start, end, units=1000 if type == pl.Datetime("us", "UTC") else 1)
 
 
-def _of_column(name: str, span: Span) -> Ranges | None:
-    start, end = span
+def _among(values: Any) -> Ranges | None:
+    """The range of the offsets in a list."""
+    offsets = _constant(values)
+    if offsets is not None and offsets.dtype == pl.List:
+        offsets = offsets.explode()
+    if offsets is None or not offsets.dtype.is_integer() or offsets.count() == 0:
+        return EVERYTHING
+    return _range("offset", int(offsets.min()), int(offsets.max()) + 1)  # type: ignore[arg-type]
+
+
+def _range(name: str, start: int | None, end: int | None, *, units: int = 1) -> Ranges | None:
+    """The range of a column from `start` to `end` (exclusive); a unit of the column has `units` of theirs."""
+    start, end = (None if limit is None else -(-limit // units) for limit in (start, end))
     # The core takes numbers of 64 bits.
     if start is not None and start > LOG_END:
         return None
     end = None if end is not None and end > LOG_END else end
-    if name == "offset":
-        return Ranges(start_offset=start, end_offset=end)
-    if name in ("timestamp", "timestampMillis"):
-        return Ranges(start_timestamp=start, end_timestamp=end)
-    return EVERYTHING
+    return Ranges(start, end) if name == "offset" else Ranges(None, None, start, end)
 
 
 def _both(one: Ranges | None, other: Ranges | None) -> Ranges | None:

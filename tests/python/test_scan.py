@@ -7,11 +7,12 @@ import random
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import magicbyte
 import polars as pl
 import pytest
@@ -26,6 +27,7 @@ __all__ = ["twelve"]
 
 ROUNDS = 150
 NEW_YEAR = pl.lit(datetime(2020, 1, 1, tzinfo=UTC))
+AFTER_NEW_YEAR = pl.lit(datetime(2020, 1, 1, 0, 0, 0, 1, tzinfo=UTC))
 
 
 def whole(source: Any = SAMPLES) -> pl.DataFrame:
@@ -124,6 +126,19 @@ def test_filters_select_the_rows_of_the_whole_log(source: Any) -> None:
         (pl.col.offset > pl.lit(None, dtype=pl.Int64), EVERYTHING),
         (pl.col.timestamp >= NEW_YEAR.cast(pl.Datetime("ms", "UTC")), Ranges(None, None, 1577836800000)),
         (pl.col.timestamp >= NEW_YEAR.cast(pl.Datetime("us", "UTC")), EVERYTHING),
+        (pl.col.timestamp.dt.cast_time_unit("us") >= NEW_YEAR, Ranges(None, None, 1577836800000)),
+        (pl.col.timestamp.dt.cast_time_unit("us") < AFTER_NEW_YEAR, Ranges(None, None, None, 1577836800001)),
+        (pl.col.timestamp.dt.cast_time_unit("us") > AFTER_NEW_YEAR, Ranges(None, None, 1577836800001)),
+        (pl.col.timestamp.dt.cast_time_unit("ns") > NEW_YEAR.dt.cast_time_unit("ns"), EVERYTHING),
+        (pl.col("timestampMillis") == 7, Ranges(None, None, 7, 8)),
+        (pl.col.offset.is_in([5, 9, 3]), Ranges(3, 10)),
+        (pl.col.offset.is_in(pl.Series([5, None])), Ranges(5, 6)),
+        (pl.col.offset.is_in([]), EVERYTHING),
+        (pl.when(pl.col.topic.is_null()).then(None).otherwise(pl.col.topic == "b"), None),
+        (pl.when(pl.col.offset > 5).then(pl.col.offset < 9).otherwise(False), Ranges(end_offset=9)),
+        (pl.lit(False), None),
+        (pl.lit(True), EVERYTHING),
+        (pl.col.offset > pl.lit("5"), EVERYTHING),
         (pl.col.offset > pl.col("partition"), EVERYTHING),
         (pl.col.offset > pl.col.offset.max() - 5, EVERYTHING),
         (pl.col("topic").shuffle() == "b", EVERYTHING),
@@ -277,6 +292,36 @@ def test_queries_of_polars() -> None:
         "select count(*) from log where \"offset\" >= 100 and topic = 'clicks'"
     )
     assert sql.collect().item() == 173
+
+
+@pytest.mark.parametrize(
+    ("condition", "partitions", "records"),
+    [
+        ('"offset" >= 5100', range(5, 12), 1300),
+        ('"offset" BETWEEN 5010 AND 5019', [5], 10),
+        ('"offset" IN (5010, 5012)', [5], 3),
+        ("partition = 7", [7], 200),
+        ("topic = 'payments'", [], 0),
+        ("topic IN ('orders', 'payments') AND partition IN (1, 2)", [1, 2], 400),
+        ("\"timestamp\" >= TIMESTAMPTZ '1970-01-01 00:01:51+00'", [11], 100),
+        ("\"timestamp\" < TIMESTAMPTZ '1970-01-01 00:00:00.005+00'", [0], 1),
+        ('key IS NULL OR "offset" = 3', range(12), 2400),
+    ],
+)
+def test_duckdb_pushes_its_conditions_into_a_frame(
+    twelve: Path, condition: str, partitions: Collection[int], records: int
+) -> None:
+    def rows(frame: object) -> list[Any]:
+        # DuckDB finds the frame by its name.
+        assert frame is not None
+        return duckdb.sql(f'select partition, "offset" from frame where {condition} order by all').fetchall()
+
+    stream = Log(twelve).to_arrow()
+    result = rows(magicbyte.scan(stream))
+    read = [account for account in stream.accounts if account.rows]
+    assert result == rows(pl.DataFrame(Log(twelve)))
+    assert [account.partition for account in read] == list(partitions)
+    assert sum(account.rows for account in read) == records
 
 
 def test_frames_are_collected_by_several_threads(twelve: Path) -> None:
