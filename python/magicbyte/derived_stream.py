@@ -16,7 +16,6 @@ class RecordStream(Protocol):
     """A stream over a log; its batches have Arrow's PyCapsule interface."""
 
     def __arrow_c_schema__(self) -> object: ...
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __iter__(self) -> Iterator[Any]: ...
     @property
     def fields(self) -> list[tuple[str, str]]:
@@ -41,11 +40,3 @@ class DerivedStream(ABC):
 
     def __arrow_c_schema__(self) -> object:
         return self._schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """A stream from the beginning; a failure in a batch ends it with an error."""
-        import pyarrow as pa
-
-        return pa.RecordBatchReader.from_batches(self._schema, iter(self)).__arrow_c_stream__(
-            requested_schema
-        )

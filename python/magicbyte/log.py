@@ -21,11 +21,12 @@ from magicbyte._core import (
 from magicbyte.enums import DamageMode, IsolationLevel, fails_fast
 from magicbyte.errors import Error
 from magicbyte.listing import log_start_of
+from magicbyte.open_partition import LOG_END, OpenPartition
 from magicbyte.reconciliation import Reconciliation
 from magicbyte.storage.location import locate
 from magicbyte.storage.mounts import mount
 from magicbyte.storage.paths import absolute
-from magicbyte.table import LOG_END, OpenPartition, Table
+from magicbyte.table import Table
 from magicbyte.table_options import Ranges
 
 if TYPE_CHECKING:

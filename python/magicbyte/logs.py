@@ -12,9 +12,10 @@ from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
 from magicbyte.log import PartitionLog
+from magicbyte.open_partition import OpenPartition
 from magicbyte.reconciliation import Reconciliation
 from magicbyte.storage.location import locate
-from magicbyte.table import OpenPartition, Table
+from magicbyte.table import Table
 
 if TYPE_CHECKING:
     from magicbyte.jobs.find.log_dirs import LogDir

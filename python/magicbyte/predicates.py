@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from magicbyte.table import LOG_END
+from magicbyte.open_partition import LOG_END
 from magicbyte.table_options import EVERYTHING, Ranges
 
 __all__ = ["Predicate"]

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from magicbyte._core import ArrowStream, PartitionLogCore, chain_streams
+from magicbyte._core import ArrowStream, chain_streams
 from magicbyte.derived_stream import RecordStream
-from magicbyte.enums import DamageMode, IsolationLevel
-from magicbyte.table_options import Ranges, TableOptions
+from magicbyte.enums import IsolationLevel
+from magicbyte.open_partition import LOG_END, OpenPartition
+from magicbyte.table_options import EVERYTHING, Ranges, TableOptions
 from magicbyte.typed_stream import TypedColumn
 
 if TYPE_CHECKING:
-    from magicbyte._core import LogBatch, LogBatchesCore
     from magicbyte.expressions.record_filter import RecordFilter
-    from magicbyte.model import PartitionListing, Problem
+    from magicbyte.model import Problem
 
-__all__ = ["LOG_END", "LogArrowStream", "OpenPartition", "ReadAccount", "Table"]
-
-LOG_END = 2**63 - 1
-"""The end of a read that ends with the log."""
+__all__ = ["LogArrowStream", "ReadAccount", "Table"]
 
 
 class ReadAccount(NamedTuple):
@@ -36,7 +32,7 @@ class ReadAccount(NamedTuple):
     topic: str
     partition: int
     size: int
-    """Bytes of all segments, as of when the log was opened."""
+    """Bytes of all segments when the log was opened, or more that have been read since."""
     batches: int
     """Batches that were read, including control batches and those of aborted transactions."""
     good_bytes: int
@@ -57,110 +53,10 @@ class ReadAccount(NamedTuple):
     """The number of further problems."""
 
 
-class OpenPartition(NamedTuple):
-    """A partition, and how it is read."""
-
-    core: PartitionLogCore
-    listing: PartitionListing
-    check_crcs: bool
-    max_decompressed_bytes: int
-    mode: DamageMode
-
-    def __reduce__(self) -> tuple[Callable[..., OpenPartition], tuple[object, ...]]:
-        # The core is not pickled.
-        return _reopened, tuple(self)[1:]
-
-    @property
-    def name(self) -> str:
-        """`topic-N`, as Kafka names the directory."""
-        return f"{self.listing['topic']}-{self.listing['partition']}"
-
-    def decoded(self, columns: Sequence[str], options: TableOptions) -> ArrowStream:
-        """The stream of these columns of the records in the ranges."""
-        ranges = options.ranges
-        return self.core.to_arrow(
-            columns,
-            views=options.views,
-            start_offset=ranges.start_offset,
-            end_offset=ranges.end_offset,
-            start_timestamp=ranges.start_timestamp,
-            end_timestamp=ranges.end_timestamp,
-            threads=options.threads,
-            isolation_level=options.isolation_level,
-            check_crcs=self.check_crcs,
-            max_decompressed_bytes=self.max_decompressed_bytes,
-            mode=self.mode,
-        )
-
-    def start_of_last(self, options: TableOptions) -> int:
-        """The offset of the first of the last `options.last` data records of the range of offsets.
-
-        Reads segments from the end on, and of most batches only headers.
-        """
-        missing = options.last or 0
-        if not missing:
-            return LOG_END
-        start, end = options.ranges.start_offset or 0, options.ranges.end_offset
-        for segment in reversed(self.listing["segments"]):
-            base = max(segment["base_offset"], start)
-            if end is not None and base >= end:
-                continue
-            # The last batches with at least as many records as are missing, if the segment has so many.
-            found: deque[tuple[int, int]] = deque()
-            total = 0
-            for batch in self._data_batches(base, end, options):
-                found.append((max(batch.batch.base_offset, base), _record_count(batch)))
-                total += found[-1][1]
-                while total - found[0][1] >= missing:
-                    total -= found.popleft()[1]
-            if total >= missing:
-                first = next(self._data_batches(found[0][0], end, options))
-                return _offsets(first)[total - missing]
-            missing, end = missing - total, base
-        return start
-
-    def batches(self, ranges: Ranges, isolation_level: IsolationLevel) -> LogBatchesCore:
-        """Iterates over the batches of the ranges, from the first record at the start timestamp on."""
-        return self.core.batches(
-            start_offset=ranges.start_offset,
-            end_offset=ranges.end_offset,
-            start_timestamp=ranges.start_timestamp,
-            isolation_level=isolation_level,
-            check_crcs=self.check_crcs,
-            max_decompressed_bytes=self.max_decompressed_bytes,
-            mode=self.mode,
-        )
-
-    def _data_batches(self, start: int, end: int | None, options: TableOptions) -> Iterator[LogBatch]:
-        batches = self.batches(Ranges(start, end), options.isolation_level)
-        return (batch for batch in batches if batch.is_data)
-
-
-def _reopened(listing: PartitionListing, *options: Any) -> OpenPartition:
-    return OpenPartition(PartitionLogCore.of_listing(json.dumps(listing)), listing, *options)
-
-
-def _record_count(batch: LogBatch) -> int:
-    """The number of records in the range; the header is enough if all of them are."""
-    content = batch.batch
-    if (
-        content.magic == 2
-        and batch.start_offset <= content.base_offset
-        and content.last_offset < batch.end_offset
-    ):
-        return content.record_count or 0
-    return len(_offsets(batch))
-
-
-def _offsets(batch: LogBatch) -> list[int]:
-    offsets = batch.batch.columns().offsets
-    return [offset for offset in offsets if batch.start_offset <= offset < batch.end_offset]
-
-
 class _Columns:
     """The columns that are decoded for a stream, and the stream that a condition and schemas make of them."""
 
-    def __init__(self, options: TableOptions) -> None:
+    def __init__(self, options: TableOptions, where: RecordFilter | None) -> None:
         columns = options.columns
         for name, column in (("key", options.key), ("value", options.value)):
             if column is not None and (column.column != name or name not in columns):
@@ -170,14 +66,9 @@ class _Columns:
         # Headers may name the schemas.
         self._selected = list(dict.fromkeys((*columns, "headers"))) if self._typed else list(columns)
         self.decoded = self._selected
-        self._filter: RecordFilter | None = None
-        if options.where is not None:
-            if options.views:
-                raise ValueError("where: rows of views are not selected; leave out views")
-            from magicbyte.expressions.record_filter import RecordFilter
-
-            self._filter = RecordFilter(options.where)
-            self.decoded = list(dict.fromkeys((*self._selected, *self._filter.columns)))
+        self._filter = where
+        if where is not None:
+            self.decoded = list(dict.fromkeys((*self._selected, *where.columns)))
 
     def of(self, decoded: ArrowStream, name: str) -> RecordStream:
         """The stream with the chosen columns, of one with the decoded columns of a partition."""
@@ -210,8 +101,9 @@ class _Part(NamedTuple):
 
     def account(self) -> ReadAccount:
         listing, counts = self.partition.listing, self.decoded.counts
-        size = sum(segment["size"] for segment in listing["segments"])
         read = counts.good_bytes + counts.quarantined_bytes + counts.tail_bytes
+        # A broker may have added to the log since it was opened.
+        size = max(read, sum(segment["size"] for segment in listing["segments"]))
         return ReadAccount(
             listing["topic"],
             listing["partition"],
@@ -239,8 +131,10 @@ class LogArrowStream:
         self._partitions = partitions
         self._options = options
         self._reads: list[_Part] = []
+        self._where = _filter_of(options)
+        self._columns = _Columns(options, self._where)
         # Checks the options, and has the schema.
-        self._first = self._part(partitions[0], _Columns(options), options)
+        self._first = self._part(partitions[0], self._columns, options)
 
     @staticmethod
     def _part(partition: OpenPartition, columns: _Columns, options: TableOptions) -> _Part:
@@ -257,8 +151,10 @@ class LogArrowStream:
         to convert, as the interface says.
         """
         options = self._options
-        columns = _Columns(options)
-        self._reads = [self._part(one, columns, _from_last(one, options)) for one in self._partitions]
+        self._reads = [
+            self._part(partition, self._columns, _from_last(partition, options))
+            for partition in self._partitions
+        ]
         if options.where is None and not options.typed:
             return chain_streams([part.decoded for part in self._reads], requested_schema)
         import pyarrow as pa
@@ -276,11 +172,12 @@ class LogArrowStream:
                 partition may be yielded, too.
 
         """
+        decoded = _Columns(self._options.narrowed(columns, EVERYTHING), self._where)
         for partition in self._partitions:
             wanted = ranges(partition.listing["topic"], partition.listing["partition"])
             if wanted is not None:
                 options = self._options.narrowed(columns, wanted)
-                part = self._part(partition, _Columns(options), _from_last(partition, options))
+                part = self._part(partition, decoded, _from_last(partition, options))
                 self._reads.append(part)
                 yield from part.stream
 
@@ -309,10 +206,8 @@ class LogArrowStream:
     @property
     def problems(self) -> list[Problem]:
         """The problems so far in PERMISSIVE mode, torn tails included: the first 1000 of each partition."""
-        problems: list[Problem] = []
-        for part in self._reads:
-            problems += [problem for problem in part.problems() if problem not in problems]
-        return problems
+        found = (problem for part in self._reads for problem in part.problems())
+        return list({tuple(problem.values()): problem for problem in found}.values())
 
     @property
     def problems_left_out(self) -> int:
@@ -328,6 +223,16 @@ class LogArrowStream:
     def end_offset(self) -> int | None:
         """The end of a partition's stream (exclusive), as in `LogBatches`; of several, see `accounts`."""
         return self._reads[0].end_offset() if len(self._reads) == 1 else None
+
+
+def _filter_of(options: TableOptions) -> RecordFilter | None:
+    if options.where is None:
+        return None
+    if options.views:
+        raise ValueError("where: rows of views are not selected; leave out views")
+    from magicbyte.expressions.record_filter import RecordFilter
+
+    return RecordFilter(options.where)
 
 
 def _from_last(partition: OpenPartition, options: TableOptions) -> TableOptions:
@@ -407,6 +312,8 @@ class Table(ABC):
             ModuleNotFoundError: with an expression, if duckdb or pyarrow is missing.
 
         """
+        if isinstance(columns, str):
+            raise TypeError(f"columns {columns!r}: expected a sequence of names, not a str")
         if last is not None and last < 0:
             raise ValueError(f"last {last}: expected 0 or more records")
         names = list(self._default_columns if columns is None else columns)

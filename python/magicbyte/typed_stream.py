@@ -57,7 +57,7 @@ def typed_pieces(
 
 
 class TypedRecords(DerivedStream):
-    """The records of a stream over a log with typed columns, as a stream with the methods of `ArrowStream`.
+    """The records of a stream over a log, with typed columns.
 
     Args:
         stream: has the columns `columns`, and `headers`, which may name the schemas.

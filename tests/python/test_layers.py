@@ -46,6 +46,7 @@ LAYERS = [
         "magicbyte.log_dir",
         "magicbyte.message",
         "magicbyte.damage",
+        "magicbyte.open_partition",
         "magicbyte.state",
         "magicbyte.table",
         "magicbyte.table_options",

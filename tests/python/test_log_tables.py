@@ -6,6 +6,7 @@ import gc
 import json
 import pickle
 import shutil
+import struct
 import threading
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,29 @@ def test_last_records_across_segments_and_in_a_range(tmp_path: Path) -> None:
         assert pa.table(log.to_arrow(["offset"], last=last))["offset"].to_pylist() == list(range(450))[-last:]
         within = pa.table(log.to_arrow(["offset"], last=last, start_offset=20, end_offset=333))
         assert within["offset"].to_pylist() == list(range(20, 333))[-last:]
+
+
+@pytest.mark.parametrize("index", ["brokers", "none", "lies", "garbage", "gaps"])
+def test_last_records_by_an_index(tmp_path: Path, index: str) -> None:
+    """An index is a hint: whatever it says, the records are the same."""
+    directory = write_partition(tmp_path, "orders-0", 100)
+    segment = directory / f"{0:020}.log"
+    offsets = list(range(5000))
+    if index == "gaps":  # as compaction leaves them
+        batches = [batch.to_bytes() for batch in magicbyte.read_batches(segment.read_bytes())]
+        segment.write_bytes(b"".join(batches[:80] + batches[98:]))
+        offsets = offsets[:4000] + offsets[4900:]
+    _core.rebuild_sidecars(directory, dry_run=False)
+    file = segment.with_suffix(".index")
+    if index == "none":
+        file.unlink()
+    elif index == "lies":
+        file.write_bytes(struct.pack(">II", 2**31 - 1, 70))
+    elif index == "garbage":
+        file.write_bytes(b"\xff" * 803)
+    log = PartitionLog(directory, mode="PERMISSIVE")
+    for last in (1, 51, 777, 5000):
+        assert pa.table(log.to_arrow(["offset"], last=last))["offset"].to_pylist() == offsets[-last:]
 
 
 def test_last_records_read_only_the_end(tmp_path: Path) -> None:
@@ -247,6 +271,8 @@ def test_unknown_options_are_refused(twelve: Path) -> None:
         log.to_arrow(start_offst=1)
     with pytest.raises(ValueError, match="no column"):
         log.to_arrow(["offset", "no"])
+    with pytest.raises(TypeError, match="columns 'offset': expected a sequence of names"):
+        log.to_arrow("offset")
     with pytest.raises(ValueError, match="threads 0"):
         log.to_arrow(threads=0)
     with pytest.raises(ValueError, match="leave out views"):

@@ -14,7 +14,7 @@ __all__ = ["SelectedRecords"]
 
 
 class SelectedRecords(DerivedStream):
-    """The selected records of a stream over a log, as a stream with the methods of `ArrowStream`.
+    """The selected records of a stream over a log.
 
     Args:
         stream: has the columns `columns`, and those that the expression needs.
