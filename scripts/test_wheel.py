@@ -35,6 +35,7 @@ PACKAGES = {
     "cli": ("expressions", "jobs", "lake", "cli"),
     "delta": ("expressions", "jobs", "lake"),
     "iceberg": ("expressions", "jobs", "lake"),
+    "polars": ("predicates",),
     "registry": (),
     "spark": ("expressions", "jobs", "lake", "spark"),
     "sql": ("expressions", "jobs", "lake"),
@@ -109,6 +110,10 @@ import sys, magicbyte, pyarrow as pa
 tables = [pa.table(magicbyte.PartitionLog(one).to_arrow(where="value IS NOT NULL")) for one in sys.argv[1:]]
 print(sum(table.num_rows for table in tables))
 """
+POLARS = """
+import sys, magicbyte
+print(magicbyte.scan(sys.argv[1:]).collect().height)
+"""
 REGISTRY = """
 from magicbyte.schema.http_client import HttpSettings, RegistryError
 from magicbyte.schema.http_registry import HttpRegistry
@@ -179,7 +184,7 @@ class Environment:
         records = self._python(RECORDS, *partitions)
         if int(records) < 500:
             raise Failure(f"{self.name}: {records} records in {SAMPLES}")
-        for extra, code in (("arrow", ARROW), ("spark", SPARK)):
+        for extra, code in (("arrow", ARROW), ("polars", POLARS), ("spark", SPARK)):
             if extra == self._extra and (found := self._python(code, *partitions)) != records:
                 raise Failure(f"{self.name}: {found} rows, expected {records}")
         if self._extra == "cloud":
@@ -286,7 +291,7 @@ def main() -> int:
     # The slowest ones first.
     kinds = [("spark", True), ("cli", True), ("cli", False), ("arrow", True), ("arrow", False)]
     kinds += [("sql", True), ("sql", False), ("delta", True), ("iceberg", True), ("cloud", True)]
-    kinds += [("registry", True), ("", False)]
+    kinds += [("polars", True), ("registry", True), ("", False)]
     environments = [Environment(wheel, directory, extra, oldest=oldest) for extra, oldest in kinds]
     with ThreadPoolExecutor(2) as pool:
         checks = [pool.submit(one.check) for one in environments]

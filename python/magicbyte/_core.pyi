@@ -4,10 +4,14 @@ Import the public names from `magicbyte`; this module is internal. `magicbyte/_s
 """
 
 from magicbyte._stubs.arrow import (
+    CONSUMED_COLUMNS,
     ArrowBatch,
+    ArrowBatches,
     ArrowSchema,
     ArrowStream,
+    ReadCounts,
     arrow_schema,
+    chain_streams,
     digest_records,
 )
 from magicbyte._stubs.basics import (
@@ -182,6 +186,7 @@ from magicbyte._stubs.writer import (
 )
 
 __all__ = [
+    "CONSUMED_COLUMNS",
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
     "LISTED",
     "MAX_COLUMN_PAYLOAD",
@@ -191,6 +196,7 @@ __all__ = [
     "AppendInfo",
     "AppendValidator",
     "ArrowBatch",
+    "ArrowBatches",
     "ArrowSchema",
     "ArrowStream",
     "BatchField",
@@ -219,6 +225,7 @@ __all__ = [
     "ProduceResponse",
     "ProducerStateEntry",
     "ProducerStateManager",
+    "ReadCounts",
     "Record",
     "RecordBatch",
     "RecordIterator",
@@ -246,6 +253,7 @@ __all__ = [
     "arrow_schema",
     "batches_cost",
     "begin_partition",
+    "chain_streams",
     "check_chunk",
     "check_produce_request",
     "check_segment",

@@ -13,6 +13,7 @@ _EXTRAS = {
     "rich": _INSTALL.format("cli"),
     "duckdb": _INSTALL.format("sql"),
     "httpx": _INSTALL.format("registry"),
+    "polars": _INSTALL.format("polars"),
     "pyarrow": _INSTALL.format("arrow"),
     "deltalake": _INSTALL.format("delta"),
     "pyiceberg": _INSTALL.format("iceberg"),

@@ -72,6 +72,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "aiokafka_size_of_varint": lambda: d.aiokafka_size_of_varint(1),
         "arrow_schema": lambda: c.arrow_schema("records", ["offset"]),
         "digest_records": lambda: c.digest_records(ROWS),
+        "chain_streams": lambda: c.chain_streams([magicbyte.read_batches(V2).to_arrow()]),
         "check_segment": lambda: c.check_segment(
             one.path / "00000000000000000000.log", c.KeySet([b"x"]), tombstones=False
         ),
@@ -167,7 +168,8 @@ STORED = {
     "AiokafkaDefaultRecord.offset", "AiokafkaDefaultRecord.timestamp", "AiokafkaDefaultRecord.key",
     "AiokafkaDefaultRecord.value", "AiokafkaLegacyRecord.offset", "AiokafkaLegacyRecord.key",
     "AiokafkaLegacyRecord.value", "AiokafkaLegacyRecordBatchBuilder.record_overhead",
-    "AppendValidator.config", "ArrowBatch.__len__", "ArrowBatch.num_rows", "BatchLayout.__iter__",
+    "AppendValidator.config", "ArrowBatch.__len__", "ArrowBatch.num_rows", "ArrowBatches.__iter__",
+    "BatchLayout.__iter__",
     "Batches.__iter__", "ChunkDecoder.__iter__", "SurveyInParts.__iter__",
     "DefaultRecordMetadata.crc", "DefaultRecordMetadata.offset", "DefaultRecordMetadata.size",
     "DefaultRecordMetadata.timestamp",
@@ -207,6 +209,7 @@ def results() -> dict[str, tuple[Any, ...]]:
         "PartitionMetadata": (0, "AAAAAAAAAAAAAAAAAAAAAA"),
         "ProduceResponse": (0, 0, -1, 0, False),
         "ProducerStateEntry": (1, 0, 1, 1, 9, -1, None, ()),
+        "ReadCounts": (1, 61, 0, 0, 1),
         "Repair": (b"", 0, "bit 1", 0.1, True),
         "Rescued": ("0.log", 0, "crc_mismatch", "", b"", None, []),
         "Suspect": (0, 1, None, b"", []),
@@ -263,6 +266,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
         "AppendValidator": (lambda: c.AppendValidator(), {"validate": (V2,)}),
         "ArrowBatch": (lambda: batch().to_arrow(), {}),
         "ArrowSchema": (lambda: c.arrow_schema("batches"), {}),
+        "ArrowBatches": (lambda: iter(magicbyte.read_batches(V2).to_arrow()), {}),
         "ArrowStream": (lambda: magicbyte.read_batches(V2).to_arrow(), {}),
         "BatchLayout": (lambda: c.BatchLayout(V2), {}),
         "Batches": (lambda: magicbyte.read_batches(V2), {"to_arrow": (["offset"],)}),

@@ -59,10 +59,12 @@ use crate::docs::docstring;
 mod _core {
     use pyo3::prelude::*;
 
+    use magicbyte_arrow::RecordColumn;
+
     #[pymodule_export]
     use crate::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema, digest_records};
     #[pymodule_export]
-    use crate::arrow_stream::PyArrowStream;
+    use crate::arrow_stream::{PyArrowBatches, PyArrowStream, ReadCounts, chain_streams};
     #[pymodule_export]
     use crate::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, read_batches};
     #[pymodule_export]
@@ -156,6 +158,7 @@ mod _core {
         crate::append::add_append(&module.py().get_type::<crate::builder::PyRecordsBuilder>())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("LISTED", magicbyte_log::LISTED)?;
+        module.add("CONSUMED_COLUMNS", RecordColumn::CONSUMED.map(RecordColumn::name))?;
         module.add("MAX_COLUMN_PAYLOAD", magicbyte_arrow::MAX_PAYLOAD)?;
         module.add("PROBLEMS_TOPIC", magicbyte_serve::PROBLEMS_TOPIC)?;
         module.add("DEFAULT_MAX_DECOMPRESSED_BYTES", magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES)?;
