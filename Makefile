@@ -115,6 +115,15 @@ $(BROKER)/fetched: tests/interop/broker/pom.xml
 	mvn -q -B -f $< dependency:copy-dependencies
 	touch $@
 
+# Brokers for the example client: the newest, and an old one with its ZooKeeper.
+BROKERS := target/brokers
+$(BROKERS)/fetched: tests/interop/brokers/pom.xml
+	@scripts/prerequisites "$(PYTHON)" java maven
+	for version in $(MESSAGES) $(OLD); do mvn -q -B -f $< \
+	  org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DincludeScope=runtime \
+	  -Dkafka.version=$$version -DoutputDirectory=$(abspath $(BROKERS))/$$version || exit 1; done
+	touch $@
+
 # These programs use the broker's own classes.
 $(BROKER)/stamp: $(BROKER)/fetched $(wildcard tests/interop/broker/*.java)
 	mkdir -p $(BROKER)/classes
@@ -174,7 +183,7 @@ $(HDFS)/built: $(HDFS)/fetched $(wildcard tests/interop/hdfs/*.java)
 	javac -d $(HDFS)/classes -cp '$(HDFS)/lib/*' $(wildcard tests/interop/hdfs/*.java)
 	touch $@
 
-test-interop: $(VENV)/built $(VENV)/requirements clients $(INTEROP)/built $(BROKER)/stamp $(REGISTRY)/built $(HDFS)/built
+test-interop: $(VENV)/built $(VENV)/requirements clients $(INTEROP)/built $(BROKER)/stamp $(BROKERS)/fetched $(REGISTRY)/built $(HDFS)/built
 	$(BIN)/python scripts/messages.py --check $(MESSAGE_JARS) $(RECORDS)/*.jar
 	$(BIN)/python -m pytest -q tests/interop $(REAL_PARTS)
 
