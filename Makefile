@@ -185,6 +185,7 @@ $(HDFS)/built: $(HDFS)/fetched $(wildcard tests/interop/hdfs/*.java)
 
 test-interop: $(VENV)/built $(VENV)/requirements clients $(INTEROP)/built $(BROKER)/stamp $(BROKERS)/fetched $(REGISTRY)/built $(HDFS)/built
 	$(BIN)/python scripts/messages.py --check $(MESSAGE_JARS) $(RECORDS)/*.jar
+	cargo build --quiet --profile ci --workspace $(APART) --example proxy
 	$(BIN)/python -m pytest -q tests/interop $(REAL_PARTS)
 
 MESSAGE_JARS = $(foreach one,$(MESSAGES) $(BUILDS),$(INTEROP)/lib-$(one)/kafka-clients-$(one).jar)

@@ -77,8 +77,8 @@ class Queue:
 class Producer:
     """An idempotent producer: records of a partition arrive once and in order. It is used with `async with`.
 
-    A batch that fails is dropped, and `send` or `flush` raises its error. Without transactions, the batches
-    after it are sent nevertheless.
+    A batch that fails is dropped, and the next `send` or `flush` raises its error. Such a `send` takes no
+    record. Without transactions, the batches after it are sent nevertheless.
 
     Args:
         client: the cluster.
@@ -136,6 +136,7 @@ class Producer:
         while not queue.builder.try_append(None, now, key, value, headers):
             queue.seal()
             await queue.has_room.wait()
+        self._start_delivery(queue)
 
     async def send_batch(
         self, topic: str, partition: int, records: Iterable[tuple[int, int, bytes | None, bytes | None]]
@@ -146,6 +147,7 @@ class Producer:
         await queue.has_room.wait()
         queue.builder.append_many(records)
         queue.seal()
+        self._start_delivery(queue)
 
     async def flush(self) -> None:
         """Waits until all records are confirmed."""
@@ -179,8 +181,6 @@ class Producer:
             queue.restart(self._identity)
             queue.has_room.set()
             self._queues[topic, partition] = queue
-        if queue.delivery is None:
-            queue.delivery = asyncio.create_task(self._deliver(queue))
         return queue
 
     def _raise_failure(self) -> None:
@@ -188,6 +188,10 @@ class Producer:
             if self._transactional_id is None:  # otherwise it lasts until the transaction ends
                 self._failure = None
             raise failure
+
+    def _start_delivery(self, queue: Queue) -> None:
+        if queue.delivery is None:
+            queue.delivery = asyncio.create_task(self._deliver(queue))
 
     async def _deliver(self, queue: Queue) -> None:
         """Sends a partition's records until all of them are confirmed or given up."""
@@ -234,11 +238,11 @@ class Producer:
     def _produce(self, leader: Connection, queue: Queue, batch: bytes) -> asyncio.Future[Body]:
         partitions = [{"index": queue.partition, "records": batch}]
         body = {
+            "transactionalId": self._transactional_id,
             "acks": -1,
             "timeoutMs": 30_000,
             "topicData": [{"name": queue.topic, "partitionData": partitions}],
         }
-        body["transactionalId"] = self._transactional_id
         return leader.send("Produce", body, self._newest.get("Produce"))
 
     def _check_produced(self, queue: Queue, response: Body) -> None:

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import random
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import magicbyte
 import pytest
-from asyncio_client import Client, Consumer, KafkaError, Producer, ProtocolError
-from asyncio_client.connection import VERSIONS, Connection
+from asyncio_client import Client, Consumer, KafkaError, Producer
+from asyncio_client.connection import VERSIONS
 from asyncio_client.producer import IN_FLIGHT, MAX_EPOCH, QUEUED, Identity
 from broker_versions import NEW, OLD, Node
 from confluent_kafka import Consumer as ConfluentConsumer
 from confluent_kafka import TopicPartition
+from example_client import raw, read, run, topic, values
 from kafka_broker import Client as KafkaClients
-from magicbyte.message import encode_response, error_name
 
 pytestmark = pytest.mark.interop
 
@@ -31,20 +30,6 @@ ROOT = Path(__file__).parents[2]
 VERSIONS["CreateTopics"] = (4, 7)
 VERSIONS["DeleteRecords"] = (1, 2)
 NAMES = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def new(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    node = Node(tmp_path_factory.mktemp("new"), NEW)
-    yield node
-    node.close()
-
-
-@pytest.fixture(scope="module")
-def old(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    node = Node(tmp_path_factory.mktemp("old"), OLD)
-    yield node
-    node.close()
 
 
 @pytest.fixture(scope="module", params=[NEW, OLD])
@@ -58,65 +43,6 @@ def kafka_clients(new: Node) -> Iterator[KafkaClients]:
     clients = KafkaClients(new.bootstrap)
     yield clients
     clients.close()
-
-
-def run(test: Coroutine[Any, Any, None], seconds: float = 60) -> None:
-    """Runs a test with asyncio's checks; nothing may be left that failed unseen."""
-    unseen: list[str] = []
-
-    async def watched() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: unseen.append(str(context)))
-        async with asyncio.timeout(seconds):
-            await test
-
-    asyncio.run(watched())
-    assert not unseen
-
-
-async def topic(client: Client, partitions: int = 1, **configs: object) -> str:
-    """Creates a topic, and waits until it has leaders."""
-    name = f"topic-{next(NAMES)}"
-    settings = [{"name": key.replace("_", "."), "value": str(value)} for key, value in configs.items()]
-    wanted = {
-        "name": name,
-        "numPartitions": partitions,
-        "replicationFactor": 1,
-        "assignments": [],
-        "configs": settings,
-    }
-    body = {"topics": [wanted], "timeoutMs": 10_000}
-    broker = await client.coordinator(None)
-    # A broker that has just started may not count itself yet.
-    while (response := await broker.send("CreateTopics", body))["topics"][0]["errorCode"]:
-        assert error_name(response["topics"][0]["errorCode"]) == "INVALID_REPLICATION_FACTOR", response
-        await asyncio.sleep(0.05)
-    while len(await client.partitions(name)) < partitions:
-        await asyncio.sleep(0.05)
-    for partition in range(partitions):
-
-        async def led(number: int = partition) -> Connection:
-            return await client.leader(name, number)
-
-        await client.retry(led)
-    return name
-
-
-async def read(
-    client: Client, name: str, start: Any = "earliest", partition: int = 0, **options: Any
-) -> list[magicbyte.Record]:
-    """All records of a partition from a position on."""
-    consumer = Consumer(client, {(name, partition): start}, **options)
-    end = await consumer.offset_at(name, partition, "latest")
-    found: list[magicbyte.Record] = []
-    while not isinstance(position := consumer.positions[name, partition], int) or position < end:
-        for fetched in await consumer.poll():
-            assert (fetched.topic, fetched.partition) == (name, partition)
-            found += fetched.records
-    return found
-
-
-def values(records: list[magicbyte.Record]) -> list[bytes | None]:
-    return [record.value_bytes for record in records]
 
 
 # --- Producing and consuming ----------------------------------------------------------------------
@@ -156,16 +82,6 @@ def test_every_codec(node: Node, new: Node, kafka_clients: KafkaClients) -> None
             lines = [line.split("\t") for line in kafka_clients.ask("read", name, "read_uncommitted")]
             assert [(int(line[0]), int(line[1])) for line in lines] == [(n, base + n) for n in range(count)]
             assert lines[5][5] == f"{b'trace'.hex()}={b'5'.hex()};{b'none'.hex()}=null;"
-
-
-async def raw(client: Client, name: str) -> list[Any]:
-    """The batches of a topic as its leader sends them."""
-    wanted = [{"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1 << 26}]
-    body = {"maxWaitMs": 0, "topics": [{"topic": name, "partitions": wanted}]}
-    response = await (await client.leader(name, 0)).send("Fetch", body)
-    return list(
-        magicbyte.read_batches(response["responses"][0]["partitions"][0]["records"], allow_partial=True)
-    )
 
 
 def librdkafka(node: Node, name: str, count: int) -> list[bytes | None]:
@@ -616,146 +532,3 @@ def test_serve() -> None:
 
     with magicbyte.serve(ROOT / "samples", listen="127.0.0.1:0") as server:
         run(test(server.bootstrap_servers))
-
-
-# --- Brokers that answer with garbage -------------------------------------------------------------
-
-Answer = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
-
-
-def framed(frame: bytes) -> bytes:
-    return len(frame).to_bytes(4) + frame
-
-
-def offers() -> dict[str, Any]:
-    keys = {0: 12, 1: 12, 2: 7, 3: 12, 10: 3, 22: 5}
-    return {
-        "apiKeys": [{"apiKey": key, "minVersion": 0, "maxVersion": newest} for key, newest in keys.items()]
-    }
-
-
-def spoil(
-    spoilt: bytes | None, *, closes: bool = False, honest: int = 0, keep: int | None = None, times: int = 1
-) -> Answer:
-    """Answers `honest` requests, and then with these bytes, or with a part of the right answer."""
-    count = itertools.count()
-
-    async def answer(request: bytes, writer: asyncio.StreamWriter) -> None:
-        response = framed(
-            encode_response(
-                "ApiVersions", 3, offers(), header={"correlationId": int.from_bytes(request[4:8])}
-            )
-        )
-        if next(count) < honest:
-            writer.write(response)
-            return
-        writer.write(response[:keep] * times if spoilt is None else spoilt)
-        if closes:
-            await writer.drain()
-            writer.close()
-
-    return answer
-
-
-GARBAGE: dict[str, tuple[Answer, type[Exception], str]] = {
-    "a web server": (
-        spoil(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
-        ProtocolError,
-        "a response of 1213486160 bytes",
-    ),
-    "a negative size": (spoil(b"\xff\xff\xff\xff"), ProtocolError, "a response of -1 bytes: expected 4 to"),
-    "a size of zero": (spoil(bytes(4)), ProtocolError, "a response of 0 bytes"),
-    "a huge size": (spoil(b"\x7f\xff\xff\xff" + bytes(100)), ProtocolError, "a response of 2147483647 bytes"),
-    "another correlation id": (
-        spoil(framed(b"\0\0\0\x63" + bytes(20))),
-        ProtocolError,
-        "correlation id 99: expected 1",
-    ),
-    "a response too many": (
-        spoil(None, times=2),
-        ProtocolError,
-        "correlation id 1: expected",
-    ),
-    "bytes of no message": (
-        spoil(framed(b"\0\0\0\1" + b"\x9c" * 50)),
-        ProtocolError,
-        "ApiVersionsResponse version 3",
-    ),
-    "bytes after the message": (spoil(framed(b"\0\0\0\1" + bytes(30))), ProtocolError, "ApiVersionsResponse"),
-    "an array without end": (spoil(framed(b"\0\0\0\1\0\0\xff\xff\xff\xff\x0f")), ProtocolError, "apiKeys"),
-    "an empty frame": (spoil(framed(b"\0\0\0\1")), ProtocolError, "ApiVersionsResponse version 3"),
-    "an error code": (spoil(framed(b"\0\0\0\1\0\x3a\1\0\0\0\0\0")), KafkaError, "SASL_AUTHENTICATION_FAILED"),
-    "half a size": (spoil(b"\0\0", closes=True), ConnectionError, "closed the connection after 2 of 4 bytes"),
-    "half a frame": (spoil(None, keep=30, closes=True), ConnectionError, "closed the connection after 26 of"),
-    "half a frame, and silence": (
-        spoil(None, keep=30),
-        TimeoutError,
-        "did not answer ApiVersions within 0.4 s",
-    ),
-    "silence": (spoil(b""), TimeoutError, "did not answer ApiVersions within 0.4 s"),
-    "closing": (spoil(b"", closes=True), ConnectionError, "closed the connection"),
-    "garbage later": (
-        spoil(framed(b"\0\0\0\2\0" + b"\x9c" * 50), honest=1),
-        ProtocolError,
-        "MetadataResponse version 12",
-    ),
-    "silence later": (spoil(b"", honest=1), TimeoutError, "did not answer Metadata within 0.4 s"),
-}
-
-
-@asynccontextmanager
-async def garbage_broker(answer: Answer) -> AsyncIterator[str]:
-    """The address of a server that answers each request like this."""
-    handlers: set[asyncio.Task[None] | None] = set()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        handlers.add(asyncio.current_task())
-        with suppress(asyncio.IncompleteReadError, OSError):
-            while not writer.is_closing():
-                await answer(await reader.readexactly(int.from_bytes(await reader.readexactly(4))), writer)
-        writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    host, port = server.sockets[0].getsockname()
-    yield f"{host}:{port}"
-    server.close()
-    await asyncio.gather(*(handler for handler in handlers if handler))
-
-
-@pytest.mark.parametrize("kind", GARBAGE)
-def test_garbage(kind: str) -> None:
-    """An error that says what was wrong, soon."""
-    answer, error, text = GARBAGE[kind]
-
-    async def test() -> None:
-        async with (
-            garbage_broker(answer) as address,
-            Client(address, request_timeout=0.4, retry_timeout=0.3) as client,
-        ):
-            with pytest.raises(error, match=text) as raised:
-                await client.partitions("t")
-            assert address in str(raised.value)
-
-    run(test(), seconds=2)
-
-
-def test_random_damage() -> None:
-    """Whatever a broker answers, there is an error of one of three kinds."""
-    chance = random.Random(7)
-
-    async def answer(request: bytes, writer: asyncio.StreamWriter) -> None:
-        header = {"correlationId": int.from_bytes(request[4:8])}
-        frame = bytearray(encode_response("ApiVersions", 3, offers(), header=header))
-        for _ in range(chance.randrange(1, 6)):
-            frame[chance.randrange(len(frame))] = chance.randrange(256)
-        writer.write(framed(bytes(frame)) + chance.randbytes(chance.randrange(40)))
-        writer.close()
-
-    async def test() -> None:
-        async with garbage_broker(answer) as address:
-            for _ in range(200):
-                async with Client(address, request_timeout=1, retry_timeout=0) as client:
-                    with pytest.raises((KafkaError, ProtocolError, OSError)):
-                        await client.partitions("t")
-
-    run(test(), seconds=20)
