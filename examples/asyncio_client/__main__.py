@@ -20,9 +20,9 @@ async def main(bootstrap_servers: str, topic: str) -> None:
                 async with producer.transaction():
                     await producer.send(topic, 0, b"aborted")
                     raise ValueError("the block fails")
+        end = await Consumer(client, {}).offset_at(topic, 0, "latest")
         consumer = Consumer(client, {(topic, 0): "earliest"}, isolation_level="read_committed")
-        end = await consumer.offset_at(topic, 0, "latest")
-        while consumer.positions[topic, 0] != end:
+        while await consumer.position(topic, 0) < end:
             for fetched in await consumer.poll():
                 for record in fetched.records:
                     print(record.offset, record.value_bytes)

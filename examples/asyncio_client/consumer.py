@@ -62,6 +62,10 @@ class Consumer:
         """
         return await self._client.retry(self._poll)
 
+    async def position(self, topic: str, partition: int) -> int:
+        """The next offset of a partition."""
+        return await self._client.retry(partial(self._position, topic, partition))
+
     async def offset_at(self, topic: str, partition: int, time: int | Reset) -> int:
         """The first offset with this timestamp (ms) or a later one, or -1; or the start or end of the log."""
         return await self._client.retry(partial(self._offset_at, topic, partition, time))
@@ -77,9 +81,16 @@ class Consumer:
         check(listed["errorCode"], f"ListOffsets of {topic}-{partition}")
         return int(listed["offset"])
 
+    async def _position(self, topic: str, partition: int) -> int:
+        position = self.positions[topic, partition]
+        if isinstance(position, str):
+            position = self.positions[topic, partition] = await self._offset_at(topic, partition, position)
+        return position
+
     async def _poll(self) -> list[Fetched]:
         by_leader: defaultdict[Connection, list[Body]] = defaultdict(list)
-        for (topic, partition), position in self.positions.items():
+        for topic, partition in self.positions:
+            position = await self._position(topic, partition)
             if isinstance(position, str):
                 position = self.positions[topic, partition] = await self._offset_at(
                     topic, partition, position

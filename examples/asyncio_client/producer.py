@@ -139,9 +139,9 @@ class Producer:
         self._start_delivery(queue)
 
     async def send_batch(
-        self, topic: str, partition: int, records: Iterable[tuple[int, int, bytes | None, bytes | None]]
+        self, topic: str, partition: int, records: Iterable[tuple[None, int, bytes | None, bytes | None]]
     ) -> None:
-        """Sends one batch of tuples (offset from 0, timestamp, key, value), which costs less than `send`."""
+        """Sends one batch of tuples (None, timestamp, key, value), which costs less than `send`."""
         queue = self._queue(topic, partition)
         queue.seal()
         await queue.has_room.wait()

@@ -65,7 +65,7 @@ async def read(
     consumer = Consumer(client, {(name, partition): start}, **options)
     end = await consumer.offset_at(name, partition, "latest")
     found: list[magicbyte.Record] = []
-    while not isinstance(position := consumer.positions[name, partition], int) or position < end:
+    while await consumer.position(name, partition) < end:
         for fetched in await consumer.poll():
             assert (fetched.topic, fetched.partition) == (name, partition)
             found += fetched.records

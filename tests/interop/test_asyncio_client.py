@@ -147,7 +147,7 @@ def test_linger_and_memory(new: Node) -> None:
                     largest = max(largest, len(producer._queues[name, 0].batches))
                 assert IN_FLIGHT <= largest <= QUEUED
                 await producer.flush()
-                batch = [(number, 5, None, b"%d" % number) for number in range(100)]
+                batch = [(None, 5, None, b"%d" % number) for number in range(100)]
                 await producer.send_batch(name, 0, batch)
                 await producer.send_batch(name, 0, batch)
                 await producer.flush()
@@ -445,7 +445,7 @@ def test_the_program(new: Node) -> None:
     run(create())
     command = [sys.executable, "-m", "asyncio_client", new.bootstrap, names[0]]
     printed = subprocess.run(
-        command, cwd=ROOT / "examples", check=True, capture_output=True, text=True
+        command, cwd=ROOT / "examples", check=True, capture_output=True, text=True, timeout=60
     ).stdout
     assert [line.split(maxsplit=1)[1] for line in printed.splitlines()] == [
         f"b'committed {n}'" for n in range(3)

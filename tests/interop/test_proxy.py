@@ -80,7 +80,7 @@ def test_bad_batches_are_refused(proxy: str, new: Node) -> None:
         batch: None,
         bytes(changed): "CORRUPT_MESSAGE",
         batch * 2: "INVALID_RECORD",
-        batch[:-1]: "CORRUPT_MESSAGE",
+        batch[:-1]: "INVALID_RECORD",
         b"": "INVALID_RECORD",
         bytes(200): "CORRUPT_MESSAGE",
     }
