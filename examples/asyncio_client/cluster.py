@@ -56,7 +56,7 @@ class Client:
         self, bootstrap_servers: str, *, request_timeout: float = 30, retry_timeout: float = 120
     ) -> None:
         servers = (server.strip().rpartition(":") for server in bootstrap_servers.split(","))
-        self._bootstrap = [(host, int(port)) for host, _, port in servers]
+        self._bootstrap = [(host.strip("[]"), int(port)) for host, _, port in servers]
         self._request_timeout, self._retry_timeout = request_timeout, retry_timeout
         self._connections: dict[Address, Connection] = {}
         self._opening: defaultdict[Address, asyncio.Lock] = defaultdict(asyncio.Lock)

@@ -89,12 +89,8 @@ class Consumer:
 
     async def _poll(self) -> list[Fetched]:
         by_leader: defaultdict[Connection, list[Body]] = defaultdict(list)
-        for topic, partition in self.positions:
+        for topic, partition in list(self.positions):
             position = await self._position(topic, partition)
-            if isinstance(position, str):
-                position = self.positions[topic, partition] = await self._offset_at(
-                    topic, partition, position
-                )
             wanted = {
                 "partition": partition,
                 "fetchOffset": position,
@@ -142,8 +138,7 @@ class Consumer:
         for batch in read_committed(batches, pairs) if self._read_committed else batches:
             if not batch.is_control:
                 # The first batch may begin before the position.
-                records = (
-                    batch if batch.base_offset >= position else [r for r in batch if r.offset >= position]
-                )
+                whole = batch.base_offset >= position
+                records = batch if whole else [record for record in batch if record.offset >= position]
                 fetched.append(Fetched(*place, records))
         return batches[-1].next_offset

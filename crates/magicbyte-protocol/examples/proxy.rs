@@ -59,6 +59,8 @@ fn main() -> Result<()> {
 
 /// Connects a client with the broker, until either closes its connection.
 fn serve(client: &TcpStream, broker: &TcpStream) -> Result<()> {
+    client.set_nodelay(true)?;
+    broker.set_nodelay(true)?;
     let proxy = client.local_addr()?;
     let (answers, expected) = sync_channel(MAX_PIPELINED);
     thread::scope(|scope| {
