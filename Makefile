@@ -211,6 +211,7 @@ lint: $(VENV)/built $(VENV)/requirements
 	$(BIN)/ruff check python tests/python tests/interop benches examples scripts
 	$(BIN)/ruff format --check python tests/python tests/interop benches examples scripts
 	$(BIN)/mypy --strict python
+	MYPYPATH=examples $(BIN)/mypy --strict --package asyncio_client
 	$(BIN)/python scripts/stubtest.py
 
 format:

@@ -5,7 +5,7 @@ broker, in batches of up to 256 KiB, and then consumed, with each key and value 
 process of its own, whose CPU time (user and system, all threads, without the start) counts; not the broker's.
 Writes the tables of docs/embedding.md and docs/dropins.md:
 
-    .venv/bin/python benches/python/clients_cpu.py [--turns 5] [--records 400000]
+    .venv/bin/python benches/python/clients_cpu.py [--turns 3] [--records 400000]
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -183,13 +183,13 @@ async def librdkafka(bootstrap: str, topic: str, codec: str, count: int, watch: 
     while found < count:
         for message in consumer.consume(5000, 1.0):
             found += 1
-            size += len(message.key()) + len(message.value())
+            size += len(message.key() or b"") + len(message.value() or b"")
     watch.stop("consume")
     assert size == count * 112, size
     consumer.close()
 
 
-Run = Callable[[str, str, str, int, Stopwatch], Awaitable[None]]
+Run = Callable[[str, str, str, int, Stopwatch], Coroutine[Any, Any, None]]
 CLIENTS: dict[str, Run] = {
     "the example client, `send`": lambda *given: example(*given, many=False),
     "the example client, `send_batch`": lambda *given: example(*given, many=True),
@@ -277,7 +277,7 @@ def write(page: Path, lines: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--records", type=int, default=400_000)
     parser.add_argument("--one", nargs=4)
     given = parser.parse_args()
