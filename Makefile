@@ -115,6 +115,15 @@ $(BROKER)/fetched: tests/interop/broker/pom.xml
 	mvn -q -B -f $< dependency:copy-dependencies
 	touch $@
 
+# Brokers for the example client: the newest, and an old one with its ZooKeeper.
+BROKERS := target/brokers
+$(BROKERS)/fetched: tests/interop/brokers/pom.xml
+	@scripts/prerequisites "$(PYTHON)" java maven
+	for version in $(MESSAGES) $(OLD); do mvn -q -B -f $< \
+	  org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DincludeScope=runtime \
+	  -Dkafka.version=$$version -DoutputDirectory=$(abspath $(BROKERS))/$$version || exit 1; done
+	touch $@
+
 # These programs use the broker's own classes.
 $(BROKER)/stamp: $(BROKER)/fetched $(wildcard tests/interop/broker/*.java)
 	mkdir -p $(BROKER)/classes
@@ -174,8 +183,9 @@ $(HDFS)/built: $(HDFS)/fetched $(wildcard tests/interop/hdfs/*.java)
 	javac -d $(HDFS)/classes -cp '$(HDFS)/lib/*' $(wildcard tests/interop/hdfs/*.java)
 	touch $@
 
-test-interop: $(VENV)/built $(VENV)/requirements clients $(INTEROP)/built $(BROKER)/stamp $(REGISTRY)/built $(HDFS)/built
+test-interop: $(VENV)/built $(VENV)/requirements clients $(INTEROP)/built $(BROKER)/stamp $(BROKERS)/fetched $(REGISTRY)/built $(HDFS)/built
 	$(BIN)/python scripts/messages.py --check $(MESSAGE_JARS) $(RECORDS)/*.jar
+	cargo build --quiet --profile ci --workspace $(APART) --example proxy
 	$(BIN)/python -m pytest -q tests/interop $(REAL_PARTS)
 
 MESSAGE_JARS = $(foreach one,$(MESSAGES) $(BUILDS),$(INTEROP)/lib-$(one)/kafka-clients-$(one).jar)
@@ -203,6 +213,7 @@ lint: $(VENV)/built $(VENV)/requirements
 	$(BIN)/ruff format --check python tests/python tests/interop benches examples scripts
 	$(BIN)/mypy --strict python
 	$(BIN)/python scripts/message_types.py --check
+	MYPYPATH=examples $(BIN)/mypy --strict --package asyncio_client
 	$(BIN)/python scripts/stubtest.py
 
 format:

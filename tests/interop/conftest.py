@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import obstore
 import pytest
+from broker_versions import NEW, OLD, Node
 from kafka_broker import Broker
 from oracle import BUILT, Builder, Oracle
 from registry_server import Apicurio, newer_java
@@ -28,6 +29,22 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     node = Broker(tmp_path_factory.mktemp("broker"), topics=48)
     yield node
     node.kill()
+
+
+@pytest.fixture(scope="session")
+def new(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A broker of the newest version, for clients."""
+    node = Node(tmp_path_factory.mktemp("new"), NEW)
+    yield node
+    node.close()
+
+
+@pytest.fixture(scope="session")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A broker of an old version, for clients."""
+    node = Node(tmp_path_factory.mktemp("old"), OLD)
+    yield node
+    node.close()
 
 
 @pytest.fixture(scope="session")

@@ -360,7 +360,13 @@ def test_sources_that_are_not_there(tmp_path: Path) -> None:
 def test_scan_needs_polars_and_no_pyarrow() -> None:
     program = """
 import sys
-sys.modules[sys.argv[1]] = None
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
 import magicbyte
 print(magicbyte.scan("samples").collect().height)
 """
@@ -375,6 +381,4 @@ print(magicbyte.scan("samples").collect().height)
         for missing in ("pyarrow", "polars")
     ]
     assert (done[0].stdout, done[0].stderr) == ("984\n", "")
-    assert done[1].stderr.endswith(
-        "ModuleNotFoundError: scan needs polars: pip install 'magicbyte[polars]'\n"
-    )
+    assert done[1].stderr.endswith("scan: polars is missing: pip install 'magicbyte[polars]'\n")
