@@ -68,13 +68,12 @@ $(VENV)/runtime: pyproject.toml | $(BIN)/python
 
 $(VENV)/requirements: $(VENV)/runtime
 	@echo "Installing the Python packages of the tests"
-	@$(BIN)/python scripts/requirements.py pyproject.toml dev > $(VENV)/dev.txt
+	@$(BIN)/python scripts/requirements.py pyproject.toml dev docs > $(VENV)/dev.txt
 	@$(PIP) -r $(VENV)/dev.txt
 	@touch $@
 
-# Tools of releases and documents: groups of pyproject.toml.
-$(VENV)/release $(VENV)/docs: $(VENV)/%: pyproject.toml | $(BIN)/python
-	@$(BIN)/python scripts/requirements.py pyproject.toml $* > $@.txt
+$(VENV)/release: pyproject.toml | $(BIN)/python
+	@$(BIN)/python scripts/requirements.py pyproject.toml release > $@.txt
 	@$(PIP) -r $@.txt
 	@touch $@
 
@@ -312,7 +311,7 @@ study: $(VENV)/requirements
 # --- releases -----------------------------------------------------------------------------------
 
 wheel: $(VENV)/requirements
-	$(if $(TARGET),$(BIN)/python scripts/wheel.py $(TARGET),$(BIN)/maturin build --locked --release)
+	$(if $(TARGET),$(BIN)/python scripts/build_wheel.py $(TARGET),$(BIN)/maturin build --locked --release)
 
 sdist: $(VENV)/runtime
 	$(BIN)/maturin sdist --out target/wheels
@@ -334,6 +333,9 @@ publish:
 
 docs:
 	cargo doc --workspace --no-deps
+
+docs-site: $(VENV)/built $(VENV)/requirements
+	$(BIN)/python scripts/docs_site.py
 
 clean:
 	rm -rf $(VENV) target $(OUT)

@@ -40,7 +40,7 @@ class Metadata:
             root / "Cargo.toml": self._workspace,
             root / "pyproject.toml": self._project,
             root / "CITATION.cff": self._citation,
-            root / "README.md": self._readme,
+            root / "README.md": self.readme,
             root / "SECURITY.md": self._security,
         }
         texts = {path: write(path.read_text(encoding="utf-8")) for path, write in writers.items()}
@@ -77,7 +77,7 @@ class Metadata:
         text = re.sub(r"^repository-code: .*\n", "", text, flags=re.M)
         return text + (f'repository-code: "{self.repository}"\n' if self.repository else "")
 
-    def _readme(self, text: str) -> str:
+    def readme(self, text: str) -> str:
         """An index shows the page, where relative links would lead nowhere."""
         text = re.sub(rf"\]\({REPOSITORY.pattern}/blob/main/", "](", text)
         if not self.repository:

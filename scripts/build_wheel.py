@@ -1,6 +1,6 @@
 """Builds the release wheel of a platform in target/wheels, with any Python and on any system.
 
-usage: scripts/wheel.py [--install] TARGET -- TARGET is one of Rust's, as x86_64-unknown-linux-gnu.
+usage: scripts/build_wheel.py [--install] TARGET -- TARGET is one of Rust's, as x86_64-unknown-linux-gnu.
 
 Zig links for Linux, so that the wheel runs on all systems since manylinux2014 or musl 1.2. With --install,
 the wheel is installed in an environment of its own and reads the samples, but not for musl.
