@@ -117,6 +117,19 @@ def test_values_that_are_none(tree: Path, option: str, value: str, says: str) ->
     assert (tree / "Cargo.toml").read_text() == before
 
 
+def test_pages_name_the_lowest_versions() -> None:
+    rust = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["rust-version"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for page in ("README.md", "docs/install.md", "docs/support.md"):
+        named = re.findall(r"Rust(?: \|)? (\d+\.\d+)", (ROOT / page).read_text())
+        assert {*named} == {rust}, page
+    pythons = [name.rpartition(" ")[2] for name in project["classifiers"] if re.search(r":: 3\.\d+$", name)]
+    assert project["requires-python"] == f">={pythons[0]}"
+    assert f"{pythons[0]} to {pythons[-1]}" in (ROOT / "docs/support.md").read_text()
+    matrix = re.search(r"python: \[(.*)\]", (ROOT / ".github/workflows/ci.yml").read_text())[1]
+    assert re.findall(r"[\d.]+", matrix) == pythons
+
+
 def test_a_release_that_may_be(tree: Path) -> None:
     release(tree, "3.0.0")
     assert run(tree, "release.py", "v3.0.0") == (0, "v3.0.0 may be released\n")
