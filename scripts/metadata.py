@@ -18,6 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 REPOSITORY = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+")
+LOCK_FILES = ("Cargo.lock", "fuzz/Cargo.lock", "benches/peers/rust/Cargo.lock")
 NOT_SET = "The address for private reports is not set yet, since nothing has been published."
 
 
@@ -46,6 +47,8 @@ class Metadata:
         texts = {path: write(path.read_text(encoding="utf-8")) for path, write in writers.items()}
         for path in sorted(root.glob("crates/*/Cargo.toml")):
             texts[path] = self._crate(path.read_text(encoding="utf-8"))
+        for path in (root / name for name in LOCK_FILES):
+            texts[path] = self._lock_file(path.read_text(encoding="utf-8"))
         return texts
 
     def _workspace(self, text: str) -> str:
@@ -60,6 +63,10 @@ class Metadata:
         text = text.replace("repository.workspace = true\n", "")
         line = "repository.workspace = true\n" if self.repository else ""
         return text.replace("categories.workspace = true\n", f"{line}categories.workspace = true\n")
+
+    def _lock_file(self, text: str) -> str:
+        """Our own crates are the ones without a source; the fuzz targets have no version."""
+        return re.sub(r'(name = "magicbyte(?!-fuzz)[\w-]*"\nversion = )".*"', rf'\1"{self.version}"', text)
 
     def _project(self, text: str) -> str:
         links = {

@@ -84,8 +84,15 @@ def test_pages_fetch_nothing_from_elsewhere(site: Path) -> None:
 def test_links_of_the_readme_stay_on_the_site(tmp_path: Path) -> None:
     copy(tmp_path)
     shutil.copytree(ROOT / "crates", tmp_path / "crates", ignore=lambda *_: {"src", "tests", "examples"})
-    for name in ("pyproject.toml", "CITATION.cff"):
-        shutil.copy(ROOT / name, tmp_path)
+    for name in (
+        "pyproject.toml",
+        "CITATION.cff",
+        "Cargo.lock",
+        "fuzz/Cargo.lock",
+        "benches/peers/rust/Cargo.lock",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
     address = "https://github.com/example/magicbyte"
     command = [sys.executable, str(tmp_path / "scripts/metadata.py"), "--repository", address]
     subprocess.run(command, check=True)

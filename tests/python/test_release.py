@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FILES = ("Cargo.toml", "pyproject.toml", "CITATION.cff", "README.md", "SECURITY.md", "CHANGELOG.md")
+LOCK_FILES = ("Cargo.lock", "fuzz/Cargo.lock", "benches/peers/rust/Cargo.lock")
 SCRIPTS = ("metadata.py", "release.py")
 REPOSITORY = "https://github.com/example/magicbyte"
 
@@ -25,6 +26,9 @@ def tree(tmp_path: Path) -> Path:
     for path in ROOT.glob("crates/*/Cargo.toml"):
         (tmp_path / path.relative_to(ROOT)).parent.mkdir(parents=True)
         shutil.copy(path, tmp_path / path.relative_to(ROOT))
+    for name in LOCK_FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "scripts").mkdir()
     for name in SCRIPTS:
         shutil.copy(ROOT / "scripts" / name, tmp_path / "scripts")
@@ -58,6 +62,14 @@ def test_the_version_stands_in_every_file(tree: Path) -> None:
     assert cargo["package"]["version"] == "7.8.9"
     assert {entry["version"] for entry in own if "version" in entry} == {"7.8.9"}
     assert "\nversion: 7.8.9\n" in (tree / "CITATION.cff").read_text()
+    for name in LOCK_FILES:
+        locked = tomllib.loads((tree / name).read_text())["package"]
+        own = {entry["version"] for entry in locked if entry["name"].startswith("magicbyte")}
+        assert own - {"0.0.0"} == {"7.8.9"}, name
+        foreign = [entry for entry in locked if "source" in entry]
+        assert foreign == [
+            entry for entry in tomllib.loads((ROOT / name).read_text())["package"] if "source" in entry
+        ]
     assert run(tree, "metadata.py", "--check") == (0, "")
 
 
