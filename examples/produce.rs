@@ -1,5 +1,5 @@
 //! Builds the record batches of a produce request and sends them: batches of up to 16 KiB, as a
-//! producer fills them (`batch.size`), with one buffer for all.
+//! producer fills them (`batch.size`), with one buffer for all. A larger value gets a batch of its own.
 //!
 //! cargo run --example produce -- 127.0.0.1:9999 first second third
 
@@ -41,14 +41,10 @@ pub fn produce<'a>(
         sent += payload.len();
         Ok(out.write_all(&payload)?)
     };
-    let mut offset = 0;
     for value in values {
-        if !builder.has_room_for(timestamp, None, Some(value), &[]) {
+        while !builder.try_append(builder.next_offset(), timestamp, None, Some(value), &[])? {
             send(&mut builder)?;
-            offset = 0;
         }
-        builder.append(offset, timestamp, None, Some(value), &[])?;
-        offset += 1;
     }
     send(&mut builder)?;
     Ok(sent)

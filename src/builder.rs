@@ -1,14 +1,17 @@
 //! Building batches of any magic under Kafka's rules (`MemoryRecordsBuilder`).
 
+mod compression_ratio;
 mod options;
+mod size;
 
 use crate::batch::Batch;
-use crate::builder::options::{NONE, Options};
+use crate::builder::compression_ratio::CompressionRatio;
+use crate::builder::options::Options;
 use crate::bytes::prefetch::prefetch_after;
 use crate::compression::codec::Compression;
 use crate::compression::compressor::Compressor;
 use crate::error::{Error, ErrorKind, Result};
-use crate::legacy::builder::{MessageSetBuilder, set_overhead};
+use crate::legacy::builder::MessageSetBuilder;
 use crate::record::Record;
 use crate::record::batch_header::{BatchHeader, DELETE_HORIZON, RECORD_BATCH_OVERHEAD};
 use crate::record::builder::{BatchBuilder, offset_between};
@@ -16,12 +19,8 @@ use crate::record::control::{ControlRecord, ControlType};
 use crate::record::encode::HeaderFields;
 use crate::record::header::Header;
 use crate::record::iter::sequence_of;
+use crate::record::producer_state::{NONE, ProducerState};
 
-/// Kafka's margin on the estimated size of compressed records.
-const COMPRESSION_RATE_ESTIMATION_FACTOR: f32 = 1.05;
-/// The steps by which the estimated ratio improves and deteriorates (`CompressionRatioEstimator`).
-const COMPRESSION_RATIO_IMPROVING_STEP: f32 = 0.005;
-const COMPRESSION_RATIO_DETERIORATE_STEP: f32 = 0.05;
 /// The distance in bytes after a value to prefetch: values allocated in succession mostly lie next to each
 /// other.
 const PREFETCH_DISTANCE: usize = 2 << 10;
@@ -32,6 +31,9 @@ const PREFETCH_DISTANCE: usize = 2 << 10;
 /// to the next one only, and the base sequence, which advances with each batch. Options that Kafka does not
 /// combine are an error of the first [`append`](Self::append), or of [`build`](Self::build). A failed
 /// `append` leaves the batch unchanged.
+///
+/// A producer fills batches with [`try_append`](Self::try_append) and [`next_offset`](Self::next_offset), and
+/// sets another producer or transaction with [`set_producer_state`](Self::set_producer_state).
 ///
 /// Uncompressed and snappy batches are byte for byte the batches that Kafka writes for the same records.
 /// Kafka can read batches with the other codecs, but would compress them differently.
@@ -58,8 +60,7 @@ pub struct RecordsBuilder {
     /// Created when the first batch is built.
     compressor: Option<Compressor>,
     records: Growing,
-    /// Estimated ratio of compressed to uncompressed size, from the batches built so far.
-    compression_ratio: f32,
+    compression_ratio: CompressionRatio,
 }
 
 /// The records of the batch so far.
@@ -101,7 +102,8 @@ impl RecordsBuilder {
 
     fn new(magic: i8, codec: Compression, records: Growing) -> Self {
         let options = Options::default();
-        Self { magic, codec, level: None, options, compressor: None, records, compression_ratio: 1.0 }
+        let compression_ratio = CompressionRatio::default();
+        Self { magic, codec, level: None, options, compressor: None, records, compression_ratio }
     }
 
     /// Starts a batch as a leader rewrites it: with the producer and transaction flag of `like`. Records that
@@ -114,21 +116,16 @@ impl RecordsBuilder {
         append_time: Option<i64>,
         like: &Batch<'_>,
     ) {
-        let (producer_id, producer_epoch, base_sequence, transactional) = match like {
-            Batch::V2(v2) => {
-                (v2.producer_id(), v2.producer_epoch(), v2.base_sequence(), v2.is_transactional())
-            }
-            Batch::Legacy(_) => (NONE.into(), NONE.into(), NONE.into(), false),
+        let producer = match like {
+            Batch::V2(v2) => v2.producer_state(),
+            Batch::Legacy(_) => ProducerState::NONE,
         };
         self.next_batch();
         self.options = Options {
             base_offset: Some(base_offset),
             partition_leader_epoch,
             append_time,
-            producer_id,
-            producer_epoch,
-            base_sequence,
-            transactional,
+            producer,
             ..Options::default()
         };
     }
@@ -173,16 +170,16 @@ impl RecordsBuilder {
     /// (-1 in control batches). Magic 2 only.
     #[must_use]
     pub fn producer(mut self, id: i64, epoch: i16, base_sequence: i32) -> Self {
-        self.options.producer_id = id;
-        self.options.producer_epoch = epoch;
-        self.options.base_sequence = base_sequence;
+        let is_transactional = self.options.producer.is_transactional;
+        self.options.producer =
+            ProducerState { is_transactional, ..ProducerState::new(id, epoch, base_sequence) };
         self
     }
 
     /// The batch belongs to a transaction of its producer. Magic 2 only.
     #[must_use]
     pub fn transactional(mut self) -> Self {
-        self.options.transactional = true;
+        self.options.producer.is_transactional = true;
         self
     }
 
@@ -216,12 +213,44 @@ impl RecordsBuilder {
         self
     }
 
-    /// The maximum size of a batch in bytes, 2^31-1 by default. For a compressed batch the limit applies to
-    /// the estimated size; a last record that compresses badly can exceed it.
+    /// The maximum size of a batch in bytes, 2^31-1 by default. As in Kafka, a batch's first record is taken
+    /// whatever its size, up to 2^31-1 bytes. For a compressed batch the limit applies to the estimated size;
+    /// a last record that compresses badly can exceed it.
     #[must_use]
     pub fn max_size_in_bytes(mut self, size: usize) -> Self {
         self.options.max_size = size.min(i32::MAX as usize);
         self
+    }
+
+    /// The producer of the batch so far and of those after it, with the base sequence of this batch.
+    #[must_use]
+    pub fn producer_state(&self) -> ProducerState {
+        self.options.producer
+    }
+
+    /// Sets the producer of the batch so far and of those after it, and whether they belong to a transaction.
+    /// Magic 2 only. [`convert::set_producer_state`](crate::convert::set_producer_state) does the same to a
+    /// batch that is built.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidOptions`]; the state is then unchanged.
+    pub fn set_producer_state(&mut self, state: ProducerState) -> Result<()> {
+        let options = Options { producer: state, ..self.options };
+        options.check(self.magic, self.codec)?;
+        self.options = options;
+        Ok(())
+    }
+
+    /// The offset after the last record of the batch so far. For the first record it is
+    /// [`base_offset`](Self::base_offset), or 0, where the batches of a produce request start.
+    #[must_use]
+    #[inline]
+    pub fn next_offset(&self) -> i64 {
+        match &self.records {
+            _ if self.record_count() == 0 => self.options.base_offset.unwrap_or(0),
+            Growing::V2(batch) => batch.last_offset().saturating_add(1),
+            Growing::Legacy(set) => set.last_offset().saturating_add(1),
+        }
     }
 
     /// Appends one record. Offsets must increase; gaps are kept. A timestamp is in ms, -1 for none; magic 0
@@ -243,6 +272,41 @@ impl RecordsBuilder {
         headers: &[Header<'_>],
     ) -> Result<()> {
         self.append_fields((offset, timestamp), 0, (key, value), HeaderFields::List(headers))
+    }
+
+    /// Appends one record if the batch has room for it, as [`has_room_for`](Self::has_room_for) judges. If
+    /// this returns false, the batch is unchanged and should be built first.
+    ///
+    /// # Errors
+    /// The errors of [`append`](Self::append); [`ErrorKind::RecordTooLarge`] only for a record that no batch
+    /// can hold.
+    ///
+    /// ```
+    /// # use magicbyte::{Compression, RecordsBuilder};
+    /// let mut builder = RecordsBuilder::v2(Compression::Lz4).max_size_in_bytes(16 << 10);
+    /// let mut batches = Vec::new();
+    /// for value in [&[1; 20_000][..], &[2; 9_000], &[3; 9_000]] {
+    ///     while !builder.try_append(builder.next_offset(), 1_700_000_000_000, None, Some(value), &[])? {
+    ///         batches.push(builder.build()?);
+    ///     }
+    /// }
+    /// batches.push(builder.build()?);
+    /// assert_eq!(batches.len(), 3);
+    /// # Ok::<(), magicbyte::Error>(())
+    /// ```
+    #[inline]
+    pub fn try_append(
+        &mut self,
+        offset: i64,
+        timestamp: i64,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: &[Header<'_>],
+    ) -> Result<bool> {
+        match self.append(offset, timestamp, key, value, headers) {
+            Err(error) if self.is_full(&error) => Ok(false),
+            appended => appended.map(|()| true),
+        }
     }
 
     /// Appends a record of another batch with its offset, timestamp, key, value and headers and, in magic 2,
@@ -277,7 +341,7 @@ impl RecordsBuilder {
     /// unknown type.
     pub fn append_control(&mut self, offset: i64, timestamp: i64, record: &ControlRecord) -> Result<()> {
         let is_marker = matches!(record, ControlRecord::EndTransaction { .. });
-        if is_marker && !self.options.transactional {
+        if is_marker && !self.options.producer.is_transactional {
             let kind = ErrorKind::InvalidOptions("an end-of-transaction marker needs a transactional batch");
             return Err(self.at_next(Error::new(kind)));
         }
@@ -293,11 +357,13 @@ impl RecordsBuilder {
         key_and_value: (Option<&[u8]>, Option<&[u8]>),
         headers: HeaderFields<'_>,
     ) -> Result<()> {
-        self.try_append(offset_and_timestamp, attributes, key_and_value, headers).map_err(|e| self.at_next(e))
+        self.append_unplaced(offset_and_timestamp, attributes, key_and_value, headers)
+            .map_err(|e| self.at_next(e))
     }
 
+    /// Appends one record; the place of an error is still to be given.
     #[inline(always)]
-    fn try_append(
+    fn append_unplaced(
         &mut self,
         (offset, timestamp): (i64, i64),
         attributes: i8,
@@ -341,23 +407,6 @@ impl RecordsBuilder {
         Ok(())
     }
 
-    /// The maximum size of the next record in bytes.
-    #[inline(always)]
-    fn max_size_of_next(&self) -> usize {
-        let by_estimate = self.options.max_size.saturating_sub(self.size_with(0));
-        // Kafka counts the uncompressed bytes in an int too, and they may be far more than the estimate.
-        by_estimate.min((i32::MAX as usize).saturating_sub(self.raw_size()))
-    }
-
-    #[cold]
-    fn too_large(&self, record: usize) -> Error {
-        let limited = |size, limit| ErrorKind::RecordTooLarge { size, limit }.into();
-        match self.size_with(0).saturating_add(record) {
-            size if size > self.options.max_size => limited(size, self.options.max_size),
-            _ => limited(self.raw_size().saturating_add(record), i32::MAX as usize),
-        }
-    }
-
     /// Starts a batch with its first record's offset and timestamp.
     fn start(&mut self, offset: i64, timestamp: i64) -> Result<()> {
         self.options.check(self.magic, self.codec)?;
@@ -384,71 +433,6 @@ impl RecordsBuilder {
     pub fn validate(&mut self) -> Result<()> {
         self.options.check(self.magic, self.codec)?;
         get_or_create(&mut self.compressor, self.codec, self.level).map(drop)
-    }
-
-    /// True if a record with these fields, at the next offset, fits within the size limit. As in Kafka, the
-    /// first record always fits; [`append`](Self::append) is strict.
-    #[must_use]
-    pub fn has_room_for(
-        &self,
-        timestamp: i64,
-        key: Option<&[u8]>,
-        value: Option<&[u8]>,
-        headers: &[Header<'_>],
-    ) -> bool {
-        let record = match &self.records {
-            _ if self.record_count() == 0 => return true,
-            Growing::V2(batch) => {
-                let next = (batch.last_offset().wrapping_add(1), timestamp);
-                batch.fields(next, 0, (key, value), HeaderFields::List(headers)).size()
-            }
-            Growing::Legacy(set) => set.fields((set.last_offset(), timestamp), (key, value)).size(),
-        };
-        self.size_with(record) <= self.options.max_size
-    }
-
-    /// Size in bytes of the batch if it were built now: exact if uncompressed, otherwise estimated from the
-    /// compression ratio of the batches built before (`CompressionRatioEstimator`; 1 at first) plus 5 %.
-    #[must_use]
-    pub fn estimated_size_in_bytes(&self) -> usize {
-        if self.record_count() == 0 { 0 } else { self.size_with(0) }
-    }
-
-    /// The batch's size with `more` bytes, which are counted uncompressed.
-    #[inline]
-    fn size_with(&self, more: usize) -> usize {
-        let overhead = self.overhead();
-        let raw = self.raw_size();
-        let records = match self.codec {
-            Compression::None => raw,
-            _ => (raw as f32 * self.compression_ratio * COMPRESSION_RATE_ESTIMATION_FACTOR) as usize,
-        };
-        overhead + records + more
-    }
-
-    /// Size of the batch without its records.
-    #[inline]
-    fn overhead(&self) -> usize {
-        match &self.records {
-            Growing::V2(_) => RECORD_BATCH_OVERHEAD,
-            Growing::Legacy(_) => set_overhead(self.magic, self.codec),
-        }
-    }
-
-    /// Size of the batch without compression.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn uncompressed_size(&self) -> usize {
-        self.overhead() + self.raw_size()
-    }
-
-    /// Uncompressed size of the records so far.
-    #[inline]
-    fn raw_size(&self) -> usize {
-        match &self.records {
-            Growing::V2(batch) => batch.records_size(),
-            Growing::Legacy(set) => set.messages_size(),
-        }
     }
 
     /// The finished batch; empty if there are no records, as in Kafka. The builder is then ready for the next
@@ -499,19 +483,9 @@ impl RecordsBuilder {
             Growing::V2(batch) => batch.finish(self.options.header(batch), compressor, out)?,
             Growing::Legacy(set) => set.finish(compressor, out)?,
         };
-        self.observe_ratio(written as f32 / raw as f32);
+        self.compression_ratio.observe(written as f32 / raw as f32);
         self.next_batch();
         Ok(())
-    }
-
-    /// `CompressionRatioEstimator.updateEstimation`: the estimate improves slowly and worsens at once.
-    fn observe_ratio(&mut self, observed: f32) {
-        let current = self.compression_ratio;
-        self.compression_ratio = if observed > current {
-            observed.max(current + COMPRESSION_RATIO_DETERIORATE_STEP)
-        } else {
-            observed.max(current - COMPRESSION_RATIO_IMPROVING_STEP)
-        };
     }
 
     fn next_batch(&mut self) {
@@ -527,8 +501,8 @@ impl RecordsBuilder {
             }
         };
         self.options.base_offset = None;
-        let last = sequence_of(self.options.base_sequence, sequences);
-        self.options.base_sequence = sequence_of(last, 1);
+        let sequence = &mut self.options.producer.base_sequence;
+        *sequence = sequence_of(sequence_of(*sequence, sequences), 1);
     }
 
     /// The empty batch that compaction leaves when it drops all records
@@ -553,9 +527,9 @@ impl RecordsBuilder {
             attributes: self.options.attributes() & !i16::from(DELETE_HORIZON),
             base_timestamp: NONE.into(),
             partition_leader_epoch: self.options.partition_leader_epoch,
-            producer_id: self.options.producer_id,
-            producer_epoch: self.options.producer_epoch,
-            base_sequence: self.options.base_sequence,
+            producer_id: self.options.producer.producer_id,
+            producer_epoch: self.options.producer.producer_epoch,
+            base_sequence: self.options.producer.base_sequence,
         };
         let mut batch = vec![0; RECORD_BATCH_OVERHEAD];
         header.write(&mut batch);

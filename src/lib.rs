@@ -73,6 +73,6 @@ pub use compression::{Compression, Compressor, DEFAULT_MAX_DECOMPRESSED_BYTES, D
 pub use error::{Error, ErrorKind, Result};
 pub use legacy::{LegacyBatch, MessageIter};
 pub use record::{
-    ControlRecord, ControlType, Endpoint, Header, Headers, PartialRecord, RECORD_BATCH_OVERHEAD, Record,
-    RecordBatch, RecordIter, TimestampType, Voter,
+    ControlRecord, ControlType, Endpoint, Header, Headers, PartialRecord, ProducerState,
+    RECORD_BATCH_OVERHEAD, Record, RecordBatch, RecordIter, TimestampType, Voter,
 };

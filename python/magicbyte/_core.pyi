@@ -56,6 +56,7 @@ from magicbyte._stubs.convert import (
     set_last_offset,
     set_max_timestamp,
     set_partition_leader_epoch,
+    set_producer_state,
 )
 from magicbyte._stubs.internal_topics import (
     CommittedOffsets,
@@ -300,6 +301,7 @@ __all__ = [
     "set_last_offset",
     "set_max_timestamp",
     "set_partition_leader_epoch",
+    "set_producer_state",
     "split_window",
     "survey_segment",
     "time_index",

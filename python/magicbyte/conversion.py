@@ -33,6 +33,7 @@ __all__ = [
     "set_last_offset",
     "set_max_timestamp",
     "set_partition_leader_epoch",
+    "set_producer_state",
 ]
 
 
@@ -136,3 +137,26 @@ def set_max_timestamp(data: Buffer, timestamp_type: TimestampType, max_timestamp
 
     """
     return _core.set_max_timestamp(data, TimestampType(timestamp_type), max_timestamp)
+
+
+def set_producer_state(
+    batch: Buffer,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    *,
+    is_transactional: bool = False,
+) -> bytes:
+    """Sets the producer of one batch, its first sequence, and whether it belongs to a transaction.
+
+    A producer does so with a batch that it sends again after its epoch was bumped (KIP-360,
+    `ProducerBatch.resetProducerState`). The records are not decoded; the CRC is recomputed. -1 is for none.
+    Makes a copy.
+
+    Raises:
+        Error: for a batch with a wrong CRC; `kind` "invalid_options" below magic 2, for fields that Kafka
+            does not combine, and for a control batch that would enter or leave a transaction; also for bytes
+            that are not exactly one batch.
+
+    """
+    return _core.set_producer_state(batch, producer_id, producer_epoch, base_sequence, is_transactional)

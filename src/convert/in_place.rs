@@ -8,6 +8,7 @@ use crate::frame::Frame;
 use crate::record::batch_header::{
     BatchHeader, COMPRESSION, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL,
 };
+use crate::record::producer_state::ProducerState;
 use crate::record::timestamp_type::TimestampType;
 use crate::{legacy, record};
 
@@ -97,6 +98,35 @@ pub fn set_max_timestamp(batch: &mut [u8], timestamp_type: TimestampType, max_ti
             legacy::write_crc(message);
         }
     }
+    Ok(())
+}
+
+/// Sets the producer of the batch, the sequence of its first record, and whether it belongs to a transaction,
+/// as a producer does with a batch that it sends again after its epoch was bumped (KIP-360,
+/// `ProducerBatch.resetProducerState`). The records are not decoded; the CRC is recomputed. `batch` is exactly
+/// one batch.
+///
+/// # Errors
+/// [`ErrorKind::CrcMismatch`] for a batch that is already damaged. [`ErrorKind::InvalidOptions`] below magic
+/// 2, for fields that Kafka does not combine, and for a control batch that would enter or leave a
+/// transaction. Framing errors.
+pub fn set_producer_state(batch: &mut [u8], state: ProducerState) -> Result<()> {
+    let old = Batch::from_frame(batch, 0)?;
+    let Batch::V2(v2) = old else {
+        let kind = ErrorKind::InvalidOptions("a producer id needs magic 2");
+        return Err(old.place(Error::new(kind).in_field("producerId")));
+    };
+    v2.verify()?;
+    state.check(v2.is_control()).map_err(|error| v2.place(error))?;
+    if v2.is_control() && v2.is_transactional() != state.is_transactional {
+        let kind = ErrorKind::InvalidOptions("a control batch cannot enter or leave a transaction");
+        return Err(v2.place(Error::new(kind).in_field("attributes")));
+    }
+    let header = v2.header();
+    let transactional = if state.is_transactional { TRANSACTIONAL } else { 0 };
+    let attributes = header.attributes & !i16::from(TRANSACTIONAL) | i16::from(transactional);
+    let ProducerState { producer_id, producer_epoch, base_sequence, .. } = state;
+    BatchHeader { attributes, producer_id, producer_epoch, base_sequence, ..header }.write(batch);
     Ok(())
 }
 

@@ -14,7 +14,7 @@ pub(crate) mod unread;
 pub(crate) mod up;
 
 pub use down::Losses;
-pub use in_place::{set_last_offset, set_max_timestamp, set_partition_leader_epoch};
+pub use in_place::{set_last_offset, set_max_timestamp, set_partition_leader_epoch, set_producer_state};
 pub use rebatch::Rebatcher;
 
 use crate::compression::codec::Compression;

@@ -11,6 +11,7 @@ use crate::record::batch_header::{
     at,
 };
 use crate::record::iter::{RecordIter, increment_sequence};
+use crate::record::producer_state::ProducerState;
 use crate::record::timestamp_type::TimestampType;
 
 /// A batch of magic 2, borrowed. Reading a header field costs one load and never decompresses.
@@ -189,6 +190,17 @@ impl<'a> RecordBatch<'a> {
     #[must_use]
     pub fn base_sequence(&self) -> i32 {
         be!(self.data, at::BASE_SEQUENCE, i32)
+    }
+
+    /// The producer, its base sequence, and whether the batch belongs to a transaction.
+    #[must_use]
+    pub fn producer_state(&self) -> ProducerState {
+        ProducerState {
+            producer_id: self.producer_id(),
+            producer_epoch: self.producer_epoch(),
+            base_sequence: self.base_sequence(),
+            is_transactional: self.is_transactional(),
+        }
     }
 
     /// The last record's sequence number, -1 for none; 2^31-1 is followed by 0. As in Kafka only a base of -1

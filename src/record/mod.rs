@@ -9,6 +9,7 @@ pub(crate) mod control;
 pub(crate) mod encode;
 pub(crate) mod header;
 pub(crate) mod iter;
+pub(crate) mod producer_state;
 pub(crate) mod timestamp_type;
 
 pub use batch::RecordBatch;
@@ -17,6 +18,7 @@ pub(crate) use batch_header::at;
 pub use control::{ControlRecord, ControlType, Endpoint, Voter};
 pub use header::{Header, Headers};
 pub use iter::RecordIter;
+pub use producer_state::ProducerState;
 pub use timestamp_type::TimestampType;
 
 /// Size of the smallest record of any magic: length, attributes, timestamp and offset deltas, key and value

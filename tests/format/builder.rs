@@ -354,24 +354,6 @@ fn refused_records() {
     }
 }
 
-/// `has_room_for` is exact for uncompressed batches.
-#[test]
-fn batches_fill_up_to_the_last_byte() {
-    for new in [RecordsBuilder::v0, RecordsBuilder::v1, RecordsBuilder::v2] {
-        let mut builder = new(Compression::None).max_size_in_bytes(700);
-        assert!(builder.has_room_for(0, None, Some(&[0; 5000]), &[]), "the first record always fits");
-        let mut offset = 0;
-        while builder.has_room_for(offset, Some(b"k"), Some(&[1; 30]), &[]) {
-            builder.append(offset, offset, Some(b"k"), Some(&[1; 30]), &[]).unwrap();
-            offset += 1;
-        }
-        let error = builder.append(offset, offset, Some(b"k"), Some(&[1; 30]), &[]).unwrap_err();
-        let ErrorKind::RecordTooLarge { size, limit: 700 } = *error.kind() else { panic!("{error}") };
-        let full = builder.build().unwrap();
-        assert!(full.len() <= 700 && size > 700 && size - full.len() < 100, "{} {size}", full.len());
-    }
-}
-
 /// The estimate follows the compression ratio of earlier batches (`CompressionRatioEstimator`).
 #[test]
 fn the_estimate_follows_the_ratio() {

@@ -11,6 +11,8 @@ mod convert;
 mod corpus;
 #[cfg(feature = "lz4")]
 mod examples;
+#[cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
+mod filling;
 mod framing;
 mod goldens;
 mod hostile;
@@ -19,6 +21,8 @@ mod kafka_reading;
 #[cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
 mod layout;
 mod legacy;
+#[cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
+mod producer_state;
 mod records;
 #[cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
 mod schema_framing;

@@ -7,6 +7,7 @@ import json
 import mmap
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,6 @@ def test_arguments() -> None:
         lambda: append(1, 2, None, None, None, None),
         lambda: append(1, 2, offset=1),
         lambda: append(1, 2, keys=b"k"),
-        lambda: append(None, 2),
         lambda: append(1.5, 2),
         lambda: append(1, 2, headers=5),
         lambda: RecordsBuilder.append(object(), 1, 2),  # type: ignore[arg-type]
@@ -332,10 +332,6 @@ def test_timestamp_type() -> None:
 
 def test_has_room_for() -> None:
     builder = RecordsBuilder(max_size_in_bytes=500)
-    assert builder.has_room_for(0, value=bytes(1000)), "the first always fits"
-    with pytest.raises(magicbyte.LimitExceededError) as caught:
-        builder.append(0, 0, value=bytes(1000))
-    assert (caught.value.kind, caught.value.record_index) == ("record_too_large", 0)
     offset = 0
     while builder.has_room_for(0, b"k", bytes(20), [("h", b"v")]):
         builder.append(offset, 0, b"k", bytes(20), [("h", b"v")])
@@ -345,6 +341,98 @@ def test_has_room_for() -> None:
     assert 460 < len(built) == size <= 500
     assert builder.estimated_size_in_bytes == builder.record_count == 0
     assert builder.build() == b""
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_a_first_record_of_any_size_fits(magic: int) -> None:
+    builder = RecordsBuilder(magic, "lz4", max_size_in_bytes=500)
+    for _ in range(3):
+        assert builder.has_room_for(0, value=bytes(1000))
+        builder.append(0, 0, value=bytes(1000))
+        assert not builder.has_room_for(0, value=b"")
+        assert not builder.try_append(None, 0, value=b"")
+        with pytest.raises(magicbyte.LimitExceededError) as caught:
+            builder.append(1, 0, value=b"")
+        assert (caught.value.kind, caught.value.record_index) == ("record_too_large", 1)
+        (batch,) = magicbyte.read_batches(builder.build())
+        assert [record.value_bytes for record in batch] == [bytes(1000)]
+
+
+def test_try_append_fills_batches() -> None:
+    rows = [
+        (now, b"k%d" % now, b"v" * (now * 7 % 90), {"h": b"1"} if now % 3 else None) for now in range(200)
+    ]
+    builder = RecordsBuilder(
+        max_size_in_bytes=300, producer_id=1, producer_epoch=0, base_sequence=2**31 - 3, compression="snappy"
+    )
+    batches = []
+    for row in rows:
+        while not builder.try_append(None, *row):
+            batches.append(builder.build())
+    batches.append(builder.build())
+    read = [batch for built in batches for batch in magicbyte.read_batches(built)]
+    assert len(read) == len(batches) > 10
+    for batch in read:
+        assert [record.offset for record in batch] == list(range(len(batch))), "as in a produce request"
+    sequences = [record.sequence for batch in read for record in batch]
+    assert sequences == [(2**31 - 3 + at) % 2**31 for at in range(200)]
+    assert builder.base_sequence == (2**31 - 3 + 200) % 2**31
+    assert [
+        (record.timestamp, record.key_bytes, record.value_bytes) for batch in read for record in batch
+    ] == [row[:3] for row in rows]
+
+
+def test_offsets_are_counted() -> None:
+    builder = RecordsBuilder(base_offset=40)
+    assert builder.next_offset == 40
+    builder.append(None, 1)
+    builder.append(None, datetime(2026, 1, 1, tzinfo=UTC), "text", headers={"h": "1"})
+    builder.append(50, 1)
+    builder.append_many([(None, 1, None, None), (None, 1, None, None, {"h": "1"}), (60, 1, b"", b"")])
+    assert builder.next_offset == 61
+    (batch,) = magicbyte.read_batches(builder.build())
+    assert [record.offset for record in batch] == [40, 41, 50, 51, 52, 60]
+    assert builder.next_offset == 0
+    builder.append(2**63 - 1, 1)
+    with pytest.raises(magicbyte.Error, match="offset"):
+        builder.try_append(None, 1)
+
+
+def test_calls_of_try_append() -> None:
+    """It takes its arguments as `append` does, and names itself in errors."""
+    builder = RecordsBuilder()
+    assert builder.try_append(timestamp=1, offset=None, value="v") is True
+    for call in (
+        lambda: builder.try_append(),  # type: ignore[call-arg]
+        lambda: builder.try_append(None),  # type: ignore[call-arg]
+        lambda: builder.try_append(None, 1, None, None, None, None),  # type: ignore[call-arg]
+        lambda: builder.try_append(None, 1, keys=b""),  # type: ignore[call-arg]
+        lambda: builder.try_append(None, 1, timestamp=1),  # type: ignore[misc]
+    ):
+        with pytest.raises(TypeError, match=r"try_append\(\)"):
+            call()
+    with pytest.raises(TypeError, match="offset"):
+        builder.try_append("1", 1)  # type: ignore[arg-type]
+    assert builder.record_count == 1
+
+
+def test_a_builder_changes_its_producer() -> None:
+    builder = RecordsBuilder(compression="zstd", producer_id=1, producer_epoch=2, base_sequence=3)
+    for state in [(1, 3, 0, True), (-1, -1, -1, False), (9, 0, 2**31 - 1, False)]:
+        builder.set_producer_state(*state[:3], is_transactional=state[3])
+        builder.append(None, 1, b"k", b"v")
+        (batch,) = magicbyte.read_batches(builder.build())
+        assert (batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.is_transactional) == state
+    assert builder.base_sequence == 0
+    for refused in [(1, -1, 0, False), (1, 0, -1, False), (-1, -1, -1, True)]:
+        with pytest.raises(magicbyte.Error) as caught:
+            builder.set_producer_state(*refused[:3], is_transactional=refused[3])
+        assert caught.value.kind == "invalid_options"
+    with pytest.raises(magicbyte.Error, match="magic 2"):
+        RecordsBuilder(1).set_producer_state(1, 0, 0)
+    for wrong in [(2**63, 0, 0), (1, 2**15, 0), (1, 0, 2**31)]:
+        with pytest.raises(OverflowError):
+            builder.set_producer_state(*wrong)
 
 
 def test_transaction_marker_and_empty_batch() -> None:

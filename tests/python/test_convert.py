@@ -17,6 +17,7 @@ from magicbyte.conversion import (
     set_last_offset,
     set_max_timestamp,
     set_partition_leader_epoch,
+    set_producer_state,
 )
 
 Row = tuple[int, int, bytes | None, bytes | None]
@@ -196,3 +197,36 @@ def test_threads_share_a_converter() -> None:
     for thread in threads:
         thread.join()
     assert results == [expected] * 400
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_the_producer_of_a_built_batch(compression: str) -> None:
+    """The rewritten batch has the bytes that a builder with that producer gives."""
+
+    def build(state: tuple[int, int, int, bool]) -> bytes:
+        builder = magicbyte.RecordsBuilder(compression=compression)
+        builder.set_producer_state(*state[:3], is_transactional=state[3])
+        builder.append_many([(offset, 7, b"k", b"v" * 50, {"h": b"1"}) for offset in range(20)])
+        return builder.build()
+
+    states = [
+        (-1, -1, -1, False),
+        (7, 0, 5, False),
+        (7, 1, 0, True),
+        (2**63 - 1, 2**15 - 1, 2**31 - 1, False),
+    ]
+    for before in states:
+        for after in states:
+            batch = build(before)
+            for given in (batch, bytearray(batch), memoryview(batch)):
+                changed = set_producer_state(given, *after[:3], is_transactional=after[3])
+                assert changed == build(after)
+            assert batch == build(before)
+    for refused in [(1, -1, 0), (1, 0, -1)]:
+        with pytest.raises(magicbyte.Error) as caught:
+            set_producer_state(build(states[0]), *refused)
+        assert (caught.value.kind, caught.value.position) == ("invalid_options", 0)
+    with pytest.raises(magicbyte.CorruptRecordError):
+        set_producer_state(build(states[0])[:-1] + b"?", 1, 0, 0)
+    with pytest.raises(magicbyte.Error):
+        set_producer_state(build(states[0]) * 2, 1, 0, 0)

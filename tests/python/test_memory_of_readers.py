@@ -18,6 +18,7 @@ STUBS = HERE.parent.parent / "python/magicbyte/_stubs"
 OTHERS = {
     # One number, or the bytes that go in.
     "crc32c", "decode_varint", "set_last_offset", "set_partition_leader_epoch", "set_max_timestamp",
+    "set_producer_state",
     # What a program writes.
     "write_schema_framing",
     # A batch, decoded as by `read_batches`, and numbers.

@@ -140,6 +140,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "set_last_offset": lambda: c.set_last_offset(V2, 9),
         "set_max_timestamp": lambda: c.set_max_timestamp(V2, 0, 9),
         "set_partition_leader_epoch": lambda: c.set_partition_leader_epoch(V2, 9),
+        "set_producer_state": lambda: c.set_producer_state(V2, 1, 2, 3, False),
         "survey_segment": lambda: c.survey_segment(one.segment),
         "segment_history": lambda: c.segment_history(one.segment),
         "partition_history": lambda: c.partition_history(
@@ -374,9 +375,11 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
             builder,
             {
                 "append": (9, 1, b"k", b"v"),
+                "try_append": (None, 1, b"k", b"v"),
                 "append_many": ([(10, 1, b"k", b"v")],),
                 "append_arrow": (ROWS, {"offset": 20}),
                 "has_room_for": (1, b"k"),
+                "set_producer_state": (1, 2, 3),
                 "empty_batch": (30, 1),
             },
         ),

@@ -15,7 +15,7 @@ use pyo3::types::PyInt;
 use pyo3::types::PyList;
 use pyo3::types::PyTuple;
 
-use magicbyte::{RecordsBuilder, Result};
+use magicbyte::{Header, RecordsBuilder, Result};
 
 /// An argument, if it is given.
 pub(super) type Argument<'a, 'py> = Option<Borrowed<'a, 'py, PyAny>>;
@@ -49,8 +49,41 @@ fn exact_bytes<'a>(argument: Argument<'a, '_>) -> Option<Option<&'a [u8]>> {
     }
 }
 
-/// Offset, timestamp, key and value.
-pub(super) type Row<'a> = (i64, i64, Option<&'a [u8]>, Option<&'a [u8]>);
+/// Which of the two methods appends a record.
+#[derive(Clone, Copy)]
+pub(super) enum Append {
+    /// `append`, which raises if there is no room.
+    Strict,
+    /// `try_append`, which returns False if there is no room.
+    IfRoom,
+}
+
+impl Append {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Strict => "append",
+            Self::IfRoom => "try_append",
+        }
+    }
+
+    /// Appends a row; false if there is no room.
+    #[inline(always)]
+    pub(super) fn to(
+        self,
+        builder: &mut RecordsBuilder,
+        (offset, timestamp, key, value): Row<'_>,
+        headers: &[Header<'_>],
+    ) -> Result<bool> {
+        let offset = offset.unwrap_or_else(|| builder.next_offset());
+        match self {
+            Self::Strict => builder.append(offset, timestamp, key, value, headers).map(|()| true),
+            Self::IfRoom => builder.try_append(offset, timestamp, key, value, headers),
+        }
+    }
+}
+
+/// Offset, if it is not counted by the builder, timestamp, key and value.
+pub(super) type Row<'a> = (Option<i64>, i64, Option<&'a [u8]>, Option<&'a [u8]>);
 
 /// The fields of a record, if all have exactly these types: no Python code runs.
 #[inline]
@@ -58,7 +91,8 @@ pub(super) fn exact_fields<'a>(
     (offset, timestamp): (Borrowed<'_, '_, PyAny>, Borrowed<'_, '_, PyAny>),
     (key, value): (Argument<'a, '_>, Argument<'a, '_>),
 ) -> Option<Row<'a>> {
-    Some((exact_int(offset)?, exact_int(timestamp)?, exact_bytes(key)?, exact_bytes(value)?))
+    let offset = if offset.is_none() { None } else { Some(exact_int(offset)?) };
+    Some((offset, exact_int(timestamp)?, exact_bytes(key)?, exact_bytes(value)?))
 }
 
 /// The items of a tuple of four, as in [`exact_fields`].
@@ -83,8 +117,8 @@ pub(super) fn append_rows(
         let item = unsafe {
             Borrowed::from_ptr(list.py(), ffi::PyList_GetItem(list.as_ptr(), index as ffi::Py_ssize_t))
         };
-        let Some((offset, timestamp, key, value)) = exact_row(&item) else { return Ok(index) };
-        builder.append(offset, timestamp, key, value, &[])?;
+        let Some(row) = exact_row(&item) else { return Ok(index) };
+        Append::Strict.to(builder, row, &[])?;
     }
     Ok(count)
 }

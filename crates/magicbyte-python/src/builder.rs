@@ -6,10 +6,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
-use magicbyte::{Compression, Error, ErrorKind, Header, RecordsBuilder, TimestampType};
+use magicbyte::{Compression, Error, ErrorKind, Header, ProducerState, RecordsBuilder, TimestampType};
 use magicbyte_arrow::{Defaults, Rows};
 
-use crate::append_arguments::{Argument, append_rows, exact_fields};
+use crate::append_arguments::{Append, Argument, append_rows, exact_fields};
 use crate::arguments::{Codec, Millis, header_pairs, number, payload};
 use crate::errors::to_py;
 use crate::gil_cell::GilCell;
@@ -36,17 +36,19 @@ impl PyRecordsBuilder {
         self.0.with(py, |state| work(&mut state.builder))
     }
 
-    /// `append` with its arguments in order.
+    /// `append` or `try_append` with the arguments in order; false if there is no room.
     #[inline]
     pub(super) fn append_arguments(
         &self,
         py: Python<'_>,
+        method: Append,
         [offset, timestamp, key, value, headers]: [Argument<'_, '_>; 5],
-    ) -> PyResult<()> {
-        let missing = |name| PyTypeError::new_err(format!("append() missing required argument: '{name}'"));
+    ) -> PyResult<bool> {
+        let missing =
+            |name| PyTypeError::new_err(format!("{}() missing required argument: '{name}'", method.name()));
         let offset = offset.ok_or_else(|| missing("offset"))?;
         let timestamp = timestamp.ok_or_else(|| missing("timestamp"))?;
-        self.append_objects(py, (offset, timestamp), (key, value), headers)
+        self.append_objects(py, method, (offset, timestamp), (key, value), headers)
     }
 
     /// Appends a tuple or a record.
@@ -64,18 +66,18 @@ impl PyRecordsBuilder {
     fn append_objects(
         &self,
         py: Python<'_>,
+        method: Append,
         (offset, timestamp): (Borrowed<'_, '_, PyAny>, Borrowed<'_, '_, PyAny>),
         (key, value): (Argument<'_, '_>, Argument<'_, '_>),
         headers: Argument<'_, '_>,
-    ) -> PyResult<()> {
+    ) -> PyResult<bool> {
         let headers = headers.filter(|headers| !headers.is_none());
         let appended = match exact_fields((offset, timestamp), (key, value)) {
-            Some((offset, timestamp, key, value)) if headers.is_none() => {
-                self.with(py, |builder| builder.append(offset, timestamp, key, value, &[]))
-            }
+            Some(row) if headers.is_none() => self.with(py, |builder| method.to(builder, row, &[])),
             _ => {
-                let numbers = (number("offset", offset)?, number::<Millis>("timestamp", timestamp)?.0);
-                return self.append_any(py, numbers, (key, value), headers);
+                let offset = if offset.is_none() { None } else { Some(number("offset", offset)?) };
+                let numbers = (offset, number::<Millis>("timestamp", timestamp)?.0);
+                return self.append_any(py, method, numbers, (key, value), headers);
             }
         };
         appended.map_err(|e| to_py(py, &e))
@@ -86,18 +88,17 @@ impl PyRecordsBuilder {
     fn append_any(
         &self,
         py: Python<'_>,
-        (offset, timestamp): (i64, i64),
+        method: Append,
+        (offset, timestamp): (Option<i64>, i64),
         (key, value): (Argument<'_, '_>, Argument<'_, '_>),
         headers: Argument<'_, '_>,
-    ) -> PyResult<()> {
+    ) -> PyResult<bool> {
         let (key, value) = (payload("key", key.as_deref())?, payload("value", value.as_deref())?);
         let items = headers.map(|headers| header_pairs(&headers)).transpose()?.unwrap_or_default();
         let headers = self.headers(py, &items)?;
         let headers = borrowed(&headers);
-        let append = |builder: &mut RecordsBuilder| {
-            builder.append(offset, timestamp, key.as_deref(), value.as_deref(), &headers)
-        };
-        self.with(py, append).map_err(|e| to_py(py, &e))
+        let row = (offset, timestamp, key.as_deref(), value.as_deref());
+        self.with(py, |builder| method.to(builder, row, &headers)).map_err(|e| to_py(py, &e))
     }
 
     /// Appends a tuple; its items can be borrowed, since a tuple cannot change.
@@ -110,7 +111,7 @@ impl PyRecordsBuilder {
         };
         let numbers = (tuple.get_borrowed_item(0)?, tuple.get_borrowed_item(1)?);
         let (key, value) = (tuple.get_borrowed_item(2)?, tuple.get_borrowed_item(3)?);
-        self.append_objects(py, numbers, (Some(key), Some(value)), headers)
+        self.append_objects(py, Append::Strict, numbers, (Some(key), Some(value)), headers).map(drop)
     }
 
     fn headers<'a>(
@@ -130,6 +131,11 @@ impl PyRecordsBuilder {
         };
         items.iter().map(header).collect()
     }
+}
+
+pub(super) fn producer_state(id: i64, epoch: i16, base_sequence: i32, transactional: bool) -> ProducerState {
+    let state = ProducerState::new(id, epoch, base_sequence);
+    if transactional { state.transactional() } else { state }
 }
 
 fn not_a_record() -> PyErr {
@@ -278,6 +284,35 @@ impl PyRecordsBuilder {
         Ok(self.with(py, |builder| {
             builder.has_room_for(timestamp.0, key.as_deref(), value.as_deref(), &headers)
         }))
+    }
+
+    #[doc = docstring!(builder, RecordsBuilder.set_producer_state)]
+    #[pyo3(
+        signature = (producer_id, producer_epoch, base_sequence, *, is_transactional = false),
+        text_signature = "($self, producer_id, producer_epoch, base_sequence, *, is_transactional=False)"
+    )]
+    fn set_producer_state(
+        &self,
+        py: Python<'_>,
+        producer_id: i64,
+        producer_epoch: i16,
+        base_sequence: i32,
+        is_transactional: bool,
+    ) -> PyResult<()> {
+        let state = producer_state(producer_id, producer_epoch, base_sequence, is_transactional);
+        self.with(py, |builder| builder.set_producer_state(state)).map_err(|e| to_py(py, &e))
+    }
+
+    #[doc = docstring!(builder, RecordsBuilder.base_sequence)]
+    #[getter]
+    fn base_sequence(&self, py: Python<'_>) -> i32 {
+        self.with(py, |builder| builder.producer_state().base_sequence)
+    }
+
+    #[doc = docstring!(builder, RecordsBuilder.next_offset)]
+    #[getter]
+    fn next_offset(&self, py: Python<'_>) -> i64 {
+        self.with(py, |builder| builder.next_offset())
     }
 
     #[doc = docstring!(builder, RecordsBuilder.estimated_size_in_bytes)]

@@ -8,6 +8,7 @@ use magicbyte::internals::each_batch;
 use magicbyte::{Batch, Batches, DEFAULT_MAX_DECOMPRESSED_BYTES, Error, ErrorKind, Result, TimestampType};
 
 use crate::arguments::Codec;
+use crate::builder::producer_state;
 use crate::errors::to_py;
 use crate::locked::Locked;
 use crate::view::content;
@@ -229,4 +230,18 @@ pub(super) fn set_max_timestamp<'py>(
     changed(py, data, |data| {
         each_batch(data, |batch| magicbyte::convert::set_max_timestamp(batch, timestamp_type, max_timestamp))
     })
+}
+
+#[doc = docstring!(convert, set_producer_state)]
+#[pyfunction]
+pub(super) fn set_producer_state<'py>(
+    py: Python<'py>,
+    batch: &Bound<'_, PyAny>,
+    producer_id: i64,
+    producer_epoch: i16,
+    base_sequence: i32,
+    is_transactional: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let state = producer_state(producer_id, producer_epoch, base_sequence, is_transactional);
+    changed(py, batch, |batch| magicbyte::convert::set_producer_state(batch, state))
 }

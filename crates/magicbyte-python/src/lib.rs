@@ -74,7 +74,9 @@ mod _core {
         producer_summary, redact_group, reduce_keys,
     };
     #[pymodule_export]
-    use crate::convert::{PyConverter, set_last_offset, set_max_timestamp, set_partition_leader_epoch};
+    use crate::convert::{
+        PyConverter, set_last_offset, set_max_timestamp, set_partition_leader_epoch, set_producer_state,
+    };
     #[pymodule_export]
     use crate::internal_topics::{CommittedOffsets, decode_data, decode_record, is_secret_record};
     #[pymodule_export]

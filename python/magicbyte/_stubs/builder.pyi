@@ -10,7 +10,10 @@ from typing_extensions import Buffer
 _Payload = str | Buffer | None
 _Time = int | datetime
 _Headers = Mapping[str, _Payload] | Iterable[tuple[str | Buffer, _Payload]]
-_RecordTuple = tuple[int, _Time, _Payload, _Payload] | tuple[int, _Time, _Payload, _Payload, _Headers | None]
+_RecordTuple = (
+    tuple[int | None, _Time, _Payload, _Payload]
+    | tuple[int | None, _Time, _Payload, _Payload, _Headers | None]
+)
 
 @final
 class RecordsBuilder:
@@ -35,7 +38,8 @@ class RecordsBuilder:
         timestamp_type: follows from `magic` and `log_append_time`; an error if it contradicts them.
         log_append_time: the broker's time (ms), which replaces the records' own timestamps.
         base_offset: offset of the first batch, if that is before its first record.
-        max_size_in_bytes: the maximum size of a batch; the size of a compressed batch is estimated.
+        max_size_in_bytes: the maximum size of a batch; the size of a compressed batch is estimated. As in
+            Kafka, the first record is taken whatever its size.
 
     Raises:
         Error: for a combination of options that Kafka does not allow (`kind` is "invalid_options"), or its
@@ -63,13 +67,13 @@ class RecordsBuilder:
     ) -> Self: ...
     def append(
         self,
-        offset: int,
+        offset: int | None,
         timestamp: _Time,
         key: _Payload = None,
         value: _Payload = None,
         headers: _Headers | None = None,
     ) -> None:
-        """Appends one record with its absolute offset and its timestamp (-1 for none).
+        """Appends one record with its offset (None for `next_offset`) and its timestamp (-1 for none).
 
         Offsets must increase, within 2**31 - 1 of the base; gaps are preserved. Headers are a mapping, or
         pairs of key and value. A header key that is a str is written as UTF-8, with surrogate escapes as the
@@ -77,6 +81,20 @@ class RecordsBuilder:
 
         Raises InvalidRecordError or LimitExceededError with `record_index` and `field`, and leaves the
         batch as it was.
+        """
+    def try_append(
+        self,
+        offset: int | None,
+        timestamp: _Time,
+        key: _Payload = None,
+        value: _Payload = None,
+        headers: _Headers | None = None,
+    ) -> bool:
+        """Appends one record as `append` does, if the batch has room for it as `has_room_for` judges.
+
+        If it returns False, the batch is as it was, and has to be built first.
+
+        Raises as `append`, and LimitExceededError only for a record that no batch can hold.
         """
     def append_many(self, records: Iterable[_RecordTuple | Record]) -> None:
         """Appends records, or tuples (offset, timestamp, key, value) with or without headers.
@@ -104,7 +122,30 @@ class RecordsBuilder:
         value: _Payload = None,
         headers: _Headers | None = None,
     ) -> bool:
-        """True if another record fits into `max_size_in_bytes`; as in Kafka, the first record always fits."""
+        """True if the batch has room for this record at `next_offset`, so that `append` takes it.
+
+        As in Kafka, a batch without records has.
+        """
+    def set_producer_state(
+        self, producer_id: int, producer_epoch: int, base_sequence: int, *, is_transactional: bool = False
+    ) -> None:
+        """Sets the producer of the batch so far and of those after it; -1 is for none.
+
+        As `MemoryRecordsBuilder.setProducerState`. `magicbyte.conversion.set_producer_state` does the same to
+        a batch that is built.
+
+        Raises Error (`kind` "invalid_options") for fields that Kafka does not combine, and below magic 2; the
+        producer is then unchanged.
+        """
+    @property
+    def base_sequence(self) -> int:
+        """The sequence number of the batch's first record, -1 for none; advances with each batch built."""
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last record so far; before the first, `base_offset` or else 0.
+
+        The batches of a produce request start at 0.
+        """
     @property
     def estimated_size_in_bytes(self) -> int:
         """Size of the batch if built now: exact if uncompressed, else estimated from the ratio so far."""

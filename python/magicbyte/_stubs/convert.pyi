@@ -85,3 +85,8 @@ def set_partition_leader_epoch(data: Buffer, epoch: int) -> bytes:
 
 def set_max_timestamp(data: Buffer, timestamp_type: int, max_timestamp: int) -> bytes:
     """See `magicbyte.conversion.set_max_timestamp`."""
+
+def set_producer_state(
+    batch: Buffer, producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: bool
+) -> bytes:
+    """See `magicbyte.conversion.set_producer_state`."""
