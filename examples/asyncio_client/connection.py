@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 import magicbyte
 from magicbyte.message import apis, decode_response, encode_request
 
-from .errors import FAILURES, UNSUPPORTED_VERSION, Body, KafkaError, ProtocolError, check
+from .errors import UNSUPPORTED_VERSION, Body, KafkaError, ProtocolError, check
 
 Address = tuple[str, int]
 
@@ -73,7 +73,9 @@ class Connection:
 
     def send(self, api: str, body: Body, newest: int | None = None) -> asyncio.Future[Body]:
         """Sends a request at once, in the newest version that both sides know; the future is its response."""
-        known, offered = VERSIONS[api], self._offered.get(API_KEYS[api], (0, -1))
+        known, offered = VERSIONS[api], self._offered.get(API_KEYS[api])
+        if offered is None:
+            raise KafkaError(UNSUPPORTED_VERSION, f"{self.name}, {api}", "the broker does not have it")
         version = min(newest or known[1], offered[1])
         if version < max(known[0], offered[0]):
             detail = "the broker has {} to {}, this client {} to {}".format(*offered, *known)
@@ -125,7 +127,9 @@ class Connection:
         except asyncio.IncompleteReadError as error:
             place = f" after {len(error.partial)} of {error.expected} bytes" if error.partial else ""
             self.close(ConnectionError(f"{self.name} closed the connection{place}"))
-        except FAILURES as error:
+        except OSError as error:
+            self.close(ConnectionError(f"{self.name}: {error}"))
+        except ProtocolError as error:
             self.close(error)
 
     def _receive(self, frame: bytes) -> None:

@@ -155,3 +155,21 @@ def test_random_damage() -> None:
                         await client.partitions("t")
 
     run(test(), seconds=20)
+
+
+def test_old_versions() -> None:
+    """A broker whose versions are all too old for this client."""
+
+    async def answer(request: bytes, writer: asyncio.StreamWriter) -> None:
+        body = {"apiKeys": [{"apiKey": 3, "minVersion": 0, "maxVersion": 1}]}
+        header = {"correlationId": int.from_bytes(request[4:8])}
+        writer.write(framed(encode_response("ApiVersions", 3, body, header=header)))
+
+    async def test() -> None:
+        async with garbage_broker(answer) as address, Client(address) as client:
+            with pytest.raises(
+                KafkaError, match=r"Metadata: UNSUPPORTED_VERSION \(the broker has 0 to 1, this"
+            ):
+                await client.partitions("t")
+
+    run(test())
