@@ -247,5 +247,5 @@ pub(super) fn set_producer_state<'py>(
     is_transactional: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let state = producer_state(producer_id, producer_epoch, base_sequence, is_transactional);
-    changed(py, batch, |batch| magicbyte::convert::set_producer_state(batch, state))
+    changed(py, &content("batch", batch)?, |batch| magicbyte::convert::set_producer_state(batch, state))
 }
