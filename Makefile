@@ -25,7 +25,7 @@ help:
 	@echo "make browser  install Chromium, which a test opens pages in, if it is missing (Debian, as root)"
 	@echo "make clients  install kcat and tshark, for test-interop, if they are missing (Debian, as root)"
 	@echo "make corpus   rebuild tests/corpus with Kafka's verdicts"
-	@echo "make messages rewrite the table of Kafka's messages and records from its jars"
+	@echo "make messages rewrite the table of Kafka's messages and records from its jars, and their types"
 	@echo "make licenses rewrite THIRD-PARTY-LICENSES from Cargo.lock, for the wheel"
 	@echo "make lint     rustfmt, clippy, rustdoc, ruff, mypy, stubtest"
 	@echo "make format   rustfmt and ruff, in place"
@@ -191,6 +191,7 @@ test-interop: $(VENV)/built $(VENV)/requirements clients $(INTEROP)/built $(BROK
 MESSAGE_JARS = $(foreach one,$(MESSAGES) $(BUILDS),$(INTEROP)/lib-$(one)/kafka-clients-$(one).jar)
 messages: $(INTEROP)/fetched
 	$(PYTHON) scripts/messages.py $(MESSAGE_JARS) $(RECORDS)/*.jar
+	$(PYTHON) scripts/message_types.py
 
 corpus: $(VENV)/built $(VENV)/requirements $(INTEROP)/built
 	$(BIN)/python tests/interop/make_corpus.py
@@ -211,6 +212,7 @@ lint: $(VENV)/built $(VENV)/requirements
 	$(BIN)/ruff check python tests/python tests/interop benches examples scripts
 	$(BIN)/ruff format --check python tests/python tests/interop benches examples scripts
 	$(BIN)/mypy --strict python
+	$(BIN)/python scripts/message_types.py --check
 	MYPYPATH=examples $(BIN)/mypy --strict --package asyncio_client
 	$(BIN)/python scripts/stubtest.py
 

@@ -1,6 +1,6 @@
-"""Writes messages.json and error_names.rs: the messages of Kafka's protocol and the records
-of its internal topics, from the definitions inside its jars, and the names of its error codes. Needs javap,
-which comes with every JDK.
+"""Writes messages.json, the messages of Kafka's protocol and the records of its internal topics, from the
+definitions inside its jars, and error_names.rs, errors.py and api_keys.py from its enums `Errors` and
+`ApiKeys`. Needs jshell, which comes with every JDK.
 
     python scripts/messages.py [--check] kafka-clients-4.4.0.jar kafka-clients-3.9.1.jar records/*.jar
 
@@ -25,6 +25,18 @@ from typing import Any
 CRATES = Path(__file__).parents[1] / "crates"
 MESSAGES = CRATES / "magicbyte-protocol" / "src" / "message" / "messages.json"
 ERROR_NAMES = CRATES / "magicbyte-broker" / "src" / "error_names.rs"
+PYTHON = CRATES.parent / "python" / "magicbyte" / "message"
+# A constant of each enum in a line. Retriable errors are known by their exceptions.
+ENUMS = """
+import org.apache.kafka.common.errors.RetriableException;
+import org.apache.kafka.common.protocol.*;
+for (var api : ApiKeys.values()) System.out.println("api " + api.id + " " + api.name());
+for (var error : Errors.values()) {
+    var retriable = error.exception() instanceof RetriableException;
+    System.out.println("error " + error.code() + " " + error.name() + " " + retriable);
+}
+/exit
+"""
 KINDS = ("header", "request", "response")
 RECORD_KINDS = ("coordinator-key", "coordinator-value", "metadata")
 TOPICS = {
@@ -83,9 +95,12 @@ def main() -> int:
         return 2
     newest, removed, *topics = map(Path, arguments)
     requests = merged(by_key(newest), by_key(removed))
+    keys, codes = enums(newest)
     files = {
         MESSAGES: written([*requests, *records(topics), *data(newest)]),
-        ERROR_NAMES: error_names(newest),
+        ERROR_NAMES: error_names(codes),
+        PYTHON / "api_keys.py": api_keys(keys),
+        PYTHON / "errors.py": errors_enum(codes),
     }
     code = 0
     for file, text in files.items():
@@ -97,19 +112,24 @@ def main() -> int:
     return code
 
 
-def error_names(jar: Path) -> str:
-    """The constants of Kafka's enum `Errors` as a table in Rust."""
+def enums(jar: Path) -> tuple[list[list[str]], list[list[str]]]:
+    """The constants of `ApiKeys`, number and name, and of `Errors`, also with "true" for a retriable one."""
     home = os.environ.get("JAVA_HOME")
-    javap = os.path.join(home, "bin", "javap") if home else "javap"
-    command = [javap, "-c", "-p", "-cp", str(jar), "org.apache.kafka.common.protocol.Errors"]
-    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    # Each constant is made of its name, its place in the enum and its code.
-    push = r"\n *\d+: (?:iconst_(?:m1|\d)|[bs]ipush +-?\d+)"
-    made = re.findall(rf"ldc(?:_w)? +#\d+ +// String (\w+){push}({push})", shown)
-    codes = {int(re.split(r"[ _]", code.replace("_m1", " -1"))[-1]): name for name, code in made}
-    if len(codes) != len(made) or sorted(codes) != list(range(-1, len(codes) - 1)):
-        raise SystemExit(f"Errors: {len(made)} constants, whose codes are not a sequence")
-    rows = "".join(f'    ({code}, "{name}"),\n' for code, name in sorted(codes.items()))
+    jshell = os.path.join(home, "bin", "jshell") if home else "jshell"
+    # The enums log by slf4j, whose jar is beside Kafka's.
+    command = [jshell, "--class-path", f"{jar.parent}/*", "-s", "-"]
+    shown = subprocess.run(command, input=ENUMS, check=True, capture_output=True, text=True).stdout
+    lines = [line.split() for line in shown.splitlines()]
+    keys = [row for kind, *row in lines if kind == "api"]
+    codes = sorted((row for kind, *row in lines if kind == "error"), key=lambda row: int(row[0]))
+    if [int(code) for code, *_ in codes] != [*range(-1, len(codes) - 1)] or not codes:
+        raise SystemExit(f"Errors: {len(codes)} constants, whose codes are not a sequence\n{shown}")
+    return keys, codes
+
+
+def error_names(codes: list[list[str]]) -> str:
+    """The names of error codes as a table in Rust."""
+    rows = "".join(f'    ({code}, "{name}"),\n' for code, name, _ in codes)
     return f"""\
 //! Kafka's names of error codes (`Errors`). Written by `scripts/messages.py`.
 
@@ -117,6 +137,39 @@ def error_names(jar: Path) -> str:
 pub(crate) const ERROR_NAMES: [(i16, &str); {len(codes)}] = [
 {rows}];
 """
+
+
+def errors_enum(codes: list[list[str]]) -> str:
+    """`Errors` in Python."""
+    rows = "".join(
+        f"    {name} = {code}, True\n" if retriable == "true" else f"    {name} = {code}\n"
+        for code, name, retriable in codes
+    )
+    return f'''\
+"""Kafka's error codes. Written by `scripts/messages.py`."""
+
+from magicbyte.message.error_code import ErrorCode
+
+
+class Errors(ErrorCode):
+    """Kafka's error codes, those of retriable errors with True (`Errors`)."""
+
+{rows}'''
+
+
+def api_keys(keys: list[list[str]]) -> str:
+    """`ApiKeys` in Python."""
+    rows = "".join(f"    {name} = {key}\n" for key, name in keys)
+    return f'''\
+"""The numbers of Kafka's APIs. Written by `scripts/messages.py`."""
+
+from enum import IntEnum
+
+
+class ApiKeys(IntEnum):
+    """The APIs of Kafka's protocol by their numbers (`ApiKeys`); `apis` has their versions."""
+
+{rows}'''
 
 
 def written(messages: list[Json]) -> str:

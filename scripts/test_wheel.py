@@ -30,14 +30,15 @@ DROPINS = ROOT / "scripts" / "dropins_alone.py"
 # What an extra adds; everything else is available without any.
 PACKAGES = {
     "": (),
-    "arrow": ("commands", "expressions", "following", "jobs", "lake"),
+    "arrow": ("expressions", "jobs", "lake"),
     "cloud": ("storage.file_systems", "storage.objects", "storage.web"),
-    "cli": ("commands", "expressions", "following", "jobs", "lake", "cli"),
-    "delta": ("commands", "expressions", "following", "jobs", "lake"),
-    "iceberg": ("commands", "expressions", "following", "jobs", "lake"),
+    "cli": ("expressions", "jobs", "lake", "cli"),
+    "delta": ("expressions", "jobs", "lake"),
+    "iceberg": ("expressions", "jobs", "lake"),
+    "polars": ("predicates",),
     "registry": (),
-    "spark": ("commands", "expressions", "following", "jobs", "lake", "spark"),
-    "sql": ("commands", "expressions", "following", "jobs", "lake"),
+    "spark": ("expressions", "jobs", "lake", "spark"),
+    "sql": ("expressions", "jobs", "lake"),
 }
 # Streams need a newer Spark than the oldest one; the source reports that when a stream is requested.
 SINCE_SPARK_4_2 = "magicbyte.spark.stream"
@@ -84,6 +85,17 @@ for name in names:
     importlib.import_module(name)
 assert len(names) > 20, names
 """
+BARE = """
+import inspect, pydoc, sys, magicbyte
+from magicbyte import *
+assert {name for name, _ in inspect.getmembers(magicbyte)} >= {*magicbyte.__all__}
+assert "RecordsBuilder" in pydoc.plain(pydoc.render_doc(magicbyte))
+assert verify(sys.argv[1])["balanced"]
+try:
+    stats(sys.argv[1])
+except ModuleNotFoundError as error:
+    print(error)
+"""
 RECORDS = """
 import sys, magicbyte
 print(sum(sum(1 for _ in magicbyte.PartitionLog(one).records()) for one in sys.argv[1:]))
@@ -97,6 +109,10 @@ SQL = """
 import sys, magicbyte, pyarrow as pa
 tables = [pa.table(magicbyte.PartitionLog(one).to_arrow(where="value IS NOT NULL")) for one in sys.argv[1:]]
 print(sum(table.num_rows for table in tables))
+"""
+POLARS = """
+import sys, magicbyte
+print(magicbyte.scan(sys.argv[1:]).collect().height)
 """
 REGISTRY = """
 from magicbyte.schema.http_client import HttpSettings, RegistryError
@@ -155,6 +171,8 @@ class Environment:
                 self._run("ingest", "--format", self._extra, *catalog, str(SAMPLES), name)
             self._run("verify", "--table", name, *catalog, str(SAMPLES), says="equals the log")
         if not self._extra:
+            if "pip install 'magicbyte[arrow]'" not in (found := self._python(BARE, str(SAMPLES))):
+                raise Failure(f"{self.name}: stats names no extra: {found!r}")
             self._check_dropins()
         print(f"{self.name}: {self._versions()}; {time.monotonic() - start:.0f} s", flush=True)
         shutil.rmtree(self._home)
@@ -166,7 +184,7 @@ class Environment:
         records = self._python(RECORDS, *partitions)
         if int(records) < 500:
             raise Failure(f"{self.name}: {records} records in {SAMPLES}")
-        for extra, code in (("arrow", ARROW), ("spark", SPARK)):
+        for extra, code in (("arrow", ARROW), ("polars", POLARS), ("spark", SPARK)):
             if extra == self._extra and (found := self._python(code, *partitions)) != records:
                 raise Failure(f"{self.name}: {found} rows, expected {records}")
         if self._extra == "cloud":
@@ -273,7 +291,7 @@ def main() -> int:
     # The slowest ones first.
     kinds = [("spark", True), ("cli", True), ("cli", False), ("arrow", True), ("arrow", False)]
     kinds += [("sql", True), ("sql", False), ("delta", True), ("iceberg", True), ("cloud", True)]
-    kinds += [("registry", True), ("", False)]
+    kinds += [("polars", True), ("registry", True), ("", False)]
     environments = [Environment(wheel, directory, extra, oldest=oldest) for extra, oldest in kinds]
     with ThreadPoolExecutor(2) as pool:
         checks = [pool.submit(one.check) for one in environments]

@@ -243,6 +243,9 @@ impl<'a> Batch<'a> {
     where
         'a: 'r,
     {
+        if let Some(messages) = self.messages() {
+            return Ok(messages);
+        }
         match self.compressed()? {
             None => Ok(self.stored()),
             Some((codec, payload)) => {
@@ -259,11 +262,33 @@ impl<'a> Batch<'a> {
         data: &::bytes::Bytes,
         decompressor: &mut Decompressor,
     ) -> Result<::bytes::Bytes> {
+        if let Some(messages) = self.messages() {
+            return Ok(::bytes::Bytes::copy_from_slice(messages));
+        }
         match self.compressed()? {
             None => Ok(data.slice_ref(self.stored())),
             Some((codec, payload)) => {
                 decompressor.decompress_shared(codec, self.magic(), payload).map_err(|e| self.place(e))
             }
+        }
+    }
+
+    /// The batch, a wrapper whose value decompresses to `messages`: reading its records does not decompress it
+    /// again. A batch of magic 2 is returned as it is.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn decompressed(self, messages: &'a [u8]) -> Self {
+        match self {
+            Self::V2(_) => self,
+            Self::Legacy(batch) => Self::Legacy(batch.decompressed(messages)),
+        }
+    }
+
+    /// The messages of a wrapper that was decompressed before.
+    fn messages(&self) -> Option<&'a [u8]> {
+        match self {
+            Self::V2(_) => None,
+            Self::Legacy(batch) => batch.messages(),
         }
     }
 

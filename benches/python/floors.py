@@ -1,121 +1,94 @@
-"""The floors that magicbyte's speeds were promised to hold, and the figure that decides each."""
+"""The floors that magicbyte's speeds were promised to hold, from benches/floors.toml, and the figure that
+decides each.
+"""
 
+import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from figures import Figure, Figures
+from figures import Figure, Figures, Key
+from limits import BARE
+from sets import PROJECT
 
+FILE = PROJECT / "benches" / "floors.toml"
 BEST_PEER = "the best peer"
+# Output sizes within this fraction count as equal.
+EQUAL_SIZE = 0.02
 
 
 @dataclass(frozen=True)
 class Floor:
-    """`issue` is the issue that asks for it."""
+    """`issue` is the issue that asks for it, `version` the one since which it holds."""
 
+    version: str
     issue: int
     part: str
     work: str
     on: str
     peer: str
     floor: float
+    goal: float | None = None
+
+    @property
+    def key(self) -> Key:
+        return (self.part, self.work, self.on, self.peer)
 
 
-def each(issue: int, part: str, work: str, peer: str, floors: dict[str, float]) -> list[Floor]:
-    """One floor for each set of data."""
-    return [Floor(issue, part, work, on, peer, floor) for on, floor in floors.items()]
+def history(text: str) -> dict[str, dict[Key, Floor]]:
+    """All floors that hold in each version, the oldest version first.
+
+    Raises `ValueError` if one falls without a sentence, if an entry names a comparison twice in a version, or
+    if a goal has no floor or is below it.
+    """
+    versions: dict[str, dict[Key, Floor]] = {}
+    holding: dict[Key, Floor] = {}
+    for version, entries in tomllib.loads(text).items():
+        named: set[Key] = set()
+        for entry in entries:
+            for floor in floors_of(version, entry):
+                before = holding.get(floor.key)
+                if floor.key in named:
+                    raise ValueError(f"{version}: {floor.key} has two floors")
+                if before and floor.floor < before.floor and not entry.get("why"):
+                    raise ValueError(
+                        f"{version}: the floor of {floor.key} falls from {before.floor} to {floor.floor} "
+                        "without a sentence (`why`)"
+                    )
+                named.add(floor.key)
+                holding[floor.key] = floor
+        versions[version] = dict(holding)
+    return versions
 
 
-# fmt: off
-# Where two issues ask for the same comparison, this has the higher floor.
-FLOORS = [
-    # Reading.
-    *each(3, "Read in Rust", "", "kafka-clients", {"s4-none": 1, "s4-snappy": 1}),
-    *each(3, "Spark", "ingest", "the same job in threads", {"1000 MB": 0.7}),
-    # Damage, and Spark against its own source.
-    *each(4, "Segments", "verify", "no damage", {"50 bad batches": 0.5}),
-    *each(4, "Spark", "ingest, wall", "Kafka source to Parquet", {"warm": 3.5}),
-    *each(4, "Spark", "ingest, CPU", "Kafka source to Parquet", {"warm": 3}),
-    *each(4, "Spark", "source, wall", "Kafka source", {"warm": 1.6}),
-    *each(4, "Spark", "source, wall", "ready Arrow batches", {"warm": 0.7}),
-    *each(4, "Spark", "whole command, wall", "Kafka source to Parquet", {"cold": 1.25}),
-    # Writing.
-    *each(5, "Write in Rust", "", BEST_PEER,
-          {"s1-gzip": 1, "s1-snappy": 1, "s1-lz4": 1, "s1-zstd": 1, "s4-lz4": 1, "s4-zstd": 1}),
-    *each(5, "Convert", "", "the codecs alone", {"gzip of magic 1 to zstd of magic 2": 0.8}),
-    *each(5, "Convert", "", "one thread, CPU time", {"gzip of magic 1 to zstd of magic 2": 1.6}),
-    # Speed.
-    *each(6, "Read in Rust", "", "kafka-clients",
-          {"s1-none": 2.4, "s2-none": 2.7, "s1-gzip": 2.4, "s1-snappy": 1.6, "s1-lz4": 1.45, "s1-zstd": 1.25,
-           "s1v1-none": 3.3, "s1v1-gzip": 2.6, "s1v1-lz4": 1.8}),
-    *each(6, "Read in Rust", "", "kafka-protocol", {"s1-none": 4.5, "s2-none": 8}),
-    *each(6, "Read in Rust", "", "krabka-protocol iterator", {"s1-none": 1.0, "s2-none": 1.8}),
-    *each(6, "Read in Rust", "", BEST_PEER, {"s4-gzip": 1.5, "s4-lz4": 1.4, "s4-zstd": 2.0}),
-    *each(6, "Write in Rust", "", "kafka-clients",
-          {"s1-none": 2.1, "s1-lz4": 1.05, "s1-zstd": 1.25, "s4-lz4": 4, "s4-zstd": 2.8}),
-    *each(6, "Read in Python", "key and value as bytes", "aiokafka",
-          {"s1-none": 2.1, "s1-gzip": 2.4, "s1-snappy": 1.35, "s1-lz4": 1.45, "s1-zstd": 1.3,
-           "s2-none": 4.5, "s4-lz4": 3.2}),
-    *each(6, "Read in Python", "key and value as memoryviews", "aiokafka", {"s1-none": 1.05}),
-    *each(6, "Read in Python", "to Arrow, one stream", "aiokafka", {"s1-none": 6.8}),
-    *each(6, "Two threads", "of a stream, clock", "one thread",
-          {"s1-none": 1.3, "s1-gzip": 1.6, "s1-snappy": 1.6, "s1-lz4": 1.6, "s1-zstd": 1.6}),
-    *each(6, "Write in Python", "append", "aiokafka", {"s1-none": 2.0}),
-    *each(6, "Write in Python", "append_many", "aiokafka", {"s1-none": 3.4}),
-    *each(6, "Write in Python", "append_arrow", "aiokafka", {"s1-none": 4.3}),
-    # Either DuckDB or polars.
-    *each(6, "Query", "DuckDB", "aiokafka into pyarrow", {"s1-none": 6}),
-    *each(20, "Lines", "JSON lines", "polars write_ndjson", {"s1-none": 1.2}),
-    *each(24, "Laboratory", "cost", "verify", {"s1-none": 0.7, "s1-zstd": 0.7, "s2-none": 0.7}),
-    *each(24, "Laboratory", "advise, wall", "two minutes", {"10 GB": 1}),
-    # What a broker does.
-    *each(7, "Validate appends", "to producer", "LogValidator",
-          {"s1-none": 2, "s2-none": 2, "s1-gzip": 1.2, "s1-snappy": 1.2, "s1-lz4": 1.2, "s1-zstd": 1.2,
-           "s2-zstd": 1.2}),
-    *each(23, "Tables", "ingest, wall", "plain Parquet", {"delta": 0.85, "iceberg": 0.85}),
-    *each(23, "Stores", "verify", "the link", {"20 ms, 100 MB/s": 0.9}),
-    # At most 1.02 times the bytes of the log.
-    *each(23, "Stores", "ingest, bytes", "the bytes of the log", {"20 ms, 100 MB/s": 0.98}),
-    *each(23, "Stores", "explain, bytes", "the bytes of the log", {"1 MiB batches": 10}),
-    *each(23, "Stores", "ingest, memory", "256 MiB", {"20 ms, 100 MB/s": 1}),
-    *each(23, "Stores", "ingest, wall", "the same job from files", {"s3 on this machine": 0.8}),
-    *each(22, "Serving", "MB/s to Java", "broker", {"s1-none": 1, "s1-zstd": 1}),
-    *each(22, "Serving", "MB/s to librdkafka", "broker", {"s1-none": 1, "s1-zstd": 1}),
-    *each(22, "Serving", "CPU to Java", "broker", {"s1-none": 2, "s1-zstd": 2}),
-    *each(22, "Serving", "CPU to librdkafka", "broker", {"s1-none": 2, "s1-zstd": 2}),
-    *each(22, "Serving", "memory", "50 MiB", {"s1-none": 1, "s1-zstd": 1}),
-    *each(22, "Serving", "ready", "a second", {"1000 partitions": 1}),
-    *each(22, "Captures", "frames", "1 GB/s", {"s1-none": 1}),
-    *each(22, "Captures", "records", "tshark", {"s1-none": 20}),
-    *each(22, "Internal topics", "committed offsets", "10 M records a minute",
-          {"10 commits a batch": 1, "1 commit a batch": 1}),
-    *each(21, "Schemas", "Avro", "fastavro into pyarrow", {"5 fields": 20}),
-    *each(21, "Schemas", "Avro", "one id", {"30 ids": 0.8}),
-    *each(21, "Schemas", "Avro", "no damage", {"every 100th damaged": 0.7}),
-    *each(35, "Schemas", "Avro", "as it was written",
-          {"renamed fields": 0.7, "defaults": 0.7, "unions": 0.7}),
-    *each(35, "Schemas", "Avro", "the latest version", {"30 versions": 0.8}),
-    *each(21, "Schemas", "Protobuf", "ptars", {"5 fields": 1, "nested, repeated": 1}),
-    *each(21, "Schemas", "JSON", "pyarrow.json", {"5 fields": 1}),
-    *each(21, "Schemas", "JSON", "orjson into pyarrow", {"5 fields": 5}),
-    *each(21, "Spark", "ingest of Avro, wall", "untyped ingest", {"5 fields": 0.7}),
-    *each(21, "Spark", "source of Avro, wall", "Kafka source, from_avro", {"5 fields": 3}),
-    *each(21, "Spark", "source of Avro, wall", "ready Arrow batches", {"5 fields": 0.7}),
-    *each(7, "Compacting", "", "Kafka's cleaner",
-          {"updates-none": 2, "updates-lz4": 2, "updates-zstd": 2, "distinct": 2}),
-]
-# fmt: on
+def floors_of(version: str, entry: dict[str, Any]) -> Iterator[Floor]:
+    floors, goals = entry["floors"], entry.get("goals", {})
+    for on, floor in floors.items():
+        goal = goals.get(on)
+        if goal is not None and goal < floor:
+            raise ValueError(f"{version}: the goal {goal} for {on} is below its floor {floor}")
+        yield Floor(
+            version, entry["issue"], entry["part"], entry.get("work", ""), on, entry["peer"], floor, goal
+        )
+    if unknown := goals.keys() - floors.keys():
+        raise ValueError(f"{version}: goals without a floor: {', '.join(sorted(unknown))}")
 
-# Output sizes within this fraction count as equal.
-EQUAL_SIZE = 0.02
+
+# Those of the newest version, which is the next one to be released.
+VERSION, FLOORS = next(
+    (version, list(floors.values())) for version, floors in reversed(history(FILE.read_text()).items())
+)
 
 
 def judged(floor: Floor, figures: Figures) -> Figure | None:
     """The figure that decides; for the best peer, the one that is hardest to beat."""
     if floor.peer != BEST_PEER:
-        return figures.figures.get((floor.part, floor.work, floor.on, floor.peer))
+        return figures.figures.get(floor.key)
     peers = [
         one
         for one in figures.of(floor.part)
         if (one.work, one.on) == (floor.work, floor.on)
+        and one.peer not in BARE
         and (one.size is None or abs(one.size - 1) <= EQUAL_SIZE)
     ]
     return min(peers, key=lambda one: one.ratio, default=None)

@@ -28,6 +28,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=1000)
     parser.add_argument("--output", type=Path, default=sets.PROJECT / "docs" / "benchmarks.md")
     arguments = parser.parse_args()
+    run = report.now()
     sets.prepare()
     with (
         tempfile.TemporaryDirectory() as scratch,
@@ -50,7 +51,7 @@ def main() -> None:
     megabytes = f"{arguments.megabytes} MB"
     ingested = only_ratio(spark_report.PART, "ingest", megabytes, "the same job in threads", compared)
     facts = [machine.cpu(), f"`ingest.py`, warm, {megabytes} of the S1 sets in four kinds of partitions"]
-    report.publish(arguments.output, report.now(), [ingested], facts)
+    report.publish(arguments.output, run, [ingested], facts)
 
 
 def timed(source: Path, out: Path, engine: Engine) -> float:

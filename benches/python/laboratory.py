@@ -7,6 +7,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+import limits
 from bench import Bench
 from figures import figure, only_ratio
 from magicbyte import field_costs, verify
@@ -24,15 +25,18 @@ MOST_MEMORY = 1 << 30
 
 
 def measure(bench: Bench) -> None:
+    limits.built()
     pin()
     for of in bench.chosen(*SETS):
         with bench.guarded(f"{PART}, {of.name}"):
             directory = str(partition(of, "laboratory"))
             jobs = {"cost": field_costs, "verify": verify}
             ways = {name: partial(rate, job, directory, of) for name, job in jobs.items()}
+            ways[limits.LIMIT] = limits.limit_of(PART, "cost").way(of)
             # The first turn warms up.
             rates = {name: turns[1:] for name, turns in in_turn(ways, bench.turns + 1).items()}
-            bench.add(figure(PART, "cost", of.name, "verify", Comparison(rates["cost"], rates["verify"])))
+            for peer in ("verify", limits.LIMIT):
+                bench.add(figure(PART, "cost", of.name, peer, Comparison(rates["cost"], rates[peer])))
     unpin()
     for of in bench.chosen(ADVISED):
         with bench.guarded(f"{PART}, advise"):

@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape
 
 from figures import Figure, Figures
 from floors import FLOORS, Floor, judged
+from standing import Standing, Verdict
 
 WIDTH, LEFT, RIGHT = 860, 350, 70
 TOP, LINE, TITLE = 62, 17, 26
@@ -18,7 +19,7 @@ STYLE = """
   text { font: 12px system-ui, sans-serif; fill: #1f2328 }
   .title { font-weight: 600 } .small { font-size: 11px; fill: #59636e }
   .grid { stroke: #d1d9e0 } .one { stroke: #59636e }
-  .met { fill: #2f81f7 } .missed { fill: #db6d28 }
+  .met { fill: #2f81f7 } .missed { fill: #db6d28 } .changed { fill: #9198a1 }
   .range { stroke: #1f2328; stroke-opacity: .6 } .floor { stroke: #1f2328; stroke-width: 3 }
   @media (prefers-color-scheme: dark) {
     text { fill: #f0f6fc } .small { fill: #9198a1 } .grid { stroke: #3d444d } .one { stroke: #9198a1 }
@@ -27,7 +28,7 @@ STYLE = """
 """
 
 
-def draw(figures: Figures) -> str:
+def draw(figures: Figures, standing: Standing) -> str:
     # Where one figure decides two floors, show the higher floor.
     highest: dict[Figure, Floor] = {}
     for floor in sorted(FLOORS, key=lambda floor: floor.floor):
@@ -47,7 +48,7 @@ def draw(figures: Figures) -> str:
         y += TITLE
         body.append(text(8, y - 9, part, "title"))
         for floor, one in group:
-            body += bar(floor, one, y, x)
+            body += bar(floor, one, standing.verdict(floor, one), y, x)
             y += LINE
     height = y + 14
     grid = []
@@ -56,7 +57,10 @@ def draw(figures: Figures) -> str:
         grid.append(f'<line class="{kind}" x1="{x(tick)}" y1="{TOP - 6}" x2="{x(tick)}" y2="{height - 8}"/>')
         grid.append(text(x(tick), TOP - 11, f"{tick:g}x", "small", "middle"))
     title = "magicbyte's speed divided by its peers'"
-    legend = "bar: median ratio; thin line: smallest to largest; thick mark: the floor; orange: below it"
+    legend = (
+        "bar: median ratio; thin line: smallest to largest; thick mark: the floor; orange: below it; "
+        "grey: measured on other code"
+    )
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
         f'height="{height}" role="img" aria-label="{escape(title)}">',
@@ -70,13 +74,14 @@ def draw(figures: Figures) -> str:
     return "\n".join(lines) + "\n"
 
 
+KINDS = {Verdict.MET: "met", Verdict.MISSED: "missed"}
 # The format's own speed comes first.
 PARTS = list(dict.fromkeys(floor.part for floor in sorted(FLOORS, key=lambda floor: floor.issue != 6)))
 
 
-def bar(floor: Floor, one: Figure, y: int, x: Scale) -> list[str]:
+def bar(floor: Floor, one: Figure, verdict: Verdict, y: int, x: Scale) -> list[str]:
     start, end = sorted((x(1), x(one.ratio)))
-    middle, kind = y + LINE // 2 - 2, "met" if one.ratio >= floor.floor else "missed"
+    middle, kind = y + LINE // 2 - 2, KINDS.get(verdict, "changed")
     label = ", ".join(filter(None, (floor.work, data(one.on))))
     return [
         text(20, y + 9, f"{label} / {one.peer}", "small"),

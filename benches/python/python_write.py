@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import limits
 import magicbyte
 import pyarrow as pa
 from bench import Bench
@@ -26,6 +27,7 @@ Build = Callable[[list[Row]], Any]
 def measure(bench: Bench) -> None:
     import aiokafka_loops
 
+    limits.built()
     pin()
     for of in bench.chosen(*SETS):
         with bench.guarded(f"{PART}, {of.name}"):
@@ -36,10 +38,11 @@ def measure(bench: Bench) -> None:
             check(aiokafka_loops.build, batches, lambda data: rows_read(magicbyte.read_batches(data)))
             ways[aiokafka_loops.NAME] = aiokafka_loops.build
             timed = {name: partial(rate, way, batches, of.expected.records) for name, way in ways.items()}
+            timed[limits.LIMIT] = limits.BUILDING.way(of)
             rates = in_turn(timed, TURNS_EACH * bench.turns, ROUNDS)
             for name in OURS:
-                compared = Comparison(rates[name], rates[aiokafka_loops.NAME])
-                bench.add(figure(PART, name, of.name, aiokafka_loops.NAME, compared))
+                for peer in (aiokafka_loops.NAME, limits.LIMIT):
+                    bench.add(figure(PART, name, of.name, peer, Comparison(rates[name], rates[peer])))
 
 
 def rows_of(of: Set) -> list[list[Row]]:

@@ -1,6 +1,5 @@
 """docs/benchmarks.md and its picture, from the figures of this run and of earlier ones."""
 
-from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +8,7 @@ import arrow_threads
 import capture
 import converting
 import document
+import floor_table
 import internal_topics
 import laboratory
 import lake
@@ -23,8 +23,12 @@ import rust_write
 import schemas
 import stores
 import validate
-from figures import Figure, Figures
-from floors import BEST_PEER, EQUAL_SIZE, FLOORS, Floor, judged
+from commits import HERE, Repository
+from figures import Figure, Figures, Run
+from floors import BEST_PEER, EQUAL_SIZE
+from limits import LIMIT, MEMORY, share
+from sources import SOURCES
+from standing import Standing
 
 HOW_TO_READ = f"""\
 Every ratio is magicbyte's speed divided by the peer's, on the same bytes in the same run: above 1, magicbyte
@@ -52,17 +56,19 @@ less than a tenth. Do not compare rates of different runs or machines; ratios ar
 - Not measured: ARM, machines without AVX-512, more than two cores, peers' networks and brokers."""
 
 
-def now() -> str:
-    """The name of a run that starts now."""
-    return f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
+def now() -> Run:
+    """A run that starts now, before anything is built."""
+    commits = {part: HERE.head(sources) for part, sources in SOURCES.items()}
+    return Run(f"{datetime.now(UTC):%Y-%m-%d %H:%M}", commits)
 
 
 def publish(
     path: Path,
-    run: str,
+    run: Run,
     new: list[Figure],
     facts: list[str],
     sections: Mapping[str, str | None] | None = None,
+    repository: Repository = HERE,
 ) -> None:
     """Adds new figures and sections, and rewrites the page, its figures and its picture."""
     stored = path.with_suffix(".json")
@@ -72,10 +78,17 @@ def publish(
     if new:
         figures.put(new, run, facts)
     figures.save(stored)
-    path.with_suffix(".svg").write_text(picture.draw(figures))
+    write(path, figures, Standing(repository), sections)
+
+
+def write(
+    path: Path, figures: Figures, standing: Standing, sections: Mapping[str, str | None] | None = None
+) -> None:
+    """The page and its picture."""
+    path.with_suffix(".svg").write_text(picture.draw(figures, standing))
     own: dict[str, str | None] = {
-        "Floors": floor_table(figures),
-        "How to read this": HOW_TO_READ,
+        "Floors": floor_table.floor_table(figures, standing),
+        "How to read this": HOW_TO_READ + LIMITS_INTRODUCED + floor_table.limit_table(),
         "Reading in Rust": against_peers(figures.of(rust_read.PART)),
         "Reading in Python": by_work(figures.of(python_read.PART)),
         "Two threads": THREADS + rows(figures.of(arrow_threads.PART)),
@@ -96,6 +109,14 @@ def publish(
     document.update(path, own | dict(sections or {}), head(path))
 
 
+LIMITS_INTRODUCED = """
+
+The share of the limit is magicbyte's speed divided by that of the parts of the work that nobody can leave
+out, each alone on the same bytes in the same run, one after the other in CPU time: `crc` of every batch
+(CRC-32C; of magic 0 and 1 CRC-32), `decompress` and `compress` with one context and one buffer, `copy` of
+what is written or of as many bytes as the columns have.
+
+"""
 QUERY = """\
 `select count(*), sum(octet_length(value)) from log`, from the file to the answer, in CPU time: over
 `PartitionLog` itself, and over a table of offset, timestamp, key and value made by aiokafka's loop. Then
@@ -161,39 +182,13 @@ against one: by the CPU time of the busier thread, and by the clock, which other
 def head(path: Path) -> str:
     return f"""# Benchmarks
 
-Written by `make bench`, which needs Rust, Java and Maven (and Go for two of the peers), and takes about 45
+Written by `make bench`, which needs Rust, Java and Maven (and Go for two of the peers), and takes about 50
 minutes including builds. `make bench QUICK=1` takes about 5 minutes, with fewer sets and turns.
 `make bench-spark` is the part with a broker. What did not run keeps its earlier figures.
 `{path.with_suffix(".json").name}` contains all of them.
 
 ![magicbyte's speed divided by its peers', with floors]({path.with_suffix(".svg").name})
 """
-
-
-def floor_table(figures: Figures) -> str:
-    lines = [
-        "| issue | work | data | against | floor | measured | | run |",
-        "|---:|---|---|---|---:|---:|---|---|",
-    ]
-    counts: Counter[str] = Counter()
-    for floor in FLOORS:
-        one = judged(floor, figures)
-        counts[verdict(floor, one)] += 1
-        against = floor.peer if one is None or one.peer == floor.peer else f"{floor.peer}: {one.peer}"
-        cells = [str(floor.issue), picture.work(floor), picture.data(floor.on), against, f"{floor.floor:g}"]
-        cells += ["" if one is None else str(one), verdict(floor, one), "" if one is None else one.run]
-        lines.append(f"| {' | '.join(cells)} |")
-    summary = ", ".join(f"{counts[verdict]} {verdict.strip('*')}" for verdict in (MET, MISSED, UNKNOWN))
-    return f"Of {len(FLOORS)}: {summary}.\n\n" + "\n".join(lines)
-
-
-MET, MISSED, UNKNOWN = "met", "**missed**", "not measured"
-
-
-def verdict(floor: Floor, one: Figure | None) -> str:
-    if one is None:
-        return UNKNOWN
-    return MET if one.ratio >= floor.floor else MISSED
 
 
 def against_peers(figures: list[Figure]) -> str:
@@ -204,27 +199,30 @@ def against_peers(figures: list[Figure]) -> str:
     lines = [
         "Each cell has the peer's rate and the ratio.",
         "",
-        f"| data | magicbyte | {' | '.join(peers)} |",
-        f"|---|---:|{'---:|' * len(peers)}",
+        f"| data | magicbyte | {' | '.join(peers)} | {SHARE} |",
+        f"|---|---:|{'---:|' * (len(peers) + 1)}",
     ]
     for on in in_order(figures):
         found = {one.peer: one for one in figures if one.on == on}
         ours = next(found[peer] for peer in peers if peer in found)
         cells = [cell(found[peer], found[peer].peers) if peer in found else "" for peer in peers]
+        cells.append(share_of(ours, figures))
         lines.append(f"| {picture.data(on)} | {millions(ours.ours)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-PEERS = ["kafka-clients", *rust_read.CRATES, *rust_read.GO]
+PEERS = ["kafka-clients", *rust_read.CRATES, *rust_read.GO, MEMORY.peer]
 
 
 def by_work(figures: list[Figure]) -> str:
     """One line per set, one column per way of reading."""
     if not figures:
         return "Not measured."
+    against_limits, figures = figures, [one for one in figures if one.peer != LIMIT]
     works = [loop.name for loop in loops.OURS if any(one.work == loop.name for one in figures)]
     lines = [
-        "aiokafka's loop takes `key` and `value` as bytes. Each cell has magicbyte's rate and the ratio.",
+        "aiokafka's loop takes `key` and `value` as bytes. Each cell has magicbyte's rate and the ratio; "
+        "then the share of the limit, where that was measured.",
         "",
         f"| data | aiokafka | {' | '.join(works)} |",
         f"|---|---:|{'---:|' * len(works)}",
@@ -232,14 +230,17 @@ def by_work(figures: list[Figure]) -> str:
     for on in in_order(figures):
         found = {one.work: one for one in figures if one.on == on}
         peers = next(iter(found.values())).peers
-        cells = [cell(found[work], found[work].ours) if work in found else "" for work in works]
+        cells = [
+            cell(one, one.ours) + share_of(one, against_limits, "; {}") if (one := found.get(work)) else ""
+            for work in works
+        ]
         lines.append(f"| {picture.data(on)} | {millions(peers)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def rows(figures: list[Figure]) -> str:
     """One line per figure, without empty columns."""
-    titles = ("work", "data", "against", "magicbyte", "peer", "ratio", "size, ours / theirs")
+    titles = ("work", "data", "against", "magicbyte", "peer", "ratio", SHARE, "size, ours / theirs")
     table = [
         (
             one.work,
@@ -248,11 +249,12 @@ def rows(figures: list[Figure]) -> str:
             millions(one.ours),
             millions(one.peers),
             str(one),
+            share_of(one, figures),
             "" if one.size is None else f"{one.size:.3f}",
         )
         for on in in_order(figures)
         for one in figures
-        if one.on == on
+        if one.on == on and one.peer != LIMIT
     ]
     if not table:
         return "Not measured."
@@ -261,6 +263,14 @@ def rows(figures: list[Figure]) -> str:
     lines = [f"| {' | '.join(titles[index] for index in kept)} |", f"|{ruler}"]
     lines += [f"| {' | '.join(line[index] for index in kept)} |" for line in table]
     return "\n".join(lines)
+
+
+SHARE = "share of the limit"
+
+
+def share_of(one: Figure, figures: list[Figure], form: str = "{}") -> str:
+    found = share(one, figures)
+    return "" if found is None else form.format(f"{found.ratio:.2f}")
 
 
 def runs(figures: Figures) -> str:

@@ -7,6 +7,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import limits
 import magicbyte
 import programs
 import pyarrow as pa
@@ -26,6 +27,7 @@ def measure(bench: Bench) -> None:
     peers = None
     with bench.guarded("the peers in Rust"):
         peers = programs.rust_peers()
+    limits.built()
     pin()
     for shape, codecs in CODECS.items():
         records = bench.manifest.named(f"{shape}-none")
@@ -39,6 +41,7 @@ def measure(bench: Bench) -> None:
             with bench.guarded(f"{PART}, {of.name}"):
                 must_be_read_by_the_other_side(ours, theirs, records)
                 working = bench.refusing(chosen, records)
+                working.append(limits.BUILDING.program(records, of.codec))
                 if of.codec == "none":
                     working = programs.with_many_rounds(working)
                 compare(bench, working, of, records)
@@ -49,7 +52,8 @@ def compare(bench: Bench, working: list[Program], of: Set, records: Set) -> None
     for program in working:
         sizes |= program.sizes(records)
     for name, compared in programs.compare(working, records, bench.turns).items():
-        size = round(sizes[MAGICBYTE] / sizes[name], 4)
+        # The limit writes nothing.
+        size = round(sizes[MAGICBYTE] / sizes[name], 4) if name in sizes else None
         bench.add(replace(figure(PART, "", of.name, name, compared), size=size))
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import broker
 import kafka_source
 import kafka_topic
+import report
 import sets
 import spark_report
 from broker import Broker
@@ -33,6 +34,7 @@ def main() -> None:
     parser.add_argument("--cold-turns", type=int, default=3)
     parser.add_argument("--output", type=Path, default=sets.PROJECT / "docs" / "benchmarks.md")
     arguments = parser.parse_args()
+    run = report.now()
     # Spark's workers import ready_arrow.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
     topic = kafka_topic.prepare(arguments.records)
@@ -40,7 +42,7 @@ def main() -> None:
         scratch = Path(name)
         cold = measure_cold(node, scratch, arguments.cold_turns)
         warm = measure_warm(node, topic, scratch, arguments.turns)
-    spark_report.write(arguments.output, topic, warm, cold)
+    spark_report.write(arguments.output, run, topic, warm, cold)
     print(f"wrote {arguments.output}")
 
 

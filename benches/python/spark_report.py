@@ -11,7 +11,7 @@ import kafka_source
 import kafka_topic
 import report
 from broker import JARS as BROKER_JARS
-from figures import Figure, only_ratio
+from figures import Figure, Run, only_ratio
 from kafka_topic import Topic
 from machine import cpu, first_line, project_version
 from processes import Used
@@ -25,11 +25,11 @@ CLOCKS = {"wall": "wall", "cpu": "CPU"}
 Turns = dict[str, list[Used]]
 
 
-def write(path: Path, topic: Topic, warm: Turns, cold: Turns) -> None:
+def write(path: Path, run: Run, topic: Topic, warm: Turns, cold: Turns) -> None:
     parts = [head(topic, warm, cold), "", table("warm, one session", warm, topic), ""]
     parts += [table("cold, whole command", cold, topic), "", ratios(warm, cold)]
     facts = [cpu(), f"`make bench-spark`, see {TITLE}"]
-    report.publish(path, report.now(), figures(warm, cold), facts, {TITLE: "\n".join(parts)})
+    report.publish(path, run, figures(warm, cold), facts, {TITLE: "\n".join(parts)})
 
 
 def head(topic: Topic, warm: Turns, cold: Turns) -> str:

@@ -60,6 +60,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--output", type=Path, default=sets.PROJECT / "docs" / "benchmarks.md")
     arguments = parser.parse_args()
+    run = report.now()
     # Spark's workers import ready_arrow.
     here = str(Path(__file__).parent)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
@@ -85,7 +86,7 @@ def main() -> None:
             print(f"{work}, {name}: {compared} of {peer}")
             figures.append(only_ratio(spark_report.PART, f"{work}, {name}", "5 fields", peer, compared))
     facts = [machine.cpu(), f"`spark_typed.py`, warm, {arguments.records:,} records of 5 fields, zstd"]
-    report.publish(arguments.output, report.now(), figures, facts)
+    report.publish(arguments.output, run, figures, facts)
 
 
 def prepare(records: int) -> None:

@@ -12,29 +12,6 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 const TABLE: &str = "src/message/messages.json";
-/// The APIs whose requests and responses have structs.
-const APIS: [&str; 19] = [
-    "ApiVersions",
-    "DescribeCluster",
-    "DescribeConfigs",
-    "DescribeGroups",
-    "DescribeLogDirs",
-    "DescribeTopicPartitions",
-    "Fetch",
-    "FindCoordinator",
-    "Heartbeat",
-    "JoinGroup",
-    "LeaveGroup",
-    "ListGroups",
-    "ListOffsets",
-    "Metadata",
-    "OffsetCommit",
-    "OffsetFetch",
-    "OffsetForLeaderEpoch",
-    "Produce",
-    "SyncGroup",
-];
-
 /// Lints that are about written code.
 const LINTS: &str = "#[allow(clippy::unreadable_literal, clippy::wildcard_imports, reason = \"generated\")]";
 
@@ -47,6 +24,7 @@ struct Message {
     role: String,
     api_key: Option<i16>,
     valid_versions: String,
+    flexible_versions: String,
     fields: Vec<Field>,
 }
 
@@ -72,7 +50,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={TABLE}");
     println!("cargo::rerun-if-changed=build.rs");
     let table: Vec<Message> = serde_json::from_str(&fs::read_to_string(TABLE)?)?;
-    let mut out = api_keys(&table)?;
+    let target = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(target.join("api_keys.rs"), api_keys(&table)?)?;
+    let mut out = String::new();
     // The newest definition of a message is its last one: versions that Kafka has removed have no structs.
     let newest: BTreeMap<_, _> = table.iter().map(|message| (message.name.as_str(), message)).collect();
     for name in ["RequestHeader", "ResponseHeader"] {
@@ -80,32 +60,71 @@ fn main() -> Result<(), Box<dyn Error>> {
         let doc = "The fields before the body of a message.";
         write_structure(&mut out, name, doc, &header.fields, &mut Vec::new())?;
     }
-    for api in APIS {
-        for role in ["Request", "Response"] {
-            let message = newest.get(format!("{api}{role}").as_str()).ok_or(api)?;
-            write_message(&mut out, api, role, message)?;
-        }
+    let bodies: Vec<_> = newest.values().filter(|message| message.api().is_some()).collect();
+    for message in &bodies {
+        write_message(&mut out, message)?;
     }
-    fs::write(PathBuf::from(env::var("OUT_DIR")?).join("body.rs"), out)?;
+    let names: Vec<_> = bodies.iter().map(|message| &*message.name).collect();
+    writeln!(
+        out,
+        "#[cfg(test)]\nmacro_rules! all_bodies {{ () => {{ round_trips!({}); }} }}",
+        names.join(", ")
+    )?;
+    fs::write(target.join("body.rs"), out)?;
     Ok(())
 }
 
-/// The names of all APIs, for the macro `api_keys`.
+/// The names, keys and versions of all APIs, for the macro `api_keys`.
 fn api_keys(table: &[Message]) -> Result<String, Box<dyn Error>> {
-    let requests = table.iter().filter(|message| message.role == "request");
-    let keys: BTreeMap<_, _> = requests.map(|message| (message.api_key, message.name.as_str())).collect();
+    let mut apis = BTreeMap::new();
+    for request in table.iter().filter(|message| message.role == "request") {
+        apis.entry(request.api_key.ok_or("a request without a key")?).or_insert_with(Vec::new).push(request);
+    }
     let mut out = String::from("api_keys! {\n");
-    for (key, name) in keys {
-        let (key, name) = (key.ok_or(name)?, name.strip_suffix("Request").ok_or(name)?);
-        writeln!(out, "    {name} = {key},")?;
+    for (key, requests) in apis {
+        // Oldest versions first.
+        let (oldest, newest) = (requests[0], requests[requests.len() - 1]);
+        let name = newest.name.strip_suffix("Request").ok_or("a request's name")?;
+        let (min, max) = (oldest.versions()?.0, newest.versions()?.1);
+        let mut flexible = None;
+        for request in requests {
+            flexible = flexible.or(request.first_flexible()?);
+        }
+        writeln!(out, "    {name} = {key}, {min} to {max}, {flexible:?};")?;
     }
     Ok(out + "}\n")
 }
 
-fn write_message(out: &mut String, api: &str, role: &str, message: &Message) -> Result<(), Box<dyn Error>> {
+impl Message {
+    /// The name of the API, and whether this is its `Request` or `Response`; none for other messages.
+    fn api(&self) -> Option<(&str, &str)> {
+        let role = match &*self.role {
+            "request" => "Request",
+            "response" => "Response",
+            _ => return None,
+        };
+        Some((self.name.strip_suffix(role)?, role))
+    }
+
+    /// The oldest and the newest version.
+    fn versions(&self) -> Result<(i16, i16), Box<dyn Error>> {
+        let (first, last) = self.valid_versions.split_once('-').ok_or("a range of versions")?;
+        Ok((first.parse()?, last.parse()?))
+    }
+
+    /// The oldest version that is flexible: all after it are, too.
+    fn first_flexible(&self) -> Result<Option<i16>, Box<dyn Error>> {
+        let Some(first) = self.flexible_versions.strip_suffix('+') else { return Ok(None) };
+        let (oldest, newest) = self.versions()?;
+        Ok(Some(oldest.max(first.parse()?)).filter(|first| *first <= newest))
+    }
+}
+
+fn write_message(out: &mut String, message: &Message) -> Result<(), Box<dyn Error>> {
     let name = &message.name;
+    let (api, role) = message.api().ok_or("a request or response")?;
     let module = snake_case(name);
-    let (first, last) = message.valid_versions.split_once('-').ok_or("a range of versions")?;
+    let (first, last) = message.versions()?;
     let ty = type_name(name, &message.fields);
     writeln!(out, "pub use {module}::{name};\nbody!({ty}, {role}, {api}, {first}, {last});")?;
     writeln!(out, "/// Structures of a {name}.\n{LINTS}\npub mod {module} {{\n    use super::*;")?;
@@ -214,7 +233,7 @@ fn type_name(name: &str, fields: &[Field]) -> String {
     if fields.iter().any(Field::borrows) { format!("{name}<'a>") } else { name.into() }
 }
 
-/// `maxWaitMs` and `MaxWaitMs` as `max_wait_ms`.
+/// `maxWaitMs` and `MaxWaitMs` as `max_wait_ms`; a keyword as `r#type`.
 fn snake_case(name: &str) -> String {
     let mut out = String::new();
     for (place, c) in name.char_indices() {
@@ -223,5 +242,5 @@ fn snake_case(name: &str) -> String {
         }
         out.push(c.to_ascii_lowercase());
     }
-    out
+    if matches!(&*out, "match" | "type") { format!("r#{out}") } else { out }
 }

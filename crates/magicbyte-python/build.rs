@@ -56,8 +56,9 @@ fn docstrings(stub: &str) -> BTreeMap<String, String> {
         let Some(first) = first.strip_prefix('r').unwrap_or(first).strip_prefix(QUOTES) else { continue };
         lines.next();
         let docstring = cleaned(first, &mut lines);
-        // CPython has its own docstrings for special methods; to it, Arrow's are methods like any other.
-        let is_special = name.starts_with("__") && !name.starts_with("__arrow_c_");
+        // CPython has its own docstrings for its slots; to it, these are methods like any other.
+        let is_method = name.starts_with("__arrow_c_") || name == "__reversed__";
+        let is_special = name.starts_with("__") && !is_method;
         if !is_special {
             let path = if is_member { format!("{class}.{name}") } else { name };
             found.entry(path).or_insert(docstring);

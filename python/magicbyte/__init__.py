@@ -46,7 +46,9 @@ from magicbyte.errors import (
     UnsupportedCompressionError,
     UnsupportedMagicError,
 )
-from magicbyte.log import LogArrowStream, LogBatches, LogRecords, PartitionLog, Reconciliation
+from magicbyte.log import LogBatches, LogRecords, PartitionLog, Reconciliation
+from magicbyte.notebook import add_tables
+from magicbyte.table import LogArrowStream, ReadAccount
 
 if TYPE_CHECKING:
     from magicbyte.commands import (
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     from magicbyte.following import ingest_stream
     from magicbyte.jobs.find.choice import PartitionChoice
     from magicbyte.logs import Log
+    from magicbyte.scanning import scan
     from magicbyte.storage.encryption_keys import add_encryption_key
     from magicbyte.storage.mounts import mount_storage
 
@@ -95,6 +98,7 @@ __all__ = [
     "NeedMoreBytesError",
     "PartitionChoice",
     "PartitionLog",
+    "ReadAccount",
     "Reconciliation",
     "Record",
     "RecordBatch",
@@ -123,6 +127,7 @@ __all__ = [
     "recover",
     "redact",
     "rescue",
+    "scan",
     "schemas",
     "serve",
     "stats",
@@ -130,6 +135,8 @@ __all__ = [
     "verify",
 ]
 
+
+add_tables()
 
 _COMMANDS = (
     "advise",
@@ -155,6 +162,7 @@ _LAZY = {
     "add_encryption_key": "magicbyte.storage.encryption_keys",
     "ingest_stream": "magicbyte.following",
     "mount_storage": "magicbyte.storage.mounts",
+    "scan": "magicbyte.scanning",
     **dict.fromkeys(_COMMANDS, "magicbyte.commands"),
 }
 

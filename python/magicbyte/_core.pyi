@@ -4,10 +4,14 @@ Import the public names from `magicbyte`; this module is internal. `magicbyte/_s
 """
 
 from magicbyte._stubs.arrow import (
+    CONSUMED_COLUMNS,
     ArrowBatch,
+    ArrowBatches,
     ArrowSchema,
     ArrowStream,
+    ReadCounts,
     arrow_schema,
+    chain_streams,
     digest_records,
 )
 from magicbyte._stubs.basics import (
@@ -27,6 +31,7 @@ from magicbyte._stubs.batches import (
     RecordBatch,
     _Batch,
     read_batches,
+    unpickle_batch,
 )
 from magicbyte._stubs.broker import (
     AppendInfo,
@@ -89,7 +94,7 @@ from magicbyte._stubs.message import (
     decode_response,
     encode_request,
     encode_response,
-    error_name,
+    header_versions,
 )
 from magicbyte._stubs.protobuf_structure import protobuf_structure
 from magicbyte._stubs.records import (
@@ -146,6 +151,7 @@ from magicbyte._stubs.steps import (
     StoredFile,
     SurveyInParts,
     add_encryption_key,
+    check_chunk,
     is_directory,
     is_in_name_order,
     is_partition,
@@ -180,6 +186,7 @@ from magicbyte._stubs.writer import (
 )
 
 __all__ = [
+    "CONSUMED_COLUMNS",
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
     "LISTED",
     "MAX_COLUMN_PAYLOAD",
@@ -189,6 +196,7 @@ __all__ = [
     "AppendInfo",
     "AppendValidator",
     "ArrowBatch",
+    "ArrowBatches",
     "ArrowSchema",
     "ArrowStream",
     "BatchField",
@@ -217,6 +225,7 @@ __all__ = [
     "ProduceResponse",
     "ProducerStateEntry",
     "ProducerStateManager",
+    "ReadCounts",
     "Record",
     "RecordBatch",
     "RecordIterator",
@@ -244,6 +253,8 @@ __all__ = [
     "arrow_schema",
     "batches_cost",
     "begin_partition",
+    "chain_streams",
+    "check_chunk",
     "check_produce_request",
     "check_segment",
     "chunk_cost",
@@ -261,8 +272,8 @@ __all__ = [
     "encode_request",
     "encode_response",
     "encode_varint",
-    "error_name",
     "finish_partition",
+    "header_versions",
     "index_keys",
     "is_directory",
     "is_in_name_order",
@@ -308,6 +319,7 @@ __all__ = [
     "transaction_index",
     "trim_chunk",
     "try_layouts",
+    "unpickle_batch",
     "unpickle_record",
     "unreadable_directory",
     "write_schema_framing",

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from os import PathLike
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
+from magicbyte.extras import naming_extras
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.run.engines import Engine, LocalEngine
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
@@ -28,8 +29,10 @@ P = ParamSpec("P")
 S = TypeVar("S", bound=Options)
 R = TypeVar("R")
 
-Path: TypeAlias = "str | PathLike[str]"
-Sources: TypeAlias = "str | PathLike[str] | Sequence[str | PathLike[str]]"
+Path: TypeAlias = "str | bytes | PathLike[str] | PathLike[bytes]"
+Sources: TypeAlias = (
+    "str | bytes | PathLike[str] | PathLike[bytes] | Sequence[str | bytes | PathLike[str] | PathLike[bytes]]"
+)
 """Directories with partitions at or below them, or segment files: one path, or a sequence of them."""
 
 
@@ -64,10 +67,17 @@ A = TypeVar("A", bound=Chosen)
 
 
 def paths_of(sources: Sources) -> list[str]:
-    """One path, or a sequence of them, as a list."""
-    if isinstance(sources, (str, PathLike)):
-        return [os.fspath(sources)]
-    return [os.fspath(source) for source in sources]
+    """One path, or a sequence of them, as a list.
+
+    Raises:
+        TypeError: for anything else.
+
+    """
+    if isinstance(sources, str | bytes | PathLike):
+        return [os.fsdecode(sources)]
+    if not isinstance(sources, Iterable):
+        raise TypeError(f"sources: expected a path or a sequence of paths, not {type(sources).__name__}")
+    return [os.fsdecode(source) for source in sources]
 
 
 def reads(
@@ -86,7 +96,8 @@ def reads(
         @wraps(function)
         def command(sources: Sources, /, *args: P.args, **kwargs: P.kwargs) -> R:
             given = _given(function, keywords, *args, **kwargs)
-            return function(paths_of(sources), given, narrowed(options, given))
+            with naming_extras(function.__name__):
+                return function(paths_of(sources), given, narrowed(options, given))
 
         _describe(command, keywords, {"sources": (Sources, sources)})
         return command
@@ -105,7 +116,8 @@ def writes(
         @wraps(function)
         def command(sources: Sources, out: Path, /, *args: P.args, **kwargs: P.kwargs) -> R:
             given = _given(function, keywords, *args, **kwargs)
-            return function(paths_of(sources), os.fspath(out), given, narrowed(options, given))
+            with naming_extras(function.__name__):
+                return function(paths_of(sources), os.fsdecode(out), given, narrowed(options, given))
 
         _describe(command, keywords, {"sources": (Sources, sources), "out": (Path, out)})
         return command

@@ -18,3 +18,9 @@ class Columns(NamedTuple):
     """Milliseconds; -1 if there is none."""
     keys: list[bytes | None]
     values: list[bytes | None]
+
+    def _repr_html_(self) -> str:
+        """A table of the first records for notebooks."""
+        from magicbyte.notebook import columns_html
+
+        return columns_html(*self)

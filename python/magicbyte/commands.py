@@ -22,6 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from magicbyte.calls import Chosen, Path, Run, reads, writes
+from magicbyte.extras import naming_extras
 from magicbyte.options.compact import CompactOptions
 from magicbyte.options.declare import argument
 from magicbyte.options.ingest import IngestOptions, TargetOptions
@@ -91,7 +92,7 @@ def verify(sources: list[str], given: _Verify, options: VerifyOptions) -> Verify
         from magicbyte.lake.compare import LogOfTable
         from magicbyte.lake.read import open_stored
 
-        stored = open_stored(os.fspath(options.table), options.catalog, options.catalog_properties)
+        stored = open_stored(os.fsdecode(options.table), options.catalog, options.catalog_properties)
         table = partial(LogOfTable, stored)
     return verify(sources, given.runner, options, choice=given.choice, table=table, progress=given.progress)
 
@@ -117,8 +118,9 @@ def ingest(sources: list[str], out: str, given: _Ingest, options: IngestOptions)
         from magicbyte.jobs.ingest import ingest
 
         return ingest(sources, out, given.runner, options, given.progress, choice=given.choice)
-    from magicbyte.lake.ingest import ingest_table
-    from magicbyte.lake.table import TableTarget
+    with naming_extras("ingest", given.format):
+        from magicbyte.lake.ingest import ingest_table
+        from magicbyte.lake.table import TableTarget
 
     target = TableTarget(given.format, out, given.catalog, given.catalog_properties, given.partition_by)
     return ingest_table(sources, target, given.runner, options, given.progress, choice=given.choice)
@@ -162,7 +164,7 @@ def rescue(sources: list[str], given: _Rescue, options: Decoding) -> RescueRepor
     """Examines every damaged range, and saves what can be saved of it into `out`."""
     from magicbyte.jobs.rescue import rescue_partitions
 
-    out = None if given.out is None else os.fspath(given.out)
+    out = None if given.out is None else os.fsdecode(given.out)
     limit = options.max_decompressed_bytes
     return rescue_partitions(sources, out, max_decompressed_bytes=limit, choice=given.choice)
 
@@ -270,7 +272,7 @@ def schemas(sources: list[str], given: _Schemas, options: SchemasOptions) -> Sch
 
     return schemas(
         sources,
-        None if given.out is None else os.fspath(given.out),
+        None if given.out is None else os.fsdecode(given.out),
         choice=given.choice,
         http=given.http,
         **vars(options),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from magicbyte.calls import Run, writes
 from magicbyte.enums import TableFormat
 from magicbyte.errors import RefusedError
+from magicbyte.extras import naming_extras
 from magicbyte.options.declare import argument
 from magicbyte.options.ingest import FollowOptions, IngestOptions, TargetOptions
 
@@ -40,13 +41,14 @@ def ingest_stream(
         JobError: also if records are deleted before they were read.
 
     """
-    from magicbyte.lake.stream import ingest_stream
-    from magicbyte.lake.table import TableTarget
-
     if given.format == "parquet":
         raise RefusedError(
             "a directory of Parquet files has no commits to add to: the format is delta or iceberg"
         )
+    with naming_extras("ingest_stream", given.format):
+        from magicbyte.lake.stream import ingest_stream
+        from magicbyte.lake.table import TableTarget
+
     return ingest_stream(
         sources,
         TableTarget(given.format, out, given.catalog, given.catalog_properties, given.partition_by),

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from magicbyte import _core
 from magicbyte._core import (
+    CONSUMED_COLUMNS,
     DEFAULT_MAX_DECOMPRESSED_BYTES,
     LISTED,
-    ArrowStream,
     LegacyBatch,
     LogBatchesCore,
     PartitionLogCore,
@@ -21,25 +21,23 @@ from magicbyte._core import (
 from magicbyte.enums import DamageMode, IsolationLevel, fails_fast
 from magicbyte.errors import Error
 from magicbyte.listing import log_start_of
+from magicbyte.open_partition import LOG_END, OpenPartition
 from magicbyte.reconciliation import Reconciliation
 from magicbyte.storage.location import locate
 from magicbyte.storage.mounts import mount
-from magicbyte.storage.paths import absolute
+from magicbyte.storage.paths import AnyPath, absolute
+from magicbyte.table import Table
+from magicbyte.table_options import Ranges
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from magicbyte.damage import Rescued
-    from magicbyte.derived_stream import RecordStream
-    from magicbyte.expressions.record_filter import RecordFilter
     from magicbyte.model import IgnoredFile, PartitionListing, Problem, Segment
-    from magicbyte.typed_stream import TypedColumn
 
-__all__ = ["LogArrowStream", "LogBatches", "LogRecords", "PartitionLog", "Reconciliation"]
+__all__ = ["LogBatches", "LogRecords", "PartitionLog", "Reconciliation"]
 
 T = TypeVar("T")
-
-_LOG_END = 2**63 - 1
 
 
 class _Read:
@@ -61,7 +59,7 @@ class _Read:
 
     def end_offset(self) -> int | None:
         end = self._core.end_offset
-        return None if end == _LOG_END else end
+        return None if end == LOG_END else end
 
     def batches(self, *, committed: bool) -> Iterator[RecordBatch | LegacyBatch]:
         for log_batch in self._core:
@@ -154,93 +152,6 @@ class LogRecords(_Pass[Record]):
     """The data records of one read of a log, with its problems; see `PartitionLog.records`."""
 
 
-class LogArrowStream:
-    """The data records of a log as columns, for any Arrow consumer; see `PartitionLog.to_arrow`.
-
-    Each consumer gets a fresh stream; `problems` and `end_offset` describe the latest stream.
-    """
-
-    def __init__(self, core: RecordStream) -> None:
-        self._core = core
-
-    def __arrow_c_schema__(self) -> object:
-        return self._core.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """A stream from the beginning, cheap until its first batch is requested.
-
-        A requested schema is honoured if all its columns and types are ours; otherwise the consumer has
-        to convert, as the interface says.
-        """
-        return self._core.__arrow_c_stream__(requested_schema)
-
-    @property
-    def problems(self) -> list[Problem]:
-        """The first 1000 problems so far in PERMISSIVE mode, torn tails included."""
-        problems: list[Problem] = json.loads(self._core.problems())
-        return problems
-
-    @property
-    def problems_left_out(self) -> int:
-        """The number of further problems."""
-        return self._core.problems_left_out()
-
-    @property
-    def end_offset(self) -> int | None:
-        """The end of the stream (exclusive), as in `LogBatches`."""
-        end = self._core.end_offset
-        return None if end == _LOG_END else end
-
-
-class _ChosenColumns:
-    """The columns that are decoded for a stream, and the stream that a condition and schemas make of them."""
-
-    def __init__(
-        self,
-        log: PartitionLog,
-        columns: Sequence[str] | None,
-        where: str | None,
-        key: TypedColumn | None,
-        value: TypedColumn | None,
-        *,
-        views: bool,
-    ) -> None:
-        self._name = log.name
-        self._typed = [column for column in (key, value) if column is not None]
-        if (where is not None or self._typed) and columns is None:
-            from magicbyte.expressions.stream import columns_of
-
-            columns = columns_of(log)
-        self._columns = columns
-        for name, column in (("key", key), ("value", value)):
-            if column is not None and (column.column != name or name not in (columns or ())):
-                raise ValueError(f"{name}: a decoder of {column.column}, for columns {columns}")
-        # Headers may name the schemas.
-        self._selected = list(dict.fromkeys((*(columns or ()), "headers"))) if self._typed else columns
-        self.decoded = self._selected
-        self._filter: RecordFilter | None = None
-        if where is not None:
-            if views:
-                raise ValueError("where: rows of views are not selected; leave out views")
-            from magicbyte.expressions.record_filter import RecordFilter
-
-            self._filter = RecordFilter(where)
-            self.decoded = list(dict.fromkeys((*(self._selected or ()), *self._filter.columns)))
-
-    def of(self, decoded: ArrowStream) -> RecordStream:
-        """The stream with the chosen columns, of one with the decoded columns."""
-        stream: RecordStream = decoded
-        if self._filter is not None:
-            from magicbyte.expressions.stream import SelectedRecords
-
-            stream = SelectedRecords(decoded, self._selected or (), self._filter, self._name)
-        if self._typed:
-            from magicbyte.typed_stream import TypedRecords
-
-            stream = TypedRecords(stream, self._columns or (), self._typed)
-        return stream
-
-
 def _refuse_other_directories(path: str) -> None:
     """Raises ValueError for a directory that is not a partition's: nothing would be read."""
     name = os.path.basename(absolute(path))
@@ -268,7 +179,7 @@ def _has_segments(path: str) -> bool:
         return False
 
 
-class PartitionLog:
+class PartitionLog(Table):
     """The segments of a partition's directory, read in offset order.
 
     Opening lists the directory. Files are read when records are requested, block by block: memory is one
@@ -301,7 +212,7 @@ class PartitionLog:
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: AnyPath,
         *,
         check_crcs: bool = True,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
@@ -336,12 +247,9 @@ class PartitionLog:
     def _open(
         self, core: PartitionLogCore, check_crcs: bool, max_decompressed_bytes: int, mode: DamageMode
     ) -> None:
-        self._core = core
         self._listing: PartitionListing = json.loads(core.listing())
         self._closed = False
-        self._check_crcs = check_crcs
-        self._max_decompressed_bytes = max_decompressed_bytes
-        self._mode = mode
+        self._opened = OpenPartition(core, self._listing, check_crcs, max_decompressed_bytes, mode)
 
     @property
     def path(self) -> str:
@@ -452,93 +360,21 @@ class PartitionLog:
     def offset_for_timestamp(self, timestamp: int | datetime) -> int | None:
         """The first offset whose record has this timestamp (ms) or a later one."""
         self._check_open()
-        return self._core.offset_for_timestamp(timestamp)
+        return self._opened.core.offset_for_timestamp(timestamp)
 
     def verify(self, isolation_level: IsolationLevel = "read_uncommitted") -> Reconciliation:
         """Decodes every record of every segment and accounts for every byte; keeps nothing."""
         self._check_open()
-        return Reconciliation(json.loads(self._core.verify(isolation_level, self._max_decompressed_bytes)))
+        limit = self._opened.max_decompressed_bytes
+        return Reconciliation(json.loads(self._opened.core.verify(isolation_level, limit)))
 
-    def to_arrow(
-        self,
-        columns: Sequence[str] | None = None,
-        *,
-        views: bool = False,
-        start_offset: int | None = None,
-        end_offset: int | None = None,
-        start_timestamp: int | datetime | None = None,
-        end_timestamp: int | datetime | None = None,
-        where: str | None = None,
-        key: TypedColumn | None = None,
-        value: TypedColumn | None = None,
-        isolation_level: IsolationLevel = "read_uncommitted",
-        threads: int = 1,
-    ) -> LogArrowStream:
-        """The data records as columns, for any Arrow consumer.
-
-        `pa.table(log.to_arrow(["offset", "value"]))`, `pl.DataFrame(...)`, DuckDB's `select ... from
-        stream`. Each consumer gets a fresh stream. Memory is that of one Arrow batch of about 1 MiB, or of
-        the largest batch of the log. At damage the stream ends with an error or, with PERMISSIVE, reports
-        it in `problems`.
-
-        Args:
-            columns: by default offset, timestamp (ms), timestampType, key, value and headers; also topic,
-                partition, timestampMillis, magic, compression, producerId, producerEpoch, sequence,
-                isTransactional, leaderEpoch, segment and position. If all columns come from batch headers,
-                or there are none (to count rows), batches are not decompressed, and damage inside their
-                records goes unnoticed.
-            views: make values `binary_view`. Values of up to 12 bytes are stored in the view itself. In
-                batches whose records average 1 KiB or more, views point into the buffer that was read or
-                decompressed instead of a copy; the buffer stays in memory as long as one of its values.
-            start_offset: the first offset (inclusive).
-            end_offset: the end (exclusive).
-            start_timestamp: leave out every record with an earlier timestamp (ms), wherever it is; `records`
-                starts at the first record that late and keeps all that follow.
-            end_timestamp: leave out every record with this timestamp (ms) or a later one.
-            where: leave out every record for which this condition, in DuckDB's SQL over offset, timestamp,
-                timestampMillis, key, value, keyBytes, valueBytes, headers, topic and partition, is not true;
-                the guide describes it. Where it fails for a record, the stream ends with an error that names
-                the record. Needs `pip install 'magicbyte[sql]'`, and does not go with views.
-            key: a `magicbyte.schema.ColumnDecoder`, which decodes the keys by the schemas that they name.
-                docs/schemas.md has the columns; a key that cannot be decoded is null, whatever the mode.
-            value: the same for the values.
-            isolation_level: as in `records`.
-            threads: the number of decoding threads, the caller's included. The order is kept, and Arrow
-                batches are smaller. With more than one, each thread adds up to seven Arrow batches and half
-                a MiB.
-
-        Raises:
-            ValueError: for an unknown column, fewer than 1 or more than 256 threads, or an expression that is
-                not valid.
-            ModuleNotFoundError: with an expression, if duckdb or pyarrow is missing.
-
-        """
+    def _open_partitions(self) -> Sequence[OpenPartition]:
         self._check_open()
-        chosen = _ChosenColumns(self, columns, where, key, value, views=views)
-        stream = self._core.to_arrow(
-            chosen.decoded,
-            views=views,
-            start_offset=start_offset,
-            end_offset=end_offset,
-            start_timestamp=start_timestamp,
-            end_timestamp=end_timestamp,
-            threads=threads,
-            isolation_level=isolation_level,
-            check_crcs=self._check_crcs,
-            max_decompressed_bytes=self._max_decompressed_bytes,
-            mode=self._mode,
-        )
-        return LogArrowStream(chosen.of(stream))
+        return [self._opened]
 
-    def __arrow_c_schema__(self) -> object:
-        return self.to_arrow().__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The whole log as from `to_arrow()`: `pa.table(log)`, `pl.DataFrame(log)`, DuckDB's `from log`.
-
-        A requested schema is honoured if all its columns and types are ours.
-        """
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
+    @property
+    def _default_columns(self) -> Sequence[str]:
+        return CONSUMED_COLUMNS
 
     def rescue(self) -> Iterator[Rescued]:
         """Yields every quarantined range: its bytes, a repair if one flipped bit (or a wrong length or
@@ -549,7 +385,7 @@ class PartitionLog:
         self._check_open()
         return rescue(
             self.path,
-            max_decompressed_bytes=self._max_decompressed_bytes,
+            max_decompressed_bytes=self._opened.max_decompressed_bytes,
             log_start_offset=log_start_of(self._listing),
         )
 
@@ -561,13 +397,6 @@ class PartitionLog:
         isolation_level: IsolationLevel,
     ) -> _Read:
         self._check_open()
-        batches = self._core.batches(
-            start_offset=start_offset,
-            end_offset=end_offset,
-            start_timestamp=start_timestamp,
-            isolation_level=isolation_level,
-            check_crcs=self._check_crcs,
-            max_decompressed_bytes=self._max_decompressed_bytes,
-            mode=self._mode,
-        )
-        return _Read(batches, self._listing, self._mode)
+        ranges = Ranges(start_offset, end_offset, start_timestamp)
+        batches = self._opened.batches(ranges, isolation_level)
+        return _Read(batches, self._listing, self._opened.mode)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from magicbyte._core import DEFAULT_MAX_DECOMPRESSED_BYTES
+from magicbyte._core import CONSUMED_COLUMNS, DEFAULT_MAX_DECOMPRESSED_BYTES
 from magicbyte.calls import Sources, paths_of
-from magicbyte.enums import DamageMode
+from magicbyte.enums import DamageMode, IsolationLevel
+from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
 from magicbyte.log import PartitionLog
+from magicbyte.open_partition import OpenPartition
+from magicbyte.reconciliation import Reconciliation
 from magicbyte.storage.location import locate
+from magicbyte.table import Table
 
 if TYPE_CHECKING:
     from magicbyte.jobs.find.log_dirs import LogDir
@@ -19,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["Log"]
 
 
-class Log:
-    """The partitions at and below a directory, or below several.
+class Log(Table):
+    """The partitions at and below a directory, or below several: together a table, as each of them is.
 
     Opening lists the directories; no segment is read. `magicbyte.verify`, `magicbyte.ingest` and the other
     commands are functions that work on such a directory as a whole.
@@ -101,6 +105,20 @@ class Log:
         if not copies:
             raise KeyError(f"no partition {name} in {', '.join(self.sources)}")
         raise KeyError(f"{len(copies)} copies of {name}: {', '.join(copy.path for copy in copies)}")
+
+    def verify(self, isolation_level: IsolationLevel = "read_uncommitted") -> list[Reconciliation]:
+        """Decodes every record of every partition and accounts for every byte; keeps nothing."""
+        return [partition.verify(isolation_level) for partition in self._partitions]
+
+    def _open_partitions(self) -> Sequence[OpenPartition]:
+        opened = [one for partition in self._partitions for one in partition._open_partitions()]
+        if not opened:
+            raise RefusedError(f"no partition is left in {', '.join(self.sources)}")
+        return opened
+
+    @property
+    def _default_columns(self) -> Sequence[str]:
+        return ("topic", "partition", *CONSUMED_COLUMNS)
 
     def __iter__(self) -> Iterator[PartitionLog]:
         return iter(self._partitions)

@@ -57,7 +57,7 @@ def typed_pieces(
 
 
 class TypedRecords(DerivedStream):
-    """The records of a stream over a log with typed columns, as a stream with the methods of `ArrowStream`.
+    """The records of a stream over a log, with typed columns.
 
     Args:
         stream: has the columns `columns`, and `headers`, which may name the schemas.
@@ -76,9 +76,9 @@ class TypedRecords(DerivedStream):
             schema = one.replaced(schema)
         super().__init__(stream, schema)
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        for batch in pa.RecordBatchReader.from_stream(self._stream):
+        for batch in map(pa.record_batch, self._stream):
             for piece, _ in typed_pieces(batch, self._typed):
                 yield piece.select(self._schema.names)

@@ -24,7 +24,7 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 from magicbyte import _core
-from magicbyte.message import Message, apis, decode_request, decode_response, error_name
+from magicbyte.message import Errors, Message, apis, decode_request, decode_response
 
 __all__ = ["Exchange", "Exchanges", "RecordSet", "WireSummary"]
 
@@ -145,7 +145,7 @@ class Exchange:
     @property
     def errors(self) -> list[str]:
         """Kafka's names of these error codes, or the number as text where Kafka has no name."""
-        return [error_name(code) or str(code) for code in self.error_codes]
+        return [Errors(code).name for code in self.error_codes]
 
     @property
     def topics(self) -> list[str]:

@@ -1,4 +1,5 @@
-//! The size of a batch while it is being built, and whether it has room for another record.
+//! The size of a batch while it is being built, and whether it has room for another record
+//! (`MemoryRecordsBuilder.hasRoomFor`, `CompressionRatioEstimator`).
 
 use super::{Growing, RecordsBuilder};
 use crate::compression::codec::Compression;

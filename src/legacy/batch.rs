@@ -16,6 +16,8 @@ pub struct LegacyBatch<'a> {
     /// The whole message with offset and size: at least 12 + 14 bytes.
     data: &'a [u8],
     position: u64,
+    /// The messages of a wrapper that was decompressed before.
+    messages: Option<&'a [u8]>,
 }
 
 impl<'a> LegacyBatch<'a> {
@@ -24,7 +26,17 @@ impl<'a> LegacyBatch<'a> {
     #[inline(always)]
     #[must_use]
     pub fn from_frame(data: &'a [u8], position: u64) -> Self {
-        Self { data, position }
+        Self { data, position, messages: None }
+    }
+
+    /// `messages` is the decompressed value of this wrapper: its records are read from there.
+    pub(crate) fn decompressed(self, messages: &'a [u8]) -> Self {
+        Self { messages: Some(messages), ..self }
+    }
+
+    /// The messages of a wrapper that was decompressed before. A view.
+    pub(crate) fn messages(&self) -> Option<&'a [u8]> {
+        self.messages
     }
 
     #[inline(always)]
@@ -153,6 +165,9 @@ impl<'a> LegacyBatch<'a> {
         let codec = self.compression()?;
         if codec == Compression::None {
             return Ok(self.single());
+        }
+        if let Some(messages) = self.messages {
+            return self.messages_in(messages);
         }
         let payload = self.wrapped(codec)?;
         let messages = decompressor.decompress(codec, self.magic(), payload).map_err(|e| self.place(e))?;

@@ -1,22 +1,19 @@
-"""The benches fail on a flipped byte and on a missing record, and the report keeps the figures of parts that
-did not run. Needs none of the peers.
-"""
+"""The benches fail on a flipped byte and on a missing record. Needs none of the peers."""
 
 import sys
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
+import limits
 import loops
 import magicbyte
 import picture
 import programs
 import pytest
 import python_write
-import report
 import sets
 from bench import Bench
-from figures import Figures, figure
+from figures import Figures, Run, figure
 from floors import BEST_PEER, FLOORS, Floor, judged
 from loops import Loop
 from magicbyte import Compression
@@ -89,14 +86,14 @@ def test_a_loop_that_skips_checks_is_refused(of: Set, codec: Compression) -> Non
 
 @pytest.fixture(scope="module")
 def ours() -> dict[str, Path]:
-    return {name: programs.ours(name, profile="ci") for name in ("decode", "encode")}
+    return {name: programs.ours(name, profile="ci") for name in ("decode", "encode", "limits")}
 
 
-@pytest.mark.parametrize("name", ["decode", "encode"])
+@pytest.mark.parametrize("name", ["decode", "encode", "limits"])
 def test_a_program_fails_on_damage(name: str, ours: dict[str, Path], of: Set, codec: Compression) -> None:
-    arguments = {"decode": [], "encode": ["lz4"]}[name]
+    arguments = {"decode": [], "encode": ["lz4"], "limits": ["read", "lz4"]}[name]
     program = Program(("magicbyte",), [str(ours[name]), *arguments], warm_up_seconds=0)
-    assert program.rates(of)["magicbyte"] > 0
+    assert all(rate > 0 for rate in program.rates(of).values())
     with programs.damaged_copies(of) as copies:
         programs.must_refuse(program, of, copies)
     for bad in broken(of, codec).values():
@@ -113,6 +110,20 @@ def test_the_writing_program_writes_all_records(ours: dict[str, Path], of: Set, 
     read = [(r.offset, r.key_bytes, r.value_bytes) for batch in batches for r in batch]
     assert read == [(i, *content(*divmod(i, RECORDS))) for i in range(BATCHES * RECORDS)]
     assert program.sizes(of) == {"magicbyte": (tmp_path / "out.log").stat().st_size}
+
+
+def test_every_part_of_a_limit_is_timed(
+    ours: dict[str, Path], of: Set, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "built", lambda: str(ours["limits"]))
+    for codec in ("none", "zstd"):
+        for limit in (limits.MEMORY, limits.COLUMNS, limits.REWRITING):
+            (rate,) = limit.program(of, codec).rates(of).values()
+            assert rate > 0
+    # More work takes more time.
+    assert limits.REWRITING.way(of, "zstd")() < limits.READING.way(of)()
+    with pytest.raises(RuntimeError, match="no limit named sleep"):
+        limits.Limit(("sleep",)).program(of).rates(of)
 
 
 def test_a_program_that_skips_checks_is_refused(of: Set) -> None:
@@ -163,41 +174,16 @@ def test_ratios_compare_turn_by_turn() -> None:
     assert Comparison(rates["ours"], rates["its"]).ratios == [2, 2]
 
 
-def test_the_page_keeps_earlier_figures(tmp_path: Path) -> None:
-    page = tmp_path / "benchmarks.md"
-    page.write_text("# Benchmarks\n\n## Written by others\n\nstays\n")
-    slow, fast = Comparison([10, 20, 30], [10, 10, 10]), Comparison([50], [10])
-    old = [figure("Read in Rust", "", on, "kafka-clients", slow) for on in ("s1-none", "s2-none")]
-    report.publish(page, "2026-01-01 00:00", old, ["an old machine"])
-    new = [figure("Read in Rust", "", "s1-none", "kafka-clients", fast)]
-    report.publish(page, "2026-01-02 00:00", new, ["a new machine"], {"A section": "text"})
-
-    text = page.read_text()
-    lines = [line for line in text.splitlines() if line.startswith("| 6 | Read in Rust | S")]
-    assert "| S1 none | kafka-clients | 2.4 | 5.00 (5.00..5.00) | met | 2026-01-02 00:00 |" in lines[0]
-    assert "| S2 none | kafka-clients | 2.7 | 2.00 (1.00..3.00) | **missed** | 2026-01-01 00:00 |" in lines[1]
-    assert f"Of {len(FLOORS)}: 1 met, 1 missed, {len(FLOORS) - 2} not measured." in text
-    assert "## Written by others\n\nstays" in text
-    assert "## A section\n\ntext" in text
-    assert "an old machine" in text
-    picture_of = ElementTree.parse(tmp_path / "benchmarks.svg").getroot()
-    bars = [one.get("class") for one in picture_of.iter("{http://www.w3.org/2000/svg}rect")]
-    assert sorted(filter(None, bars)) == ["met", "missed"]
-
-    # Nothing of the old run is left, so it is dropped.
-    report.publish(page, "2026-01-03 00:00", old, ["the newest"])
-    assert "an old machine" not in page.read_text()
-
-
 def test_the_best_peer_writes_as_many_bytes() -> None:
     peers = {"a": (3.0, 1.0), "b": (1.5, 1.01), "c": (0.5, 0.9)}
     found = [
         replace(figure("Write in Rust", "", "s1-lz4", peer, Comparison([ratio], [1.0])), size=size)
         for peer, (ratio, size) in peers.items()
     ]
+    found.append(figure("Write in Rust", "", "s1-lz4", limits.LIMIT, Comparison([0.4], [1.0])))
     figures = Figures()
-    figures.put(found, "a run", [])
-    best = judged(Floor(5, "Write in Rust", "", "s1-lz4", BEST_PEER, 1), figures)
+    figures.put(found, Run("a run"), [])
+    best = judged(Floor("0.1.0", 5, "Write in Rust", "", "s1-lz4", BEST_PEER, 1), figures)
     assert best is not None
     assert best.peer == "b"
 

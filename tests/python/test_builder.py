@@ -84,7 +84,7 @@ def test_any_buffer_is_accepted() -> None:
     for record in batch:
         assert (record.key, record.value, record.headers) == (data, data, [("h", data)])
     for wrong in (5, object(), ["text"]):
-        with pytest.raises(TypeError, match="key: expected an object with the buffer protocol"):
+        with pytest.raises(TypeError, match=r"^key: expected bytes, str or any C-contiguous buffer, not "):
             builder.append(0, 0, wrong)  # type: ignore[arg-type]
     assert builder.record_count == 0
 

@@ -356,7 +356,7 @@ def test_closed_pipe() -> None:
     ("module", "command", "remedy"),
     [
         ("click", "--help", "pip install 'magicbyte[cli]'"),
-        ("pyarrow", "verify", "pip install 'magicbyte[cli]'"),
+        ("pyarrow", "stats", "pip install 'magicbyte[arrow]'"),
         ("pyspark", "convert", "pip install 'magicbyte[spark]', or leave out --engine spark"),
         ("pyspark", "explain", "pip install 'magicbyte[spark]', or leave out --engine spark"),
     ],

@@ -69,7 +69,7 @@ CALLABLE = [
 RESULTS = {
     name: found
     for name, node, _, found in ALL
-    if isinstance(node, ast.ClassDef) and hasattr(found, "__match_args__")
+    if isinstance(node, ast.ClassDef) and hasattr(found, "__dataclass_fields__")
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,18 @@ def test_a_growing_table(tmp_path: Path) -> None:
     lines = run("growing_table.py", tmp_path).splitlines()
     assert lines[-1] == "12 rows in all"
     assert [line.endswith("4 rows, equal: True") for line in lines[:-1]] == [True] * 3
+
+
+def test_a_notebook(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "samples", tmp_path / "logs")
+    assert run("notebook.py", tmp_path / "logs").splitlines()[-1] == "0 problems, 0 bytes left out"
+    segment = next((tmp_path / "logs" / "orders-0").glob("*.log"))
+    data = bytearray(segment.read_bytes())
+    data[100] ^= 1
+    segment.write_bytes(data)
+    text = run("notebook.py", tmp_path / "logs")
+    assert "clicks" in text
+    assert not text.splitlines()[-1].startswith("0 problems")
 
 
 def test_every_example_is_run() -> None:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 from digest import digest, expected, summary
 from magicbyte import Compression, LegacyBatch, PartitionLog, Record, RecordBatch, TimestampType
+from unprivileged import run_unprivileged
 
 DATA = Path(__file__).parent.parent / "data" / "kafka"
 PARTITIONS = sorted(path for path in DATA.iterdir() if path.is_dir())
@@ -153,6 +154,19 @@ def test_a_missing_file_is_told_once(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as raised:
         magicbyte.PartitionLog(tmp_path / "gone")
     assert str(raised.value).count("rrno 2") + str(raised.value).count("os error 2") == 1
+
+
+def test_a_refusal_of_a_file_system_is_told_once(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    program = "import sys, magicbyte; magicbyte.convert(*sys.argv[1:])"
+    try:
+        done = run_unprivileged("-c", program, Path(__file__).parents[2] / "samples", f"local://{closed}/out")
+    finally:
+        closed.chmod(0o700)
+    (text,) = done.stderr.splitlines()[-1:]
+    assert text.startswith("PermissionError: [Errno 13] Permission denied: 'local://")
+    assert text.count("rrno 13") == 1
 
 
 def test_truncated_last_batch() -> None:
@@ -423,6 +437,7 @@ import pkgutil, sys
 import magicbyte
 for module in pkgutil.walk_packages(magicbyte.__path__, "magicbyte."):
     needs_more = "__main__ cli commands expressions following jobs lake logs serving spark storage".split()
+    needs_more += ["predicates", "scanning"]
     if module.name.split(".")[1] not in needs_more:
         __import__(module.name)
 print(len(list(magicbyte.PartitionLog(sys.argv[1]).records())))

@@ -6,6 +6,7 @@ import copy
 import pickle
 import subprocess
 import sys
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from types import MappingProxyType
@@ -92,7 +93,7 @@ def test_text_and_headers() -> None:
         ((0, 0, None, ["v"]), r"^value: expected"),
         ((0, 0, None, None, 5), r"^headers: expected a mapping or pairs of key and value, not int"),
         ((0, 0, None, None, "ab"), r"^headers: expected a mapping .* not str"),
-        ((0, 0, None, None, ["ab"]), r"^headers: expected a mapping"),
+        ((0, 0, None, None, ["ab"]), r"^headers\[0\]: expected a tuple of key and value, not str$"),
         ((0, 0, None, None, {"a": 5}), r"^header value: expected"),
     ],
 )
@@ -159,6 +160,116 @@ def test_records_differ_in_every_field() -> None:
 def test_a_forged_pickle_is_refused(arguments: tuple[object, ...]) -> None:
     with pytest.raises(ValueError, match=r"pickled|headersCount"):
         magicbyte._core.unpickle_record(*arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["v2_headers", "v1_gzip", "v0_none", "v2_nulls", "v2_txn"])
+def test_batches_pickle_and_copy(name: str) -> None:
+    batches = list(PartitionLog(DATA / name).batches())
+    again = pickle.loads(pickle.dumps(batches))
+    assert [type(one) for one in again] == [type(one) for one in batches]
+    assert [one.to_bytes() for one in again] == [one.to_bytes() for one in batches]
+    assert [one.position for one in again] == [one.position for one in batches]
+    assert [list(one) for one in again] == [list(one) for one in batches]
+    for batch in batches:
+        # They cannot change.
+        assert copy.copy(batch) is copy.deepcopy([batch])[0] is batch
+
+
+def test_a_pickled_batch_is_read_as_before() -> None:
+    data = built(compression="zstd")
+    damaged = built().replace(b"v0", b"v1")
+    for given, options, error in (
+        (damaged, {}, magicbyte.CorruptRecordError),
+        (damaged, {"check_crcs": False}, None),
+        (data, {"max_decompressed_bytes": 10}, magicbyte.LimitExceededError),
+        (data, {"max_decompressed_bytes": 1000}, None),
+    ):
+        (batch,) = magicbyte.read_batches(given, **options)  # type: ignore[arg-type]
+        for one in (batch, pickle.loads(pickle.dumps(batch))):
+            with nullcontext() if error is None else pytest.raises(error):
+                assert len(list(one)) == 3
+
+
+@pytest.mark.parametrize("data", [b"", b"abc", built()[:-1], built() + b"x", built() * 2, bytes(100)])
+def test_a_forged_batch_is_refused(data: bytes) -> None:
+    with pytest.raises(magicbyte.Error):
+        magicbyte._core.unpickle_batch(data, 0, True, 1 << 20)
+
+
+def test_batches_backwards() -> None:
+    (batch,) = magicbyte.read_batches(built())
+    assert list(reversed(batch)) == list(batch)[::-1]
+    assert next(reversed(batch)).offset == 2
+    assert list(reversed(next(magicbyte.read_batches(RecordsBuilder().empty_batch(5, 5))))) == []
+    (damaged,) = magicbyte.read_batches(built()[:-1] + b"x")
+    with pytest.raises(magicbyte.CorruptRecordError):
+        reversed(damaged)
+
+
+def test_patterns_of_batches_and_records() -> None:
+    (batch,) = magicbyte.read_batches(built(compression="gzip"))
+    match batch:
+        case magicbyte.RecordBatch(2, last_offset, 0, size, Compression.GZIP, next_offset=3):
+            assert (last_offset, size) == (2, batch.size_in_bytes)
+        case _:
+            pytest.fail("no match")
+    match batch[0]:
+        case magicbyte.Record(offset=0, key=key):
+            assert key == b"k0"
+        case _:
+            pytest.fail("no match")
+
+
+@pytest.mark.parametrize(
+    ("headers", "error", "text"),
+    [
+        (
+            [("a", b"1"), ("b", b"2", b"3")],
+            ValueError,
+            "headers[1]: expected a tuple of key and value, not a tuple of 3",
+        ),
+        ([("a",)], ValueError, "headers[0]: expected a tuple of key and value, not a tuple of 1"),
+        ([("a", b"1"), None], TypeError, "headers[1]: expected a tuple of key and value, not NoneType"),
+        (
+            [("a", b"1")] * 9 + [["b", b"2"]],
+            TypeError,
+            "headers[9]: expected a tuple of key and value, not list",
+        ),
+        (iter([b"ab"]), TypeError, "headers[0]: expected a tuple of key and value, not bytes"),
+    ],
+)
+def test_headers_that_are_no_pairs(headers: object, error: type[Exception], text: str) -> None:
+    builder = RecordsBuilder()
+    with pytest.raises(error) as raised:
+        builder.append(0, 0, headers=headers)  # type: ignore[arg-type]
+    assert str(raised.value) == text
+    assert builder.record_count == 0
+
+
+def test_paths_of_any_kind(tmp_path: Path) -> None:
+    class Mine:
+        def __init__(self, path: str | bytes) -> None:
+            self.path = path
+
+        def __fspath__(self) -> str | bytes:
+            return self.path
+
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / f"{0:020}.log").write_bytes(built())
+    path = str(tmp_path / "t-0")
+    for one in (path, path.encode(), Path(path), Mine(path), Mine(path.encode())):
+        assert len(list(PartitionLog(one).records())) == 3  # type: ignore[arg-type]
+        assert magicbyte.verify(one)["total"]["rows"] == 3  # type: ignore[arg-type]
+        assert magicbyte.verify([one])["total"]["rows"] == 3  # type: ignore[list-item]
+        assert magicbyte.Log(one).topics == ["t"]  # type: ignore[arg-type]
+    out = tmp_path / "out"
+    assert magicbyte.convert(path.encode(), str(out).encode())
+    assert len(list(PartitionLog(out / "t-0").records())) == 3
+    for wrong in (5, None, 1.5):
+        with pytest.raises(TypeError, match=f"not {type(wrong).__name__}$"):
+            PartitionLog(wrong)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=f"^sources: expected a path .* not {type(wrong).__name__}$"):
+            magicbyte.verify(wrong)  # type: ignore[arg-type]
 
 
 def test_repr_is_short() -> None:

@@ -22,7 +22,7 @@ OTHERS = {
     # What a program writes.
     "write_schema_framing",
     # A batch, decoded as by `read_batches`, and numbers.
-    "batches_cost", "check_produce_request",
+    "batches_cost", "check_produce_request", "unpickle_batch",
     # An identifier.
     "parse_schema_framing",
     "split_window",

@@ -31,10 +31,10 @@ def test_apis() -> None:
     assert [api.key for api in found] == sorted({api.key for api in found})
     assert len(found) == 95
     by_name = {api.name: api for api in found}
-    assert by_name["Produce"][2:] == (0, 13)
-    assert by_name["Fetch"][2:] == (0, 18)
+    assert by_name["Produce"][2:] == (0, 13, 9)
+    assert by_name["Fetch"][2:] == (0, 18, 12)
     # Of Kafka 3.9, since removed.
-    assert by_name["LeaderAndIsr"][2:] == (0, 7)
+    assert by_name["LeaderAndIsr"][2:] == (0, 7, 4)
 
 
 def test_bytes_of_a_request() -> None:
@@ -126,7 +126,7 @@ def test_refused_calls() -> None:
     nested.append(nested)
     with pytest.raises(ValueError, match="32 levels"):
         encode_request(3, 9, {"topics": nested})
-    with pytest.raises(TypeError, match="a value of type set"):
+    with pytest.raises(TypeError, match=r"^[a-zA-Z]+: expected None, bool, .* not set$"):
         encode_request(3, 9, {"topics": {1}})
     with pytest.raises(ValueError, match="no API is named 'Meta': expected one of Produce, Fetch"):
         encode_request("Meta", 9, {})

@@ -52,6 +52,8 @@ def test_results_are_dataclasses(result: Any) -> None:
     names = [field.name for field in dataclasses.fields(result)]
     assert names == [*type(result).__match_args__] == [*dataclasses.asdict(result)]
     assert dataclasses.replace(result) == result
+    # Python 3.13 calls it for `copy.replace`.
+    assert result.__replace__() == result
     assert list(pd.DataFrame([result]).columns) == names
     # A line that is too short for it.
     assert pprint.pformat(result, width=10) == repr(result)
@@ -59,6 +61,9 @@ def test_results_are_dataclasses(result: Any) -> None:
 
 def test_parts_of_results_are_dataclasses() -> None:
     assert dataclasses.replace(BATCH, timestamp=98) == BatchMetadata(0, 10, 1, 11, 98)
+    assert BATCH.__replace__(timestamp=98) == dataclasses.replace(BATCH, timestamp=98)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'wrong'"):
+        BATCH.__replace__(wrong=1)
     assert dataclasses.asdict(PRODUCER)["batches"] == (dataclasses.asdict(BATCH),)
 
 

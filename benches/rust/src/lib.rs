@@ -7,5 +7,6 @@
     reason = "not a library for others"
 )]
 
+pub mod limits;
 pub mod pass;
 pub mod sets;

@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use magicbyte::{Batch, ControlType, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Error, Result};
 use magicbyte_log::internals::Step;
 use magicbyte_log::steps::{BatchCounts, Chunk, ChunkReader};
-use magicbyte_log::{ChunkResult, Disposition, LISTED, SegmentBatch};
+use magicbyte_log::{ChunkResult, Disposition, LISTED, Problems, SegmentBatch};
 
 use crate::batch_decoder::MAX_PAYLOAD;
 use crate::batch_table::{BatchTable, DecodedFields};
@@ -113,6 +113,11 @@ impl ChunkDecoder {
     /// Takes the rows of `problems` collected since the last call.
     pub fn take_problems(&mut self) -> Option<RecordBatch> {
         problems_to_arrow(&self.reader.take_problems())
+    }
+
+    /// Moves the problems collected since the last call to `problems`, which keeps a limited number.
+    pub fn move_problems(&mut self, problems: &mut Problems) {
+        self.reader.move_problems(problems);
     }
 
     /// Takes the error of the first damage since the last call, for callers that stop at damage.

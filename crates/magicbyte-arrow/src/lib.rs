@@ -62,7 +62,7 @@ pub use buffer_stream::{BatchStream, batch_to_arrow};
 pub use chunk_decoder::{ChunkDecoder, DecodeOptions};
 pub use digest::{PartitionDigest, digest_records};
 pub use lines::{LineFormat, LineOptions, LineWriter, PayloadFormat, Template};
-pub use log_stream::{Findings, LogStream};
+pub use log_stream::{Findings, LogStream, ReadCounts};
 #[cfg(feature = "schemas")]
 pub use payload_decoder::PayloadDecoder;
 #[cfg(feature = "schemas")]

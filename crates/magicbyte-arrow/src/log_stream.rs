@@ -27,12 +27,34 @@ pub struct Findings {
     /// The end (exclusive) of what is read: the requested end offset, or the last stable offset. `None` until
     /// the stream has started.
     pub end_offset: Option<i64>,
+    /// The sums of what has been read so far.
+    pub counts: ReadCounts,
+}
+
+/// The sums of one read of a log, so far. The bytes of segments that are in none of the sums were not read:
+/// they are outside of the request, or not yet reached.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadCounts {
+    /// Batches that were read, including control batches and those of aborted transactions.
+    pub batches: u64,
+    /// Their bytes.
+    pub good_bytes: u64,
+    /// Bytes that could not be read.
+    pub quarantined_bytes: u64,
+    /// Bytes after the last batches.
+    pub tail_bytes: u64,
+    /// Records delivered.
+    pub rows: u64,
 }
 
 /// A stream of the data records of a log, as a consumer sees them. Nothing is read before the first Arrow
 /// batch is requested. Memory is that of one Arrow batch, or as described at [`StreamOptions::threads`].
 #[derive(Debug)]
-pub struct LogStream(Stream<LogSource>);
+pub struct LogStream {
+    stream: Stream<LogSource>,
+    findings: Arc<Mutex<Findings>>,
+}
 
 impl LogStream {
     /// A stream over `log`. `options` selects records and columns; `read` has the other settings, its ranges
@@ -50,14 +72,23 @@ impl LogStream {
         let (schema, threads) = (records_schema(&options.columns, options.flavour), options.threads);
         let (topic, partition) = (log.listing().topic.clone(), log.listing().partition);
         let selection = options.selection;
-        let source = LogSource { partition: log, read, selection, batches: None, findings, segment: None };
+        let shared = Arc::clone(&findings);
+        let source = LogSource {
+            partition: log,
+            read,
+            selection,
+            batches: None,
+            findings,
+            segment: None,
+            undecodable_bytes: 0,
+        };
         let decoder = move || {
             let columns = RecordColumns::new(&options.columns, options.flavour, &topic, partition);
             // The log's reader has already checked the CRCs of batches.
             let checks = Checks { batches: false, messages: read.check_crcs };
             BatchDecoder::new(columns, Decompressor::with_limit(read.max_decompressed_bytes), checks)
         };
-        Self(Stream::new(source, schema, threads, decoder))
+        Self { stream: Stream::new(source, schema, threads, decoder), findings: shared }
     }
 }
 
@@ -71,27 +102,40 @@ struct LogSource {
     findings: Arc<Mutex<Findings>>,
     /// The name of the last batch's segment, to be shared with the next batch.
     segment: Option<Arc<str>>,
+    /// The bytes of batches that were read but do not decode.
+    undecodable_bytes: u64,
 }
 
-impl LogSource {
-    fn findings(&self) -> MutexGuard<'_, Findings> {
-        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock(findings: &Mutex<Findings>) -> MutexGuard<'_, Findings> {
+    findings.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Source for LogSource {
     fn next(&mut self) -> Result<Option<Framed>, Failure> {
         if self.batches.is_none() {
             let batches = self.partition.batches(self.read)?;
-            *self.findings() =
-                Findings { problems: Problems::default(), end_offset: Some(batches.end_offset()) };
+            *lock(&self.findings) =
+                Findings { end_offset: Some(batches.end_offset()), ..Findings::default() };
             self.batches = Some(batches);
         }
         let Some(batches) = &mut self.batches else { return Ok(None) };
-        let next =
-            batches.find(|batch| !matches!(batch, Ok(batch) if batch.disposition != Disposition::Rows));
-        let new = batches.take_problems();
-        self.findings().problems.join(new);
+        let (mut passed, mut bytes) = (0, 0);
+        let next = batches.find(|batch| {
+            let Ok(batch) = batch else { return true };
+            passed += 1;
+            bytes += batch.data.data().len() as u64;
+            batch.disposition == Disposition::Rows
+        });
+        let (new, unread) = (batches.take_problems(), batches.unread_bytes());
+        {
+            let mut findings = lock(&self.findings);
+            findings.problems.join(new);
+            let counts = &mut findings.counts;
+            counts.batches += passed;
+            counts.good_bytes += bytes;
+            counts.quarantined_bytes = unread.quarantined + self.undecodable_bytes;
+            counts.tail_bytes = unread.tail;
+        }
         let Some(batch) = next.transpose()? else { return Ok(None) };
         let selection = Selection {
             start_offset: Some(batch.start_offset),
@@ -109,15 +153,22 @@ impl Source for LogSource {
 
     fn bad(&mut self, framed: &Framed, error: Error) -> Result<(), Failure> {
         let segment = framed.segment.as_deref().unwrap_or_default();
+        let size = framed.data.len() as u64;
+        self.undecodable_bytes += size;
+        {
+            let counts = &mut lock(&self.findings).counts;
+            counts.batches -= 1;
+            counts.good_bytes -= size;
+            counts.quarantined_bytes += size;
+        }
         if self.read.mode == DamageMode::FailFast {
             return Err(LogError::Format { path: segment.into(), error }.into());
         }
         // The whole batch is damaged: none of its records are delivered.
         let listing = self.partition.listing();
-        let end = framed.position + framed.data.len() as u64;
-        let range = framed.position..end;
+        let range = framed.position..framed.position + size;
         let problem = Problem::of_bytes(&listing.topic, listing.partition, segment, range, &error);
-        self.findings().problems.note(problem);
+        lock(&self.findings).problems.note(problem);
         Ok(())
     }
 }
@@ -126,12 +177,16 @@ impl Iterator for LogStream {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next()
+        let next = self.stream.next();
+        if let Some(Ok(batch)) = &next {
+            lock(&self.findings).counts.rows += batch.num_rows() as u64;
+        }
+        next
     }
 }
 
 impl RecordBatchReader for LogStream {
     fn schema(&self) -> SchemaRef {
-        self.0.schema()
+        self.stream.schema()
     }
 }

@@ -5,13 +5,26 @@
 //!   `__cluster_metadata`
 //! - [`wire`]: frames, and with the feature `wire` captures of connections
 //!
-//! ```
-//! use magicbyte_protocol::message::{apis, read_request};
+//! Messages have structs with Kafka's names:
 //!
-//! // ApiVersions 0 with the correlation id 7, as a client sends it, without the four bytes of its length.
-//! let request = read_request(&[0, 18, 0, 0, 0, 0, 0, 7, 0xff, 0xff])?;
-//! let name = apis().into_iter().find(|api| api.key == request.api_key).map(|api| api.name);
-//! assert_eq!((name, request.api_version), (Some("ApiVersions"), 0));
+//! ```
+//! use magicbyte_protocol::message::body::metadata_request::MetadataRequestTopic;
+//! use magicbyte_protocol::message::body::{MetadataRequest, MetadataResponse, read_response, write_request};
+//!
+//! let topic = MetadataRequestTopic { name: Some("orders".into()), ..Default::default() };
+//! let request = MetadataRequest { topics: Some(vec![topic]), ..Default::default() };
+//! let frame = write_request(&request, 12, 7, Some("reader"))?;
+//! # assert_eq!(frame[..8], [0, 3, 0, 12, 0, 0, 0, 7]);
+//! // A client sends the length of the frame in four bytes, and the frame. This is what a broker answers, without its
+//! // length, if there is no such topic (error 3).
+//! # let frame = [
+//! #     &[0, 0, 0, 7, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2, 0, 3, 7][..], b"orders", &[0; 17], &[1],
+//! #     &i32::MIN.to_be_bytes(), &[0, 0],
+//! # ]
+//! # .concat();
+//! let (correlation_id, response) = read_response::<MetadataResponse<'_>>(&frame, 12)?;
+//! let topic = &response.topics[0];
+//! assert_eq!((correlation_id, topic.name.as_deref(), topic.error_code), (7, Some("orders"), 3));
 //! # Ok::<(), magicbyte::Error>(())
 //! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyMapping, PyString};
+use pyo3::types::{PyBytes, PyMapping, PyString, PyTuple};
 
 use magicbyte::Compression;
 
 use crate::errors::to_py;
-use crate::view::content;
+use crate::view::text_content;
 
 /// A codec: its number or its name.
 #[derive(Clone, Copy)]
@@ -82,23 +82,13 @@ fn datetime(py: Python<'_>) -> PyResult<&'static Datetime> {
     })
 }
 
-/// The bytes of a key or value: a str as UTF-8, an object with the buffer protocol; null if it is None.
+/// The bytes of a key or value: a str as UTF-8, or a buffer; null if it is None or not given.
 pub(super) fn payload<'a>(
     name: &str,
     object: Option<&'a Bound<'_, PyAny>>,
 ) -> PyResult<Option<Cow<'a, [u8]>>> {
-    let Some(object) = object.filter(|object| !object.is_none()) else { return Ok(None) };
-    if let Ok(text) = object.cast::<PyString>() {
-        return match text.to_str() {
-            Ok(text) => Ok(Some(Cow::Borrowed(text.as_bytes()))),
-            // Not UTF-8: surrogates.
-            Err(_) => {
-                let bytes = named(name, object.py(), text.call_method0("encode"))?;
-                Ok(Some(Cow::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec())))
-            }
-        };
-    }
-    named(name, object.py(), content(object)).map(Some)
+    let object = object.filter(|object| !object.is_none());
+    object.map(|object| text_content(name, object, "strict")).transpose()
 }
 
 /// An integer argument, or a time.
@@ -114,7 +104,7 @@ pub(super) fn header_pairs<'py>(
     headers: &Bound<'py, PyAny>,
 ) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
     let expected = || {
-        let given = headers.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
+        let given = type_name(headers);
         PyTypeError::new_err(format!("headers: expected a mapping or pairs of key and value, not {given}"))
     };
     let given = match headers.cast::<PyMapping>() {
@@ -125,12 +115,26 @@ pub(super) fn header_pairs<'py>(
         return Err(expected());
     }
     let items = given.try_iter().map_err(|error| ours(given.py(), &error, expected).unwrap_or(error))?;
-    items
-        .map(|item| {
-            let item = item?;
-            item.extract().map_err(|error| ours(item.py(), &error, expected).unwrap_or(error))
-        })
-        .collect()
+    items.enumerate().map(|(index, item)| header_pair(index, &item?)).collect()
+}
+
+fn header_pair<'py>(
+    index: usize,
+    item: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let expected = format!("headers[{index}]: expected a tuple of key and value, not");
+    let Ok(pair) = item.cast::<PyTuple>() else {
+        return Err(PyTypeError::new_err(format!("{expected} {}", type_name(item))));
+    };
+    match pair.len() {
+        2 => Ok((pair.get_item(0)?, pair.get_item(1)?)),
+        items => Err(PyValueError::new_err(format!("{expected} a tuple of {items}"))),
+    }
+}
+
+/// The name of an argument's type, for errors.
+pub(super) fn type_name(object: &Bound<'_, PyAny>) -> String {
+    object.get_type().fully_qualified_name().map_or_else(|_| "?".to_owned(), |name| name.to_string())
 }
 
 /// The exception to raise instead of a TypeError.

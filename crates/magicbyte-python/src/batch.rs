@@ -51,7 +51,7 @@ pub(super) fn read_batches(
     max_decompressed_bytes: usize,
     allow_partial: bool,
 ) -> PyResult<PyBatches> {
-    let (data, at) = (to_bytes(buffer)?, AtomicUsize::new(0));
+    let (data, at) = (to_bytes("buffer", buffer)?, AtomicUsize::new(0));
     Ok(PyBatches { data, at, allow_partial, reading: Reading::new(check_crcs, max_decompressed_bytes) })
 }
 
@@ -444,6 +444,14 @@ impl BatchBase {
         true
     }
 
+    #[doc = docstring!(batches, _Batch.__reversed__)]
+    fn __reversed__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, last) = (slf.py(), slf.len()? as isize - 1);
+        let builtins = py.import("builtins")?;
+        let indexes = builtins.call_method1("range", (last, -1, -1))?;
+        builtins.call_method1("map", (slf.getattr("__getitem__")?, indexes))
+    }
+
     /// A record, or the records of a slice. The first access decodes the batch and keeps what it decoded.
     fn __getitem__(&self, py: Python<'_>, index: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let indexed = self.kept(py)?;
@@ -518,6 +526,31 @@ impl BatchBase {
         let batch = self.requested(py, requested_schema.as_ref())?;
         let schema = batch.schema();
         arrow::stream_capsule(py, Box::new(arrow_array::RecordBatchIterator::new([Ok(batch)], schema)))
+    }
+
+    /// The attributes that `repr` shows, in its order: they are in the header.
+    #[classattr]
+    #[pyo3(name = "__match_args__")]
+    fn names() -> (&'static str, &'static str, &'static str, &'static str, &'static str) {
+        ("magic", "last_offset", "position", "size_in_bytes", "compression")
+    }
+
+    /// For pickle: the bytes, and how they are read.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let Reading { check_crcs, limit, .. } = &*self.reading;
+        let create = py.import("magicbyte._core")?.getattr("unpickle_batch")?;
+        (create, (self.to_bytes(py), self.position, check_crcs, limit)).into_pyobject(py)
+    }
+
+    /// The batch itself, since it cannot change.
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (memo, /))]
+    fn __deepcopy__(slf: Py<Self>, memo: &Bound<'_, PyAny>) -> Py<Self> {
+        let _ = memo;
+        slf
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

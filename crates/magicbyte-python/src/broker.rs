@@ -157,7 +157,7 @@ impl PyAppendValidator {
         origin: Origin,
         now: Option<i64>,
     ) -> PyResult<Option<AppendInfo>> {
-        let mut records = content(records)?.into_owned();
+        let mut records = content("records", records)?.into_owned();
         let now = now.unwrap_or_else(clock);
         let append = Append { origin: origin.0, next_offset, leader_epoch, now };
         let validated = self.validator.with(py, |validator| validator.validate(&mut records, &append));
@@ -189,6 +189,6 @@ pub(super) fn check_produce_request(
     records: &Bound<'_, PyAny>,
     version: i16,
 ) -> PyResult<()> {
-    let records = content(records)?;
+    let records = content("records", records)?;
     check(&records, version).map_err(|e| append_to_py(py, &e))
 }

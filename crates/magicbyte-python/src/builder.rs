@@ -146,9 +146,9 @@ pub(super) fn borrowed<'a>(headers: &'a [(Cow<'_, [u8]>, Content<'_>)]) -> Vec<H
     headers.iter().map(|(key, value)| Header { key, value: value.as_deref() }).collect()
 }
 
-/// The bytes of an argument; null if it is None or not given.
-pub(super) fn optional<'a>(object: Option<&'a Bound<'_, PyAny>>) -> PyResult<Content<'a>> {
-    object.filter(|object| !object.is_none()).map(content).transpose()
+/// The bytes of an argument; null if it is None.
+pub(super) fn optional<'a>(name: &str, object: &'a Bound<'_, PyAny>) -> PyResult<Content<'a>> {
+    (!object.is_none()).then(|| content(name, object)).transpose()
 }
 
 #[pymethods]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::pybacked::PyBackedStr;
 use serde::Serialize;
 
 use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
@@ -198,16 +198,17 @@ pub(super) struct PyKeySet(Arc<KeySet>);
 #[pymethods]
 impl PyKeySet {
     #[new]
-    fn new(py: Python<'_>, #[pyo3(from_py_with = items)] keys: Vec<PyBackedBytes>) -> Self {
+    fn new(py: Python<'_>, #[pyo3(from_py_with = items)] keys: Vec<Bound<'_, PyAny>>) -> PyResult<Self> {
         panics::here();
-        let keys = keys.iter().map(|key| key.to_vec()).collect();
-        Self(Arc::new(py.detach(|| KeySet::new(keys))))
+        let keys = keys.iter().map(|key| Ok(view::content("key", key)?.into_owned()));
+        let keys = keys.collect::<PyResult<_>>()?;
+        Ok(Self(Arc::new(py.detach(|| KeySet::new(keys)))))
     }
 
     #[doc = docstring!(cleaner, KeySet.find)]
     fn find(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
         panics::here();
-        let data = view::to_bytes(data)?;
+        let data = view::to_bytes("data", data)?;
         Ok(py.detach(|| self.0.find(&data)).map(|found| found.start))
     }
 }

@@ -24,13 +24,12 @@ impl PyConverter {
     fn convert<'py, T: Default + Send>(
         &self,
         py: Python<'py>,
-        data: &Bound<'_, PyAny>,
+        data: &[u8],
         work: impl FnOnce(&mut Converter, &[u8], &mut Vec<u8>) -> Result<T> + Send,
     ) -> PyResult<(Bound<'py, PyBytes>, T)> {
-        let data = content(data)?;
         let done = self.0.with(py, |converter| {
             let mut out = Vec::new();
-            work(converter, &data, &mut out).map(|result| (out, result))
+            work(converter, data, &mut out).map(|result| (out, result))
         });
         let (out, result) = done.map_err(|e| to_py(py, &e))?;
         Ok((PyBytes::new(py, &out), result))
@@ -40,7 +39,7 @@ impl PyConverter {
     fn rewrite<'py>(
         &self,
         py: Python<'py>,
-        data: &Bound<'_, PyAny>,
+        data: &[u8],
         work: impl FnOnce(&mut Converter, &[u8], &mut Vec<u8>) -> Result<()> + Send,
     ) -> PyResult<Bound<'py, PyBytes>> {
         self.convert(py, data, work).map(|(out, ())| out)
@@ -91,7 +90,9 @@ impl PyConverter {
 
     #[doc = docstring!(convert, Converter.up_convert)]
     fn up_convert<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        self.rewrite(py, data, |converter, data, out| each(data, |batch| converter.up_convert(&batch, out)))
+        self.rewrite(py, &content("data", data)?, |converter, data, out| {
+            each(data, |batch| converter.up_convert(&batch, out))
+        })
     }
 
     #[doc = docstring!(convert, Converter.down_convert)]
@@ -101,7 +102,7 @@ impl PyConverter {
         data: &Bound<'_, PyAny>,
         magic: i8,
     ) -> PyResult<(Bound<'py, PyBytes>, Py<PyAny>)> {
-        let (out, losses) = self.convert(py, data, |converter, data, out| {
+        let (out, losses) = self.convert(py, &content("data", data)?, |converter, data, out| {
             let mut losses = Losses::default();
             each(data, |batch| {
                 losses += converter.down_convert(&batch, magic, out)?;
@@ -114,12 +115,14 @@ impl PyConverter {
 
     #[doc = docstring!(convert, Converter.recompress)]
     fn recompress<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        self.rewrite(py, data, |converter, data, out| each(data, |batch| converter.recompress(&batch, out)))
+        self.rewrite(py, &content("data", data)?, |converter, data, out| {
+            each(data, |batch| converter.recompress(&batch, out))
+        })
     }
 
     #[doc = docstring!(convert, Converter.merge)]
     fn merge<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        self.rewrite(py, data, |converter, data, out| {
+        self.rewrite(py, &content("data", data)?, |converter, data, out| {
             let mut batches = Vec::new();
             each(data, |batch| match batch {
                 Batch::V2(v2) => {
@@ -139,7 +142,7 @@ impl PyConverter {
         data: &Bound<'_, PyAny>,
         max_size_in_bytes: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        self.rewrite(py, data, |converter, data, out| {
+        self.rewrite(py, &content("data", data)?, |converter, data, out| {
             each(data, |batch| match &batch {
                 Batch::V2(v2) => converter.split(v2, max_size_in_bytes, out),
                 Batch::Legacy(_) => Err(needs_magic_2(&batch)),
@@ -154,7 +157,7 @@ impl PyConverter {
         data: &Bound<'_, PyAny>,
         max_size_in_bytes: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        self.rewrite(py, data, |converter, data, out| {
+        self.rewrite(py, &content("data", data)?, |converter, data, out| {
             let mut rebatcher = Rebatcher::new(std::mem::take(converter), max_size_in_bytes);
             let packed = each(data, |batch| rebatcher.push(&batch, out)).and_then(|()| rebatcher.flush(out));
             *converter = rebatcher.into_converter();
@@ -169,11 +172,13 @@ impl PyConverter {
         batch: &Bound<'_, PyAny>,
         base_offset: i64,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        self.rewrite(py, batch, |converter, data, out| match Batch::from_frame(data, 0)? {
-            Batch::Legacy(batch) => converter.assign_offsets(&batch, base_offset, out),
-            batch @ Batch::V2(_) => {
-                let why = "offsets can be assigned to batches of magic 0 only";
-                Err(batch.place(ErrorKind::InvalidOptions(why).into()))
+        self.rewrite(py, &content("batch", batch)?, |converter, data, out| {
+            match Batch::from_frame(data, 0)? {
+                Batch::Legacy(batch) => converter.assign_offsets(&batch, base_offset, out),
+                batch @ Batch::V2(_) => {
+                    let why = "offsets can be assigned to batches of magic 0 only";
+                    Err(batch.place(ErrorKind::InvalidOptions(why).into()))
+                }
             }
         })
     }
@@ -182,12 +187,11 @@ impl PyConverter {
 /// A copy of `data` with a change applied.
 fn changed<'py>(
     py: Python<'py>,
-    data: &Bound<'_, PyAny>,
+    data: &[u8],
     change: impl FnOnce(&mut [u8]) -> Result<()>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let data = content(data)?;
     PyBytes::new_with(py, data.len(), |copy| {
-        copy.copy_from_slice(&data);
+        copy.copy_from_slice(data);
         change(copy).map_err(|e| to_py(py, &e))
     })
 }
@@ -199,7 +203,7 @@ pub(super) fn set_last_offset<'py>(
     batch: &Bound<'_, PyAny>,
     last_offset: i64,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    changed(py, batch, |batch| magicbyte::convert::set_last_offset(batch, last_offset))
+    changed(py, &content("batch", batch)?, |batch| magicbyte::convert::set_last_offset(batch, last_offset))
 }
 
 #[doc = docstring!(convert, set_partition_leader_epoch)]
@@ -209,7 +213,7 @@ pub(super) fn set_partition_leader_epoch<'py>(
     data: &Bound<'_, PyAny>,
     epoch: i32,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    changed(py, data, |data| {
+    changed(py, &content("data", data)?, |data| {
         each_batch(data, |batch| magicbyte::convert::set_partition_leader_epoch(batch, epoch))
     })
 }
@@ -227,7 +231,7 @@ pub(super) fn set_max_timestamp<'py>(
         1 => TimestampType::LogAppendTime,
         _ => TimestampType::NoTimestampType,
     };
-    changed(py, data, |data| {
+    changed(py, &content("data", data)?, |data| {
         each_batch(data, |batch| magicbyte::convert::set_max_timestamp(batch, timestamp_type, max_timestamp))
     })
 }

@@ -30,7 +30,8 @@ pub(super) fn decode_record<'py>(
     secrets: bool,
 ) -> PyResult<Decoded<'py>> {
     panics::here();
-    let (key, value) = (key.map(view::content).transpose()?, value.map(view::content).transpose()?);
+    let key = key.map(|key| view::content("key", key)).transpose()?;
+    let value = value.map(|value| view::content("value", value)).transpose()?;
     let read = magicbyte_protocol::internal_topics::read_record(topic, key.as_deref(), value.as_deref());
     let mut read = read.map_err(|error| to_py(py, &error))?;
     if let TopicRecord::Known { value: Some(value), .. } = &mut read
@@ -57,7 +58,7 @@ pub(super) fn decode_record<'py>(
 #[pyfunction]
 pub(super) fn is_secret_record(topic: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     panics::here();
-    Ok(magicbyte_protocol::internals::is_secret(topic, &view::content(value)?))
+    Ok(magicbyte_protocol::internals::is_secret(topic, &view::content("value", value)?))
 }
 
 #[doc = docstring!(internal_topics, decode_data)]
@@ -68,7 +69,7 @@ pub(super) fn decode_data<'py>(
     data: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyDict>> {
     panics::here();
-    let data = view::content(data)?;
+    let data = view::content("data", data)?;
     json_of_part(
         py,
         &magicbyte_protocol::internal_topics::read_data(name, &data).map_err(|error| to_py(py, &error))?,

@@ -1,6 +1,7 @@
 //! The steps of jobs: `list -> survey -> plan -> decode -> reconcile`, with JSON arguments and results.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
@@ -12,7 +13,7 @@ use serde::de::DeserializeOwned;
 use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use magicbyte_arrow::{ChunkDecoder, DecodeOptions, Flavour, Payloads};
 use magicbyte_log::steps::{Chunk, DEFAULT_CHUNK_BYTES, Located, SurveyInParts};
-use magicbyte_log::{DamageMode, Listing, LogError, PlanOptions, steps};
+use magicbyte_log::{DamageMode, Listing, LogError, PlanOptions, Problems, steps};
 
 use crate::arrow::{PyArrowBatch, parse_columns};
 use crate::errors::{io_to_py, log_to_py};
@@ -179,6 +180,29 @@ pub(super) fn trim_chunk(py: Python<'_>, chunk: &str) -> PyResult<Option<String>
     let path = chunk.location.path().to_owned();
     let trimmed = py.detach(|| steps::trim_chunk(chunk)).map_err(|e| io_to_py(&path, &e))?;
     trimmed.map(|chunk| to_json(&chunk)).transpose()
+}
+
+#[doc = docstring!(steps, check_chunk)]
+#[pyfunction]
+pub(super) fn check_chunk(
+    py: Python<'_>,
+    chunk: &str,
+    max_decompressed_bytes: usize,
+) -> PyResult<(String, String)> {
+    let chunk: Chunk = parse_located(chunk)?;
+    let path = chunk.location.path().to_owned();
+    let options = DecodeOptions { batches_table: false, max_decompressed_bytes, ..DecodeOptions::default() };
+    let checked = py.detach(|| {
+        let mut decoder = ChunkDecoder::open(chunk, options)?;
+        let mut problems = Problems::default();
+        while decoder.next().transpose()?.is_some() {
+            decoder.move_problems(&mut problems);
+        }
+        decoder.move_problems(&mut problems);
+        Ok((decoder.result().clone(), problems))
+    });
+    let (result, problems) = checked.map_err(|error: io::Error| io_to_py(&path, &error))?;
+    Ok((to_json(&result)?, to_json(&problems)?))
 }
 
 #[doc = docstring!(steps, ChunkDecoder)]

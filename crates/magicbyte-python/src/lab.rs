@@ -37,7 +37,7 @@ pub(super) fn batches_cost(
     batches: &Bound<'_, PyAny>,
     max_decompressed_bytes: usize,
 ) -> PyResult<String> {
-    let data = to_bytes(batches)?;
+    let data = to_bytes("batches", batches)?;
     let mut decompressor = Decompressor::with_limit(max_decompressed_bytes);
     let report = py.detach(|| CostReport::of_batches(&data, &mut decompressor));
     to_json(&report.map_err(|e| to_py(py, &e))?)

@@ -35,7 +35,7 @@ impl PyBatchLayout {
     #[pyo3(signature = (batch, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
     fn new(batch: &Bound<'_, PyAny>, max_decompressed_bytes: usize) -> PyResult<Self> {
         let decompressor = Decompressor::with_limit(max_decompressed_bytes);
-        let batch = to_bytes(batch)?;
+        let batch = to_bytes("batch", batch)?;
         Ok(Self(Locked::new(BatchLayout::new(batch, decompressor))))
     }
 

@@ -9,6 +9,7 @@ mod arrow;
 mod arrow_stream;
 mod batch;
 mod broker;
+mod buffer;
 mod builder;
 mod classes;
 mod cleaner;
@@ -58,10 +59,12 @@ use crate::docs::docstring;
 mod _core {
     use pyo3::prelude::*;
 
+    use magicbyte_arrow::RecordColumn;
+
     #[pymodule_export]
     use crate::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema, digest_records};
     #[pymodule_export]
-    use crate::arrow_stream::PyArrowStream;
+    use crate::arrow_stream::{PyArrowBatches, PyArrowStream, ReadCounts, chain_streams};
     #[pymodule_export]
     use crate::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, read_batches};
     #[pymodule_export]
@@ -81,9 +84,9 @@ mod _core {
     use crate::internal_topics::{CommittedOffsets, decode_data, decode_record, is_secret_record};
     #[pymodule_export]
     use crate::jobs::{
-        PyChunkDecoder, PySurveyInParts, is_in_name_order, is_partition, is_segment_file, list_partition,
-        offset_for_timestamp, plan_partition, reconcile, segments_from, survey_segment, trim_chunk,
-        unreadable_directory,
+        PyChunkDecoder, PySurveyInParts, check_chunk, is_in_name_order, is_partition, is_segment_file,
+        list_partition, offset_for_timestamp, plan_partition, reconcile, segments_from, survey_segment,
+        trim_chunk, unreadable_directory,
     };
     #[pymodule_export]
     use crate::lab::{batches_cost, chunk_cost, cost_report, try_layouts};
@@ -96,10 +99,10 @@ mod _core {
     #[pymodule_export]
     #[pymodule_export]
     use crate::message::{
-        apis, decode_request, decode_response, encode_request, encode_response, error_name,
+        apis, decode_request, decode_response, encode_request, encode_response, header_versions,
     };
     #[pymodule_export]
-    use crate::pickle::unpickle_record;
+    use crate::pickle::{unpickle_batch, unpickle_record};
     #[pymodule_export]
     use crate::protobuf_structure::protobuf_structure;
     #[pymodule_export]
@@ -155,6 +158,7 @@ mod _core {
         crate::append::add_append(&module.py().get_type::<crate::builder::PyRecordsBuilder>())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("LISTED", magicbyte_log::LISTED)?;
+        module.add("CONSUMED_COLUMNS", RecordColumn::CONSUMED.map(RecordColumn::name))?;
         module.add("MAX_COLUMN_PAYLOAD", magicbyte_arrow::MAX_PAYLOAD)?;
         module.add("PROBLEMS_TOPIC", magicbyte_serve::PROBLEMS_TOPIC)?;
         module.add("DEFAULT_MAX_DECOMPRESSED_BYTES", magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES)?;
@@ -179,7 +183,7 @@ fn load_once() -> PyResult<()> {
 #[pyfunction]
 #[pyo3(signature = (data, value = 0))]
 fn crc32c(py: Python<'_>, data: &Bound<'_, PyAny>, value: u32) -> PyResult<u32> {
-    let data = view::to_bytes(data)?;
+    let data = view::to_bytes("data", data)?;
     Ok(py.detach(|| magicbyte::crc32c(&data, value)))
 }
 
@@ -196,6 +200,6 @@ fn encode_varint(n: i64) -> Vec<u8> {
 #[pyfunction]
 #[pyo3(signature = (data, position = 0))]
 fn decode_varint(py: Python<'_>, data: &Bound<'_, PyAny>, position: usize) -> PyResult<(i64, usize)> {
-    let data = view::to_bytes(data)?;
+    let data = view::to_bytes("data", data)?;
     magicbyte::decode_varint(&data, position).map_err(|error| errors::to_py(py, &error))
 }

@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use magicbyte_broker::ErrorCode;
 use magicbyte_protocol::internals::uuid;
-use magicbyte_protocol::message::{Message, MessageKind, Struct, Value};
+use magicbyte_protocol::message::{ApiKey, Message, MessageKind, Struct, Value};
 
 use crate::errors::to_py;
 use crate::record::header_text;
@@ -19,24 +18,30 @@ const UNKNOWN: &str = "_unknownTaggedFields";
 /// The maximum nesting depth. No message is nested as deeply.
 const MAX_DEPTH: usize = 32;
 
+/// The types of values, for errors.
+const VALUES: &str = "None, bool, int, float, str, bytes, list, tuple, dict or any C-contiguous buffer";
+
 /// API key, version of the body, header, body.
 type Decoded<'py> = (i16, i16, Bound<'py, PyDict>, Bound<'py, PyDict>);
 
 #[doc = docstring!(message, apis)]
 #[pyfunction]
-pub(super) fn apis() -> Vec<(i16, &'static str, i16, i16)> {
+pub(super) fn apis() -> Vec<(i16, &'static str, i16, i16, Option<i16>)> {
     panics::here();
-    magicbyte_protocol::message::apis()
-        .into_iter()
-        .map(|api| (api.key, api.name, api.min_version, api.max_version))
-        .collect()
+    let row = |&api: &ApiKey| {
+        (api as i16, api.name(), api.min_version(), api.max_version(), api.min_flexible_version())
+    };
+    ApiKey::ALL.iter().map(row).collect()
 }
 
-#[doc = docstring!(message, error_name)]
+#[doc = docstring!(message, header_versions)]
 #[pyfunction]
-pub(super) fn error_name(code: i16) -> Option<&'static str> {
+pub(super) fn header_versions(py: Python<'_>, api_key: i16, api_version: i16) -> PyResult<(i16, i16)> {
     panics::here();
-    ErrorCode::name_of(code)
+    let versions = ApiKey::try_from(api_key).and_then(|api| {
+        Ok((api.request_header_version(api_version)?, api.response_header_version(api_version)?))
+    });
+    versions.map_err(|error| to_py(py, &error))
 }
 
 #[doc = docstring!(message, decode_request)]
@@ -47,7 +52,7 @@ pub(super) fn decode_request<'py>(
     frame: &Bound<'py, PyAny>,
     secrets: bool,
 ) -> PyResult<Decoded<'py>> {
-    let frame = view::content(frame)?;
+    let frame = view::content("frame", frame)?;
     let message =
         py.detach(|| magicbyte_protocol::message::read_request(&frame)).map_err(|error| to_py(py, &error))?;
     decoded(py, message, secrets)
@@ -63,7 +68,7 @@ pub(super) fn decode_response<'py>(
     api_version: i16,
     secrets: bool,
 ) -> PyResult<Decoded<'py>> {
-    let frame = view::content(frame)?;
+    let frame = view::content("frame", frame)?;
     let message = py.detach(|| magicbyte_protocol::message::read_response(&frame, api_key, api_version));
     decoded(py, message.map_err(|error| to_py(py, &error))?, secrets)
 }
@@ -159,17 +164,20 @@ fn structure(dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<Struct<'static>
         let name: String = name.extract()?;
         if name == UNKNOWN {
             for (tag, bytes) in given.cast::<PyDict>()? {
-                fields.unknown_tagged_fields.insert(tag.extract()?, owned(view::content(&bytes)?));
+                let bytes = view::content(UNKNOWN, &bytes)?;
+                fields.unknown_tagged_fields.insert(tag.extract()?, owned(bytes));
             }
         } else {
             // The keys of a dict are distinct.
-            fields.fields.push((Cow::Owned(name), value(&given, depth + 1)?));
+            let value = value(&name, &given, depth + 1)?;
+            fields.fields.push((Cow::Owned(name), value));
         }
     }
     Ok(fields)
 }
 
-fn value(given: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value<'static>> {
+/// The value of a field with this name, or of an element of the array in that field.
+fn value(name: &str, given: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value<'static>> {
     if depth > MAX_DEPTH {
         return Err(PyValueError::new_err(format!(
             "the message is nested more than {MAX_DEPTH} levels deep"
@@ -195,17 +203,10 @@ fn value(given: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value<'static>> {
         return Ok(Value::Struct(structure(dict, depth)?));
     }
     if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
-        let elements = given.try_iter()?.map(|element| value(&element?, depth + 1));
+        let elements = given.try_iter()?.map(|element| value(name, &element?, depth + 1));
         return Ok(Value::Array(elements.collect::<PyResult<_>>()?));
     }
-    match view::content(given) {
-        Ok(bytes) => Ok(Value::Bytes(owned(bytes))),
-        Err(error) if !error.is_instance_of::<PyTypeError>(given.py()) => Err(error),
-        Err(_) => Err(PyTypeError::new_err(format!(
-            "a value of type {}: expected None, bool, int, float, str, bytes, list, tuple or dict",
-            given.get_type().name()?
-        ))),
-    }
+    view::bytes_of(name, VALUES, given).map(|bytes| Value::Bytes(owned(bytes)))
 }
 
 fn owned(bytes: Cow<'_, [u8]>) -> Cow<'static, [u8]> {

@@ -1,15 +1,19 @@
-//! Creates records from what `pickle` has stored of them; `record.rs` has the other direction.
+//! Creates records and batches from what `pickle` has stored of them; `record.rs` and `batch.rs` have the other
+//! direction.
 
+use ::bytes::Bytes;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use magicbyte::internals::{Cursor, varint};
-use magicbyte::{Headers, Record, TimestampType};
+use magicbyte::{Batch, Headers, Record, TimestampType};
 
+use crate::batch::{Reading, new_batch};
 use crate::errors::to_py;
 use crate::indexed_batch::IndexedBatch;
 use crate::objects::record_object::{RECORD, record_at};
+use crate::view::to_bytes;
 use crate::{docs::docstring, panics};
 
 type Numbers = (i64, i64, i8, i32, u8);
@@ -42,4 +46,18 @@ pub(super) fn unpickle_record(
     );
     let batch = IndexedBatch::of_one(&record, is_control, is_legacy).ok_or_else(malformed)?;
     record_at(&Bound::new(py, batch)?, 0, &RECORD)?.ok_or_else(malformed)
+}
+
+#[doc = docstring!(batches, unpickle_batch)]
+#[pyfunction]
+pub(super) fn unpickle_batch(
+    py: Python<'_>,
+    data: &Bound<'_, PyAny>,
+    position: u64,
+    check_crcs: bool,
+    max_decompressed_bytes: usize,
+) -> PyResult<Py<PyAny>> {
+    let data = to_bytes("data", data)?;
+    Batch::from_frame(&data, position).map_err(|error| to_py(py, &error))?;
+    new_batch(py, data, Bytes::new(), position, Reading::new(check_crcs, max_decompressed_bytes))
 }

@@ -144,6 +144,12 @@ pub(super) fn to_dict(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResul
     Ok(dict.into_any().unbind())
 }
 
+/// The HTML of a notebook, which is made in Python.
+pub(super) fn repr_html(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+    let html = batch.py().import("magicbyte.notebook")?.getattr("record_html")?;
+    html.call1((to_dict(batch, entry)?,)).map(Bound::unbind)
+}
+
 /// A value that equal records share; what is compared is in [`is_same`].
 pub(super) fn hash(indexed: &IndexedBatch, entry: &Entry) -> u64 {
     static STATE: OnceLock<RandomState> = OnceLock::new();

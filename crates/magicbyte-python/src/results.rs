@@ -68,6 +68,17 @@ macro_rules! result_class {
                 pyo3::types::PyAnyMethods::hash(self.values(py)?.as_any())
             }
 
+            /// For `copy.replace`, since Python 3.13.
+            #[pyo3(signature = (**changes))]
+            fn __replace__<'py>(
+                slf: &pyo3::Bound<'py, Self>,
+                changes: Option<&pyo3::Bound<'py, pyo3::types::PyDict>>,
+            ) -> pyo3::PyResult<pyo3::Bound<'py, pyo3::PyAny>> {
+                $crate::panics::here();
+                let replace = slf.py().import("dataclasses")?.getattr("replace")?;
+                pyo3::types::PyAnyMethods::call(&replace, (slf,), changes)
+            }
+
             fn __getnewargs__<'py>(
                 &self,
                 py: pyo3::Python<'py>,

@@ -90,9 +90,9 @@ pub(super) fn parse_schema_framing<'py>(
     framing: &str,
 ) -> PyResult<Option<Parts<'py>>> {
     let framing = self::framing(framing)?;
-    let value = view::content(value)?;
+    let value = view::content("value", value)?;
     let header = match &header {
-        Some((name, content)) => Some((view::content(name)?, view::content(content)?)),
+        Some((name, content)) => Some((view::header_key(name)?, view::content("header value", content)?)),
         None => None,
     };
     let header = header.as_ref().and_then(|(name, content)| {
@@ -116,7 +116,7 @@ pub(super) fn split_window(
     windows: &str,
 ) -> PyResult<Option<(usize, i64, Option<i64>)>> {
     let windows = self::windows(windows)?;
-    let key = view::content(key)?;
+    let key = view::content("key", key)?;
     let split = Window::split(&key, windows);
     Ok(split.map(|(key, window)| (key.len(), window.start, window.end)))
 }
@@ -129,7 +129,7 @@ pub(super) fn parse_message_indexes(
     data: &Bound<'_, PyAny>,
     position: usize,
 ) -> PyResult<(Vec<i32>, usize)> {
-    let data = view::content(data)?;
+    let data = view::content("data", data)?;
     let parsed = schema_framing::parse_message_indexes(data.get(position..).unwrap_or_default());
     let (indexes, rest) = or_raise(py, parsed.map_err(|error| error.shifted_by(position as u64)))?;
     Ok((indexes.into_owned(), data.len() - rest.len()))

@@ -47,14 +47,15 @@ result_class! {
 #[pyo3(signature = (data, base_offset, *, check = true))]
 pub(super) fn offset_index(
     py: Python<'_>,
-    data: &[u8],
+    data: &Bound<'_, PyAny>,
     base_offset: i64,
     check: bool,
 ) -> PyResult<Vec<OffsetIndexEntry>> {
+    let data = view::content("data", data)?;
     if check {
-        or_raise(py, parse_offset_index(data, base_offset))?;
+        or_raise(py, parse_offset_index(&data, base_offset))?;
     }
-    let entries = offset_index_entries(data, base_offset);
+    let entries = offset_index_entries(&data, base_offset);
     Ok(entries.map(|of| OffsetIndexEntry { offset: of.offset, position: of.position }).collect())
 }
 
@@ -70,14 +71,15 @@ result_class! {
 #[pyo3(signature = (data, base_offset, *, check = true))]
 pub(super) fn time_index(
     py: Python<'_>,
-    data: &[u8],
+    data: &Bound<'_, PyAny>,
     base_offset: i64,
     check: bool,
 ) -> PyResult<Vec<TimeIndexEntry>> {
+    let data = view::content("data", data)?;
     if check {
-        or_raise(py, parse_time_index(data, base_offset))?;
+        or_raise(py, parse_time_index(&data, base_offset))?;
     }
-    let entries = time_index_entries(data, base_offset);
+    let entries = time_index_entries(&data, base_offset);
     Ok(entries.map(|of| TimeIndexEntry { timestamp: of.timestamp, offset: of.offset }).collect())
 }
 
@@ -106,27 +108,36 @@ impl From<sidecar::TransactionIndexEntry> for TransactionIndexEntry {
 
 #[doc = docstring!(sidecars, transaction_index)]
 #[pyfunction]
-pub(super) fn transaction_index(py: Python<'_>, data: &[u8]) -> PyResult<Vec<TransactionIndexEntry>> {
-    Ok(or_raise(py, parse_transaction_index(data))?.into_iter().map(Into::into).collect())
+pub(super) fn transaction_index(
+    py: Python<'_>,
+    data: &Bound<'_, PyAny>,
+) -> PyResult<Vec<TransactionIndexEntry>> {
+    let data = view::content("data", data)?;
+    Ok(or_raise(py, parse_transaction_index(&data))?.into_iter().map(Into::into).collect())
 }
 
 #[doc = docstring!(sidecars, collect_aborted_transactions)]
 #[pyfunction]
 pub(super) fn collect_aborted_transactions(
     py: Python<'_>,
-    data: &[u8],
+    data: &Bound<'_, PyAny>,
     start: i64,
     end: i64,
 ) -> PyResult<(Vec<TransactionIndexEntry>, bool)> {
-    let entries = or_raise(py, parse_transaction_index(data))?;
+    let data = view::content("data", data)?;
+    let entries = or_raise(py, parse_transaction_index(&data))?;
     let (found, is_complete) = sidecar::transaction_index::collect_aborted_transactions(&entries, start, end);
     Ok((found.into_iter().map(Into::into).collect(), is_complete))
 }
 
 #[doc = docstring!(sidecars, producer_snapshot)]
 #[pyfunction]
-pub(super) fn producer_snapshot(py: Python<'_>, data: &[u8]) -> PyResult<Vec<ProducerStateEntry>> {
-    ProducerStateEntry::all(py, &or_raise(py, parse_producer_snapshot(data))?)
+pub(super) fn producer_snapshot(
+    py: Python<'_>,
+    data: &Bound<'_, PyAny>,
+) -> PyResult<Vec<ProducerStateEntry>> {
+    let data = view::content("data", data)?;
+    ProducerStateEntry::all(py, &or_raise(py, parse_producer_snapshot(&data))?)
 }
 
 #[doc = docstring!(sidecars, leader_epoch_checkpoint)]
@@ -160,7 +171,7 @@ pub(super) fn decompress<'py>(
     payload: &Bound<'py, PyAny>,
     max_decompressed_bytes: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let payload = view::to_bytes(payload)?;
+    let payload = view::to_bytes("payload", payload)?;
     let mut decompressor = Decompressor::with_limit(max_decompressed_bytes);
     let data = py.detach(|| decompressor.decompress(compression.0, magic, &payload));
     Ok(PyBytes::new(py, or_raise(py, data)?))

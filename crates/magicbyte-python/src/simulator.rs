@@ -94,7 +94,7 @@ impl PySimulator {
         origin: Origin,
         produce_version: Option<i16>,
     ) -> PyResult<ProduceResponse> {
-        let records = content(records)?;
+        let records = content("records", records)?;
         self.append_by(py, |partition| match (origin, produce_version) {
             (Origin::CLIENT, Some(version)) => partition.produce(&records, version),
             (origin, _) => partition.append(&records, origin.0),

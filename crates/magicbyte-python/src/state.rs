@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use magicbyte::Batch;
@@ -20,7 +20,7 @@ use crate::errors::log_to_py;
 use crate::jobs::{parse, parse_located, to_json};
 use crate::locked::Locked;
 use crate::results::result_class;
-use crate::view::items;
+use crate::view::{content, items};
 use crate::{docs::docstring, panics};
 
 #[doc = docstring!(steps, segment_history)]
@@ -318,12 +318,13 @@ impl PyProducerStateManager {
     #[pyo3(signature = (snapshots = None, *, expiration_ms = 86_400_000))]
     fn new(py: Python<'_>, snapshots: Option<&Bound<'_, PyAny>>, expiration_ms: i64) -> PyResult<Self> {
         panics::here();
-        let snapshots: BTreeMap<i64, PyBackedBytes> = match snapshots {
-            Some(mapping) => py.get_type::<PyDict>().call1((mapping,))?.extract()?,
-            None => BTreeMap::new(),
-        };
-        let snapshots = snapshots.iter().map(|(&offset, bytes)| (offset, bytes.to_vec())).collect();
-        Ok(Self { state: Locked::new(ProducerStateManager::new(snapshots, expiration_ms)) })
+        let mut copies = BTreeMap::new();
+        if let Some(mapping) = snapshots {
+            for (offset, snapshot) in py.get_type::<PyDict>().call1((mapping,))?.cast_into::<PyDict>()? {
+                copies.insert(offset.extract()?, content("snapshot", &snapshot)?.into_owned());
+            }
+        }
+        Ok(Self { state: Locked::new(ProducerStateManager::new(copies, expiration_ms)) })
     }
 
     #[doc = docstring!(state, ProducerStateManager.check)]

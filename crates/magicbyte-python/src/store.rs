@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
-use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyException, PyFileNotFoundError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -17,7 +16,8 @@ use magicbyte_log::{Fetch, Location, RemoteStore, StoredFile, Stores};
 
 use crate::errors::io_to_py;
 use crate::locked::Locked;
-use crate::{docs::docstring, panics};
+use crate::view::{BYTES, content};
+use crate::{buffer, docs::docstring, panics};
 
 /// An object with the methods `list`, `examine`, `read` and `fetch` of `magicbyte.storage.remote.RemoteStore`.
 #[derive(Debug)]
@@ -42,7 +42,9 @@ impl RemoteStore for PyStore {
     }
 
     fn read(&self, path: &str, limit: u64) -> io::Result<Vec<u8>> {
-        attached(|py| to_vec(&self.0.bind(py).call_method1("read", (path, limit))?))
+        attached(|py| {
+            Ok(content("read()", &self.0.bind(py).call_method1("read", (path, limit))?)?.into_owned())
+        })
     }
 
     fn fetch(&self, path: &str, version: Option<&str>, range: Range<u64>) -> io::Result<Box<dyn Fetch>> {
@@ -61,9 +63,9 @@ impl Fetch for PyFetch {
     fn wait(mut self: Box<Self>, buffer: &mut Vec<u8>) -> io::Result<()> {
         let Some(future) = self.0.take() else { return Ok(()) };
         attached(|py| {
-            let bytes = PyBuffer::<u8>::get(&future.bind(py).call_method0("result")?)?;
-            buffer.resize(bytes.len_bytes(), 0);
-            bytes.copy_to_slice(py, buffer)
+            let bytes = future.bind(py).call_method0("result")?;
+            buffer.clear();
+            buffer::append_to(buffer, "result()", BYTES, &bytes)
         })
     }
 }
@@ -75,10 +77,6 @@ impl Drop for PyFetch {
             let _ = Python::try_attach(|py| future.bind(py).call_method0("cancel").map(drop));
         }
     }
-}
-
-fn to_vec(bytes: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
-    PyBuffer::<u8>::get(bytes)?.to_vec(bytes.py())
 }
 
 /// Calls Python.

@@ -118,7 +118,7 @@ pub(super) fn request_record_sets<'py>(
     frame: &Bound<'py, PyAny>,
 ) -> PyResult<Vec<Set<'py>>> {
     panics::here();
-    let frame = view::content(frame)?;
+    let frame = view::content("frame", frame)?;
     let message = magicbyte_protocol::message::read_request(&frame).map_err(|error| to_py(py, &error))?;
     magicbyte_protocol::wire::record_sets(&message).into_iter().map(|one| set(py, one)).collect()
 }
@@ -132,7 +132,7 @@ pub(super) fn response_record_sets<'py>(
     api_version: i16,
 ) -> PyResult<Vec<Set<'py>>> {
     panics::here();
-    let frame = view::content(frame)?;
+    let frame = view::content("frame", frame)?;
     let message = magicbyte_protocol::message::read_response(&frame, api_key, api_version)
         .map_err(|error| to_py(py, &error))?;
     magicbyte_protocol::wire::record_sets(&message).into_iter().map(|one| set(py, one)).collect()

@@ -160,7 +160,7 @@ impl PyPartitionWriter {
 
     #[doc = docstring!(writer, PartitionWriter.append)]
     fn append(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let data = view::to_bytes(data)?;
+        let data = view::to_bytes("data", data)?;
         self.with(py, |writer| writer.append_all(&data))
     }
 

@@ -4,8 +4,9 @@ use magicbyte::{Error, ErrorKind, Result};
 use magicbyte_broker::ErrorCode;
 use magicbyte_log::Listing;
 use magicbyte_protocol::internals::read_request_start;
+use magicbyte_protocol::message::ApiKey;
 use magicbyte_protocol::message::body::produce_response::{PartitionProduceResponse, TopicProduceResponse};
-use magicbyte_protocol::message::body::{ApiKey, ProduceRequest, ProduceResponse, RequestHeader};
+use magicbyte_protocol::message::body::{ProduceRequest, ProduceResponse, RequestHeader};
 
 use crate::archive::{Archive, TopicRef};
 use crate::cluster::{self, Address};

@@ -2,15 +2,14 @@
 
 use magicbyte::internals::be;
 use magicbyte::{Error, ErrorKind, Result};
-use magicbyte_protocol::message::Struct;
 use magicbyte_protocol::message::body::{
-    ApiKey, ApiVersionsRequest, DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest,
+    ApiVersionsRequest, DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest,
     DescribeLogDirsRequest, DescribeTopicPartitionsRequest, FetchRequest, FindCoordinatorRequest,
     HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest,
     MetadataRequest, OffsetCommitRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest,
     SyncGroupRequest,
 };
-use magicbyte_protocol::message::read_request;
+use magicbyte_protocol::message::{ApiKey, Struct, read_request};
 
 /// Size of the start of a header: API, version, correlation id.
 const HEADER_START: usize = 8;

@@ -1,7 +1,11 @@
 """Arrow columns, through Arrow's C data interface."""
 
-from collections.abc import Sequence
-from typing import final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self, final
+
+CONSUMED_COLUMNS: Final[list[str]]
+"""The columns that a Kafka consumer sees of a record."""
 
 @final
 class ArrowStream:
@@ -17,13 +21,62 @@ class ArrowStream:
         A requested schema is used if all its columns and types are ours, and otherwise ignored: the
         interface leaves the cast to the consumer.
         """
+    def __iter__(self) -> ArrowBatches: ...
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """The names and Arrow types of the columns."""
     def problems(self) -> str:
         """The problems so far of the last stream over a log, as JSON: see `PartitionLog.problems`."""
     def problems_left_out(self) -> int:
         """The number of further problems: see `PartitionLog.problems_left_out`."""
     @property
+    def counts(self) -> ReadCounts:
+        """The sums so far of the last stream over a log."""
+    @property
     def end_offset(self) -> int | None:
         """The end of the last stream over a log (exclusive): see `PartitionLog.end_offset`."""
+
+@final
+@dataclass(frozen=True, init=False)
+class ReadCounts:
+    """The sums of one read of a partition, so far.
+
+    Bytes of segments that are in none of the sums were not read: they are outside of the request, or not yet
+    reached.
+    """
+
+    batches: int
+    """Batches that were read, including control batches and those of aborted transactions."""
+    good_bytes: int
+    """Their bytes."""
+    quarantined_bytes: int
+    """Bytes that could not be read."""
+    tail_bytes: int
+    """Bytes after the last batches."""
+    rows: int
+    """Records delivered."""
+
+    def __new__(
+        cls, batches: int, good_bytes: int, quarantined_bytes: int, tail_bytes: int, rows: int
+    ) -> Self: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+@final
+class ArrowBatches:
+    """Iterates over the batches of an `ArrowStream`; errors are those of `magicbyte.errors`."""
+
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> ArrowBatch: ...
+
+def chain_streams(streams: Sequence[ArrowStream], requested_schema: object | None = None) -> object:
+    """The capsule of an Arrow stream with the batches of these streams, one stream after the other.
+
+    Each is opened when the one before has ended. `ArrowStream.__arrow_c_stream__` describes the schema.
+
+    Raises:
+        ValueError: if there are no streams, or their columns differ.
+
+    """
 
 @final
 class ArrowBatch:

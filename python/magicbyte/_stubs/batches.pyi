@@ -1,8 +1,8 @@
 """Framing a buffer into batches."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Literal, Self, SupportsIndex, final, overload
+from typing import Any, ClassVar, Literal, Self, SupportsIndex, final, overload
 
 from magicbyte._stubs.arrow import ArrowBatch, ArrowStream
 from magicbyte._stubs.records import Record, RecordIterator
@@ -19,13 +19,21 @@ def read_batches(
 ) -> Batches:
     """Frames `buffer` into batches of mixed magics, without decompressing anything yet.
 
-    A `bytes` object is shared; any other buffer is copied once, since it could change. The iterator
-    raises framing errors. A wrong CRC or a bad record is raised only when a batch's records, columns or
-    Arrow form are requested, so that its header can still be inspected.
+    A `bytes` object is shared; any other C-contiguous buffer is copied once, since it could change. The
+    iterator raises framing errors. A wrong CRC or a bad record is raised only when a batch's records,
+    columns or Arrow form are requested, so that its header can still be inspected.
 
     An incomplete batch at the end raises `NeedMoreBytesError`, after all others.
     With `allow_partial`, as for the response to a fetch, it ends the iteration: `remaining` and `needed`
     say what is left.
+    """
+
+def unpickle_batch(
+    data: Buffer, position: int, check_crcs: bool, max_decompressed_bytes: int
+) -> RecordBatch | LegacyBatch:
+    """Creates a batch from its bytes, its position, and how it is read, as `pickle` stores it.
+
+    Raises `Error` if the bytes are not exactly one batch.
     """
 
 @final
@@ -64,7 +72,13 @@ class Batches:
 
 @disjoint_base
 class _Batch:
-    """The common part of both kinds of batch; None where a magic has no such field."""
+    """The common part of both kinds of batch; None where a magic has no such field.
+
+    A batch cannot change. It can be pickled, with its position and with how it is read, and matched by
+    position as `repr` shows it.
+    """
+
+    __match_args__: ClassVar[tuple[str, ...]]
 
     @property
     def magic(self) -> int:
@@ -132,6 +146,11 @@ class _Batch:
         """Verifies the CRC, decompresses and checks every record, then iterates over them."""
     def __len__(self) -> int:
         """The number of records; decodes the batch, as `__getitem__` does, unless that has been done."""
+    def __reversed__(self) -> Iterator[Record]:
+        """The records from the last one to the first; each is made when it is reached."""
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, memo: object, /) -> Self: ...
     def __bool__(self) -> Literal[True]:
         """True even without records, so that a test for None decodes nothing."""
     @overload

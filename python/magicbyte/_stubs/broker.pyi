@@ -75,7 +75,7 @@ class AppendValidator:
         values are not examined. Copies the records, in and out.
 
         Args:
-            records: any object with the buffer protocol over bytes.
+            records: `bytes` or any C-contiguous buffer.
             next_offset: the log's end, the offset of the first record.
             leader_epoch: the leader's epoch; for a follower, the epoch it knows.
             origin: who appends.
@@ -248,7 +248,7 @@ class PartitionSimulator:
         """Appends a produce payload, or batches of another origin. Copies them.
 
         Args:
-            records: any object with the buffer protocol over bytes.
+            records: `bytes` or any C-contiguous buffer.
             origin: who appends.
             produce_version: the request version by whose rules a client's payload is checked
                 (`check_produce_request`); below 3, magic 0 and 1 are allowed. None skips these checks.

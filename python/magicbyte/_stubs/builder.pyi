@@ -20,8 +20,8 @@ class RecordsBuilder:
     """Builds one batch after another, reusing contexts and buffers.
 
     Uncompressed and snappy batches are byte for byte what Kafka writes for the same records; with other
-    codecs they hold frames that Kafka reads. Keys, values and header values are any object with the
-    buffer protocol over bytes (`bytes` is fastest), a str, which is written as UTF-8, or None for null.
+    codecs they hold frames that Kafka reads. Keys, values and header values are `bytes`, which is
+    fastest, any C-contiguous buffer, a str, which is written as UTF-8, or None for null.
     Times are milliseconds since 1970 (an int is fastest), or `datetime` with a time zone.
 
     Args:

@@ -93,7 +93,7 @@ def compact_group(
 class KeySet:
     """Keys to be forgotten: about a hundred bytes of memory for each, besides the key itself."""
 
-    def __new__(cls, keys: list[bytes]) -> Self: ...
+    def __new__(cls, keys: list[Buffer]) -> Self: ...
     def find(self, data: Buffer) -> int | None:
         """Where one of the keys first occurs in `data`, ignoring keys with less than eight non-zero bytes."""
 

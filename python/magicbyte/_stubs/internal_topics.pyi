@@ -4,9 +4,10 @@ from typing import Any, final
 
 from magicbyte._stubs.batches import LegacyBatch, RecordBatch
 from magicbyte.errors import Error
+from typing_extensions import Buffer
 
 def decode_record(
-    topic: str, key: bytes | None, value: bytes | None, secrets: bool = True
+    topic: str, key: Buffer | None, value: Buffer | None, secrets: bool = True
 ) -> tuple[int, str | None, dict[str, Any] | None, int | None, dict[str, Any] | None]:
     """Decodes a record of `topic` as Kafka's JSON converters do: its type, Kafka's name of the type, the key,
     the value's version, and the value.
@@ -19,10 +20,10 @@ def decode_record(
     Raises Error with `position` in the key or value.
     """
 
-def is_secret_record(topic: str, value: bytes) -> bool:
+def is_secret_record(topic: str, value: Buffer) -> bool:
     """True if a value of `topic` is a record of a type with secrets, even if it cannot be decoded."""
 
-def decode_data(name: str, data: bytes) -> dict[str, Any]:
+def decode_data(name: str, data: Buffer) -> dict[str, Any]:
     """Decodes `ConsumerProtocolSubscription` or `ConsumerProtocolAssignment`, after its version.
 
     Raises Error with `position`.

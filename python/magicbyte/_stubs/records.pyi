@@ -60,6 +60,8 @@ class Record:
     @property
     def attributes(self) -> int:
         """The record's own attributes byte, 0 to 255."""
+    def _repr_html_(self) -> str:
+        """A table of the fields for notebooks; long keys and values are cut."""
     def to_dict(self) -> dict[str, Any]:
         """The fields by name, except `control`; key, value and headers are copies (`bytes`)."""
     def __eq__(self, other: object, /) -> bool:

@@ -6,6 +6,7 @@ from os import PathLike
 from typing import Any, Self, final
 
 from magicbyte._stubs.state import ProducerStateEntry
+from typing_extensions import Buffer
 
 def read_sidecar(path: str | PathLike[str]) -> bytes:
     """The content of an index, snapshot or checkpoint file.
@@ -26,7 +27,7 @@ class OffsetIndexEntry:
     def __new__(cls, offset: int, position: int) -> Self: ...
     def __iter__(self) -> Iterator[Any]: ...
 
-def offset_index(data: bytes, base_offset: int, *, check: bool = True) -> list[OffsetIndexEntry]:
+def offset_index(data: Buffer, base_offset: int, *, check: bool = True) -> list[OffsetIndexEntry]:
     """The entries of an `.index`, without the zeros at its end.
 
     Raises Error if the size or the order is wrong; without `check` returns whatever is there.
@@ -45,7 +46,7 @@ class TimeIndexEntry:
     def __new__(cls, timestamp: int, offset: int) -> Self: ...
     def __iter__(self) -> Iterator[Any]: ...
 
-def time_index(data: bytes, base_offset: int, *, check: bool = True) -> list[TimeIndexEntry]:
+def time_index(data: Buffer, base_offset: int, *, check: bool = True) -> list[TimeIndexEntry]:
     """The entries of a `.timeindex`; otherwise like `offset_index`."""
 
 @final
@@ -69,18 +70,18 @@ class TransactionIndexEntry:
     ) -> Self: ...
     def __iter__(self) -> Iterator[Any]: ...
 
-def transaction_index(data: bytes) -> list[TransactionIndexEntry]:
+def transaction_index(data: Buffer) -> list[TransactionIndexEntry]:
     """The entries of a `.txnindex`."""
 
 def collect_aborted_transactions(
-    data: bytes, start: int, end: int
+    data: Buffer, start: int, end: int
 ) -> tuple[list[TransactionIndexEntry], bool]:
     """The entries of a `.txnindex` relevant to a fetch of offsets from `start` to `end` (exclusive).
 
     The second value is True if no later segment can have more (`TransactionIndex.collectAbortedTxns`).
     """
 
-def producer_snapshot(data: bytes) -> list[ProducerStateEntry]:
+def producer_snapshot(data: Buffer) -> list[ProducerStateEntry]:
     """The producers of a `.snapshot`, which has the last batch of each.
 
     Raises Error or, for a wrong CRC, CorruptRecordError.

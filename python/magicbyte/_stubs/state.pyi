@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Self, final
 
 from magicbyte._stubs.batches import LegacyBatch, RecordBatch
+from typing_extensions import Buffer
 
 @final
 class AbortedFilter:
@@ -160,7 +161,7 @@ class ProducerStateManager:
     """
 
     def __new__(
-        cls, snapshots: Mapping[int, bytes] | None = None, *, expiration_ms: int = 86_400_000
+        cls, snapshots: Mapping[int, Buffer] | None = None, *, expiration_ms: int = 86_400_000
     ) -> Self: ...
     def check(
         self,

@@ -104,6 +104,13 @@ def trim_chunk(chunk: str) -> str | None:
 def reconcile(plan: str, results: Sequence[str]) -> str:
     """Joins the ChunkResults of a plan, in any order, into a PartitionReconciliation."""
 
+def check_chunk(chunk: str, max_decompressed_bytes: int) -> tuple[str, str]:
+    """Decodes every record of a Chunk: its ChunkResult, and the first `LISTED` problems with their rest.
+
+    The problems are a JSON object: the list `problems`, and the number `problems_left_out`. Raises OSError if
+    the file cannot be opened.
+    """
+
 @final
 class ChunkDecoder:
     """Decodes one Chunk of a plan into Arrow batches of the table `records`, with Spark's types.

@@ -3,6 +3,8 @@
 from os import PathLike
 from typing import final
 
+from typing_extensions import Buffer
+
 _Exchange = tuple[
     int,
     str | None,
@@ -31,8 +33,8 @@ class WireReader:
     def summary(self) -> tuple[int, int, int, int, int, int, list[str], int]:
         """The contents besides exchanges so far, in the order of `magicbyte.wire.WireSummary`."""
 
-def request_record_sets(frame: bytes) -> list[_RecordSet]:
+def request_record_sets(frame: Buffer) -> list[_RecordSet]:
     """Topic, topic id, partition and batches of each record set of a request."""
 
-def response_record_sets(frame: bytes, api_key: int, api_version: int) -> list[_RecordSet]:
+def response_record_sets(frame: Buffer, api_key: int, api_version: int) -> list[_RecordSet]:
     """The same of a response to a request of this API and version."""

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from magicbyte.cli.exits import INTERRUPTED, USAGE
-from magicbyte.cli.extras import missing_extra
+from magicbyte.extras import missing_extra
 
 __all__ = ["main"]
 

@@ -20,7 +20,6 @@ from magicbyte.cli.convert import convert
 from magicbyte.cli.dump import dump
 from magicbyte.cli.exits import CLEAN, FAILED, INTERRUPTED, USAGE
 from magicbyte.cli.explain import explain
-from magicbyte.cli.extras import missing_extra
 from magicbyte.cli.ingest import ingest
 from magicbyte.cli.offsets import offsets
 from magicbyte.cli.records import records
@@ -35,6 +34,7 @@ from magicbyte.cli.topics import topics
 from magicbyte.cli.verify import verify
 from magicbyte.cli.wire import wire
 from magicbyte.errors import Error, JobError, RefusedError
+from magicbyte.extras import missing_extra
 from magicbyte.storage.backend import MissingPackageError
 
 __all__ = ["app", "run"]

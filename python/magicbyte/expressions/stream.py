@@ -10,17 +10,11 @@ from magicbyte._core import ArrowStream
 from magicbyte.derived_stream import DerivedStream
 from magicbyte.expressions.record_filter import RecordFilter
 
-__all__ = ["SelectedRecords", "columns_of"]
-
-
-def columns_of(stream: object) -> list[str]:
-    """The columns of anything that exports an Arrow stream."""
-    names: list[str] = pa.schema(stream).names
-    return names
+__all__ = ["SelectedRecords"]
 
 
 class SelectedRecords(DerivedStream):
-    """The selected records of a stream over a log, as a stream with the methods of `ArrowStream`.
+    """The selected records of a stream over a log.
 
     Args:
         stream: has the columns `columns`, and those that the expression needs.
@@ -38,8 +32,8 @@ class SelectedRecords(DerivedStream):
         schema = pa.schema([whole.field(name) for name in self._columns], whole.metadata)
         super().__init__(stream, schema)
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        for batch in pa.RecordBatchReader.from_stream(self._stream):
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in map(pa.record_batch, self._stream):
             chosen = batch.filter(self._where.mask(batch, self._place))
             if chosen.num_rows:
                 yield chosen.select(self._columns)

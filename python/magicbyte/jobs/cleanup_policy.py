@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TypedDict
 
-import pyarrow as pa
-
 from magicbyte.errors import RefusedError
 from magicbyte.internal_topics.names import CLUSTER_METADATA
 from magicbyte.jobs.find.cluster import Cluster
@@ -112,6 +110,8 @@ def _more(count: int) -> str:
 
 def _keyless(path: str, max_decompressed_bytes: int) -> int:
     """The number of a partition's records without a key. Ignores damage, which the job itself reports."""
+    import pyarrow as pa
+
     try:
         log = PartitionLog(path, mode="PERMISSIVE", max_decompressed_bytes=max_decompressed_bytes)
         with pa.RecordBatchReader.from_stream(log.to_arrow(["key"])) as batches:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, Protocol, TypedDict
+from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
 
 from magicbyte import _core
 from magicbyte.enums import IsolationLevel
@@ -18,10 +19,12 @@ from magicbyte.jobs.run.decode_partitions import DecodeJob, decode_partitions
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import DecodeTask, Planned, Range, all_offsets
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.run.reading import ReadOptions, Rows, check_column_limit, decoded_problems, read_chunk
 from magicbyte.jobs.run.sums import NullTimes, RecordSums, TopicPartition
 from magicbyte.model import PartitionListing, PartitionReconciliation, Problem
 from magicbyte.options.read import VerifyOptions
+
+if TYPE_CHECKING:
+    from magicbyte.jobs.run.reading import ReadOptions
 
 __all__ = [
     "ComparedPartition",
@@ -142,7 +145,24 @@ class _Checked:
     times: NullTimes
 
 
-def _check_task(task: DecodeTask, options: ReadOptions) -> _Checked:
+def _check_task(task: DecodeTask, max_decompressed_bytes: int) -> _Checked:
+    """Decodes the records without making columns of them, which needs no Arrow."""
+    results: list[str] = []
+    problems: list[Problem] = []
+    left_out = 0
+    for chunk in task.chunks:
+        result, listing = _core.check_chunk(chunk, max_decompressed_bytes)
+        results.append(result)
+        found = json.loads(listing)
+        room = _core.LISTED - len(problems)
+        problems += found["problems"][:room]
+        left_out += found["problems_left_out"] + len(found["problems"][room:])
+    return _Checked(results, problems, left_out, RecordSums(), NullTimes())
+
+
+def _compare_task(task: DecodeTask, options: ReadOptions) -> _Checked:
+    from magicbyte.jobs.run.reading import Rows, decoded_problems, read_chunk
+
     results: list[str] = []
     problems: list[Problem] = []
     left_out = 0
@@ -181,15 +201,18 @@ def verify(
     """
     max_decompressed_bytes = options.max_decompressed_bytes
     if table is not None:
+        from magicbyte.jobs.run.reading import check_column_limit
+
         check_column_limit("max_decompressed_bytes", max_decompressed_bytes)
     inputs = find_inputs(sources, choice, distinct=table is not None, assigned=True)
     note_missing_ids(inputs.log_dirs, inputs.listings)
     log = None if table is None else table(inputs.listings, max_decompressed_bytes)
     plans, checked = decode_partitions(
         DecodeJob(
-            lambda: partial(
-                _check_task,
-                options=log.read if log else ReadOptions(max_decompressed_bytes=max_decompressed_bytes),
+            lambda: (
+                partial(_compare_task, options=log.read)
+                if log
+                else partial(_check_task, max_decompressed_bytes=max_decompressed_bytes)
             ),
             "verify",
             lambda checked: checked.results,

@@ -18,11 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 from uuid import UUID
 
 from magicbyte import _core
 from magicbyte.enums import Framing
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = [
     "KEY_SCHEMA_ID",
@@ -87,8 +90,8 @@ class Window:
 
 
 def parse(
-    value: bytes | None,
-    headers: Iterable[tuple[str, bytes | None]] = (),
+    value: Buffer | None,
+    headers: Iterable[tuple[str, Buffer | None]] = (),
     *,
     is_key: bool = False,
     framing: Framing = "auto",
@@ -96,7 +99,7 @@ def parse(
     """Takes a key or value apart; None if it is null or not framed.
 
     Args:
-        value: the key or value.
+        value: the key or value: `bytes` or any C-contiguous buffer.
         headers: the record's headers; of several with one name, the last one counts. One with a schema is
             decisive: Confluent's before Apicurio's.
         is_key: True for a key, whose header has another name.
@@ -108,7 +111,7 @@ def parse(
     """
     if value is None or framing == "none":
         return None
-    found = {key: content or b"" for key, content in headers}
+    found = {key: b"" if content is None else content for key, content in headers}
     names = header_names(is_key=is_key, framing=framing)
     header = next(((name.encode(), found[name]) for name in names if name in found), None)
     parts = _core.parse_schema_framing(value, header, framing=framing)
@@ -118,11 +121,11 @@ def parse(
     guid = str(UUID(bytes=name)) if isinstance(name, bytes) and len(name) == 16 else None
     rest = None
     if header is not None and found_framing == "confluent":
-        rest = header[1][_ID_BYTES if guid is None else _GUID_BYTES :]
+        rest = _rest(header[1], _ID_BYTES if guid is None else _GUID_BYTES)
     return Framed(
         name if isinstance(name, int) else None,
         guid,
-        value[start:],
+        _rest(value, start),
         rest,
         name if isinstance(name, bytes) and guid is None else None,
         cast("Framing", found_framing),
@@ -140,10 +143,16 @@ def header_names(*, is_key: bool = False, framing: Framing = "auto") -> list[str
     return names
 
 
-def split_window(key: bytes, windows: Literal["time", "session", "store"]) -> Window | None:
+def split_window(key: Buffer, windows: Literal["time", "session", "store"]) -> Window | None:
     """Takes the window off a key; None if the key is too short to have one."""
     parts = _core.split_window(key, windows)
-    return None if parts is None else Window(key[: parts[0]], parts[1], parts[2])
+    return None if parts is None else Window(_rest(key, 0)[: parts[0]], parts[1], parts[2])
+
+
+def _rest(data: Buffer, start: int) -> bytes:
+    """The bytes from `start` on."""
+    # Like the core, and unlike `bytes` and `memoryview`, `join` takes buffers of items of any type.
+    return b"".join((data,))[start:]
 
 
 def write(schema: int | str, message_indexes: Sequence[int] = (), *, id_bytes: Literal[4, 8] = 4) -> bytes:

@@ -200,7 +200,7 @@ def _with_errno(path: str) -> Iterator[None]:
     except FileNotFoundError:
         raise FileNotFoundError(errno.ENOENT, "there is no such file or directory", path) from None
     except PermissionError as error:
-        raise PermissionError(errno.EACCES, str(error), path) from None
+        raise PermissionError(errno.EACCES, error.strerror or str(error), path) from None
     except OSError as error:
         raise OSError(error.errno or errno.EIO, error.strerror or str(error), path) from None
     except Exception as error:  # libraries raise what they like

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 from magicbyte import _core
 from magicbyte.errors import RefusedError
 from magicbyte.storage.backend import ODD_KEY
-from magicbyte.storage.paths import absolute, is_url, local_path
+from magicbyte.storage.paths import AnyPath, absolute, is_url, local_path
 
 __all__ = ["DirectoryEntry", "Location", "are_fetched", "locate"]
 
@@ -190,7 +190,7 @@ class _Url(_ArchivedPath):
         return str(error) if ODD_KEY in str(error) else None
 
 
-def locate(path: str | os.PathLike[str]) -> Location:
+def locate(path: AnyPath) -> Location:
     """The location of a path or URL. The path of a local file stays relative if it is."""
     path = local_path(path)
     if is_url(path):

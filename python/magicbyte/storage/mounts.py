@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 from magicbyte import _core
 from magicbyte.storage.options import StorageOptions
-from magicbyte.storage.paths import is_url, mount_point
+from magicbyte.storage.paths import AnyPath, is_url, mount_point
 from magicbyte.storage.remote import RemoteStore
 
 __all__ = ["Mount", "is_mounted", "listed_once", "mount", "mount_storage", "mounted", "remount", "store_of"]
@@ -52,7 +53,7 @@ def mount_storage(url: str, options: Mapping[str, str] | None = None) -> None:
     _mount(mount_point(url), StorageOptions(options))
 
 
-def mount(paths: Iterable[str | PathLike[str]], options: Mapping[str, str] | None = None) -> None:
+def mount(paths: Iterable[AnyPath], options: Mapping[str, str] | None = None) -> None:
     """Mounts the stores of the URLs among `paths`; local paths need none.
 
     A store that is already mounted is kept, unless `options` are given and differ from its own.
@@ -64,7 +65,7 @@ def mount(paths: Iterable[str | PathLike[str]], options: Mapping[str, str] | Non
     """
     for path in paths:
         if is_url(path):
-            _mount(mount_point(str(path)), None if options is None else StorageOptions(options))
+            _mount(mount_point(os.fsdecode(path)), None if options is None else StorageOptions(options))
 
 
 def _mount(prefix: str, options: StorageOptions | None) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from typing import TypeAlias
 
 from magicbyte import _core
 
 __all__ = [
+    "AnyPath",
     "absolute",
     "is_directory",
     "is_relative",
@@ -18,11 +20,14 @@ __all__ = [
     "split_paths",
 ]
 
+AnyPath: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
+"""A path as Python's own functions take it; bytes are decoded as file names are (`os.fsdecode`)."""
+
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)")
 _FILE = re.compile(r"^file:(//(localhost)?)?(?=/)")
 
 
-def is_url(path: str | os.PathLike[str]) -> bool:
+def is_url(path: AnyPath) -> bool:
     """True if a path is a URL, such as `s3://bucket/kafka-logs`, but not a file URL (`file:/...`)."""
     return _URL.match(local_path(path)) is not None
 
@@ -32,12 +37,12 @@ def is_stored(path: str | os.PathLike[str]) -> bool:
     return _core.is_stored(path)
 
 
-def local_path(path: str | os.PathLike[str]) -> str:
+def local_path(path: AnyPath) -> str:
     """The path as text; for a file URL, the path of the file."""
-    return _FILE.sub("", os.fspath(path))
+    return _FILE.sub("", os.fsdecode(path))
 
 
-def absolute(path: str | os.PathLike[str]) -> str:
+def absolute(path: AnyPath) -> str:
     """The absolute path; a URL without slashes at its end."""
     path = local_path(path)
     return path.rstrip("/") if is_url(path) else os.path.abspath(path)

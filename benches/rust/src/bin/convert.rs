@@ -4,6 +4,7 @@
 
 use std::error::Error;
 use std::fs;
+use std::hint::black_box;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -12,14 +13,13 @@ use std::time::{Duration, Instant};
 use cpu_time::ThreadTime;
 
 use magicbyte::convert::Converter;
-use magicbyte::{Batch, Batches, Compression, Compressor, Decompressor};
+use magicbyte::{Batches, Compression, Compressor, Decompressor};
+use magicbyte_benches::limits::Piece;
 use magicbyte_log::steps::{Chunk, RewriteOptions, rewrite_chunks};
 use magicbyte_log::{LogError, LogResult, PartitionLog, PlanOptions};
 
 const USAGE: &str = "usage: convert PARTITION OUT RECORDS ROUNDS";
 const CODEC: Compression = Compression::Zstd;
-/// Bytes of a magic 1 wrapper before its content.
-const WRAPPER_OVERHEAD: usize = 34;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -31,11 +31,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     for segment in &log.listing().segments {
         data.extend(fs::read(segment.location.path())?);
     }
-    let sections = sections(&data)?;
+    let (pieces, sections) = (Piece::all(&data)?, sections(&data)?);
     let (first_half, second_half) = chunks.split_at(chunks.len() / 2);
     for _ in 0..rounds.parse()? {
         let start = ThreadTime::now();
-        codecs(&data, &sections)?;
+        codecs(&pieces, &sections)?;
         let alone = start.elapsed();
 
         let clock = Instant::now();
@@ -89,14 +89,11 @@ fn sections(data: &[u8]) -> magicbyte::Result<Vec<Vec<u8>>> {
 }
 
 /// Only decompresses and compresses the same payloads, with reused contexts.
-fn codecs(data: &[u8], sections: &[Vec<u8>]) -> magicbyte::Result<()> {
+fn codecs(pieces: &[Piece<'_>], sections: &[Vec<u8>]) -> magicbyte::Result<()> {
     let (mut decompressor, mut compressor) = (Decompressor::new(), Compressor::new(CODEC)?);
-    for (batch, section) in Batches::new(data).zip(sections) {
-        if let Batch::Legacy(wrapper) = batch? {
-            let payload = &wrapper.as_bytes()[WRAPPER_OVERHEAD..];
-            decompressor.decompress(wrapper.compression()?, wrapper.magic(), payload)?;
-            compressor.compress(2, section)?;
-        }
+    for (piece, section) in pieces.iter().zip(sections) {
+        black_box(piece.decompress(&mut decompressor)?);
+        black_box(compressor.compress(2, section)?);
     }
     Ok(())
 }

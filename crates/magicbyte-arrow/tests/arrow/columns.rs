@@ -14,10 +14,10 @@ use magicbyte::{
     Batches, Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, ErrorKind, RecordsBuilder,
 };
 use magicbyte_arrow::{
-    BatchStream, Flavour, RecordColumn, Selection, StreamOptions, Table, batch_to_arrow, batches_schema,
-    columns_of, problems_schema, records_schema,
+    BatchStream, Flavour, ReadCounts, RecordColumn, Selection, StreamOptions, Table, batch_to_arrow,
+    batches_schema, columns_of, problems_schema, records_schema,
 };
-use magicbyte_log::{DamageMode, ReadOptions};
+use magicbyte_log::{DamageMode, PartitionLog, PlanOptions, ReadOptions};
 use magicbyte_testing::{data, files, json_lines, partitions, scratch};
 
 use crate::support::arrow::{columns, log_bytes, read_buffer, read_log, rows, stream_of};
@@ -216,10 +216,38 @@ fn damage_in_a_log_is_an_error_or_is_reported() {
         let findings = findings.lock().unwrap();
         let problem = &findings.problems.listed[0];
         assert_eq!((problem.kind.as_str(), problem.start), ("crc_mismatch", Some(position)));
+        assert_eq!(findings.counts, account_of(&dir));
 
         let (stream, _) = stream_of(&dir, ReadOptions::default(), options);
         let error = stream.map(|batch| batch.map(drop)).find_map(Result::err).unwrap();
         assert!(error.to_string().contains("CRC mismatch"), "{error}");
+    }
+}
+
+/// The counts of a read of a whole log, from its account.
+fn account_of(dir: &Path) -> ReadCounts {
+    let account = PartitionLog::open(dir).unwrap().verify(PlanOptions::default()).unwrap();
+    let mut counts = ReadCounts::default();
+    counts.batches = account.good_batches;
+    counts.good_bytes = account.good_bytes;
+    counts.quarantined_bytes = account.quarantined_bytes;
+    counts.tail_bytes = account.tail_bytes;
+    counts.rows = account.rows;
+    counts
+}
+
+#[test]
+fn counts_of_a_read_are_those_of_the_account() {
+    for name in ["v0_gzip", "v1_none", "v2_zstd", "v2_txn", "v2_torn_tail", "v2_compacted", "mixed_012"] {
+        let dir = data().join(name);
+        for threads in [1, 2] {
+            let options = StreamOptions { threads, ..StreamOptions::default() };
+            let read = ReadOptions { mode: DamageMode::Permissive, ..ReadOptions::default() };
+            let (stream, findings) = stream_of(&dir, read, options);
+            assert_eq!(findings.lock().unwrap().counts, ReadCounts::default());
+            stream.for_each(|batch| drop(batch.unwrap()));
+            assert_eq!(findings.lock().unwrap().counts, account_of(&dir), "{name}");
+        }
     }
 }
 

@@ -114,7 +114,7 @@ impl ChunkResult {
         result
     }
 
-    fn tail_bytes(&self) -> u64 {
+    pub(crate) fn tail_bytes(&self) -> u64 {
         self.tail.as_ref().map_or(0, ByteRange::length)
     }
 

@@ -154,14 +154,17 @@ impl ChunkReader {
 
     fn take(&mut self, piece: Piece) -> io::Result<Step> {
         match piece {
-            Piece::Batch(batch) => match self.check_wrapper(&batch)? {
-                Ok(()) => {
-                    self.add_to_checksum(&batch);
-                    let disposition = self.disposition(&batch.batch());
-                    return Ok(Step::Batch(batch, disposition));
+            Piece::Batch(mut batch) => {
+                batch.decompress_wrapper(&mut self.decompressor);
+                match self.check_wrapper(&batch)? {
+                    Ok(()) => {
+                        self.add_to_checksum(&batch);
+                        let disposition = self.disposition(&batch.batch());
+                        return Ok(Step::Batch(batch, disposition));
+                    }
+                    Err(error) => self.bad(&batch, &error),
                 }
-                Err(error) => self.bad(&batch, &error),
-            },
+            }
             Piece::Quarantined { range, error } => self.quarantine(range.start, range.end, &error),
             // Only the last segment may be incomplete.
             Piece::Tail { range, kind } if self.chunk.next_offset.is_some() => {

@@ -127,6 +127,7 @@ impl PartitionLog {
             end_offset,
             options,
             problems: Problems::default(),
+            unread: UnreadBytes::default(),
             decompressor: Decompressor::with_limit(options.max_decompressed_bytes),
         })
     }
@@ -287,8 +288,20 @@ pub struct LogBatches {
     end_offset: i64,
     options: ReadOptions,
     problems: Problems,
+    /// The bytes without batches of the chunks before the current one.
+    unread: UnreadBytes,
     /// The decompressor for wrappers: only their messages have the first offset.
     decompressor: Decompressor,
+}
+
+/// The bytes that a read has passed without finding batches in them.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnreadBytes {
+    /// Bytes of ranges that cannot be read.
+    pub quarantined: u64,
+    /// Bytes after the last batches.
+    pub tail: u64,
 }
 
 /// The next step of reading a log.
@@ -324,6 +337,23 @@ impl LogBatches {
     #[must_use]
     pub fn end_offset(&self) -> i64 {
         self.end_offset
+    }
+
+    /// The bytes so far that are in no batch.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn unread_bytes(&self) -> UnreadBytes {
+        let UnreadBytes { quarantined, tail } = self.unread;
+        let current = self.reader.as_ref().map(ChunkReader::result);
+        UnreadBytes {
+            quarantined: quarantined + current.map_or(0, |result| result.quarantined_bytes),
+            tail: tail + current.map_or(0, ChunkResult::tail_bytes),
+        }
+    }
+
+    fn end_chunk(&mut self) {
+        self.unread = self.unread_bytes();
+        self.reader = None;
     }
 
     fn next_chunk(&mut self) -> LogResult<Option<Chunk>> {
@@ -429,7 +459,7 @@ impl LogBatches {
             reader.move_problems(&mut self.problems);
             reader.check_damage(self.options.mode)?;
             match next {
-                None => self.reader = None,
+                None => self.end_chunk(),
                 Some((data, disposition)) => {
                     let segment = reader.chunk().segment.clone();
                     let (stored, last) = (data.batch().stored_offset(), data.batch().last_offset());
@@ -457,7 +487,7 @@ impl Iterator for LogBatches {
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.advance().transpose();
         if matches!(next, Some(Err(_)) | None) {
-            self.reader = None;
+            self.end_chunk();
             self.steps = Vec::new().into_iter();
         }
         next

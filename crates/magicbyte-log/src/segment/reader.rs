@@ -7,12 +7,13 @@ use std::ops::Range;
 use ::bytes::Bytes;
 
 use magicbyte::internals::{Frame, HEADER_SIZE_UP_TO_MAGIC, be};
-use magicbyte::{Batch, DEFAULT_MAX_DECOMPRESSED_BYTES, Error, ErrorKind};
+use magicbyte::{Batch, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Error, ErrorKind};
 
 use crate::chunk::Chunk;
 use crate::segment::blocks::Blocks;
 use crate::segment::limits::Limits;
 use crate::segment::salvage::Salvage;
+use crate::segment::wrapper::is_wrapper;
 use crate::storage::location::Location;
 
 const BLOCK: usize = 1 << 20;
@@ -63,9 +64,15 @@ impl TailKind {
 pub struct SegmentBatch {
     data: Bytes,
     position: u64,
+    /// The messages of a wrapper, once they are decompressed: its offset is checked against theirs.
+    messages: Option<Bytes>,
 }
 
 impl SegmentBatch {
+    fn new(data: Bytes, position: u64) -> Self {
+        Self { data, position, messages: None }
+    }
+
     /// The batch's bytes, refcounted.
     #[must_use]
     pub fn data(&self) -> &Bytes {
@@ -81,7 +88,20 @@ impl SegmentBatch {
     /// The batch as a view.
     #[must_use]
     pub fn batch(&self) -> Batch<'_> {
-        Batch::of_frame(&self.data, self.position)
+        let batch = Batch::of_frame(&self.data, self.position);
+        match &self.messages {
+            Some(messages) => batch.decompressed(messages),
+            None => batch,
+        }
+    }
+
+    /// Decompresses a wrapper of magic 0 or 1, so that whoever reads its records need not. A wrapper that does
+    /// not decompress stays as it is: its reader reports that.
+    pub(crate) fn decompress_wrapper(&mut self, decompressor: &mut Decompressor) {
+        let batch = Batch::of_frame(&self.data, self.position);
+        if is_wrapper(&batch) {
+            self.messages = batch.payload_shared(&self.data, decompressor).ok();
+        }
     }
 }
 
@@ -202,7 +222,7 @@ impl SegmentReader {
         if size > self.limits.max_batch_size || size as u64 > self.blocks.size().saturating_sub(position) {
             return Ok(None);
         }
-        let batch = SegmentBatch { data: self.blocks.peek(position, size)?, position };
+        let batch = SegmentBatch::new(self.blocks.peek(position, size)?, position);
         let crc_holds = batch.batch().verify().is_ok();
         Ok(crc_holds.then_some(batch))
     }
@@ -270,7 +290,7 @@ impl SegmentReader {
             return Ok(self.quarantine_to(end, error));
         }
         self.limits.expected = last.saturating_add(1);
-        Ok(Piece::Batch(SegmentBatch { data, position: self.position }))
+        Ok(Piece::Batch(SegmentBatch::new(data, self.position)))
     }
 
     /// The file ends inside what may be a batch: this is the tail, unless the header cannot be the next

@@ -50,36 +50,6 @@ pub enum MessageKind {
     Response,
 }
 
-/// An API and the versions whose messages can be read and written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Api {
-    /// Its number in request headers.
-    pub key: i16,
-    /// Kafka's name, such as `ListOffsets`.
-    pub name: &'static str,
-    /// The oldest version.
-    pub min_version: i16,
-    /// The newest version.
-    pub max_version: i16,
-}
-
-/// All APIs, by key: those of Kafka 4.4, and those of 3.9 that were removed.
-#[must_use]
-pub fn apis() -> Vec<Api> {
-    let api = |key| {
-        let mut requests = table::definitions(Role::Request, key);
-        let oldest = requests.next()?;
-        let newest = requests.last().unwrap_or(oldest);
-        Some(Api {
-            key,
-            name: oldest.name.strip_suffix("Request").unwrap_or(oldest.name),
-            min_version: oldest.valid_versions.first,
-            max_version: newest.valid_versions.last,
-        })
-    };
-    table::api_keys().into_iter().filter_map(api).collect()
-}
-
 /// Reads a request: its header names the API and the version. `frame` begins after the frame's size.
 ///
 /// # Errors

@@ -103,6 +103,21 @@ impl FromValue<'_> for bool {
     }
 }
 
+impl AsValue for f64 {
+    fn as_value(&self) -> ValueRef<'_> {
+        ValueRef::Float(*self)
+    }
+}
+
+impl FromValue<'_> for f64 {
+    fn from_value(value: Value<'_>) -> Result<Self, Mismatch> {
+        match value {
+            Value::Float(value) => Ok(value),
+            _ => Err(Mismatch::new(&value, "a float")),
+        }
+    }
+}
+
 impl AsValue for [u8; 16] {
     fn as_value(&self) -> ValueRef<'_> {
         ValueRef::Uuid(*self)

@@ -1,22 +1,26 @@
 //! Kafka's protocol messages as data: requests and responses of all APIs in all versions, read and written.
 //!
 //! One reader and one writer follow a table of Kafka's own definitions, so any message is a structure of named values,
-//! as in the JSON of Kafka's classes. Those that a client needs also have types of their own, in [`body`].
+//! as in the JSON of Kafka's classes. Each also has a type of its own, in [`body`]. [`ApiKey`] has the names, keys and
+//! versions of all.
 //!
 //! ```
-//! use magicbyte_protocol::message::{Message, MessageKind, Struct, Value, read_request, write_message};
+//! use magicbyte_protocol::message::{ApiKey, Message, MessageKind, Struct, Value, read_request, write_message};
 //!
-//! let (mut header, mut body) = (Struct::default(), Struct::default());
-//! header.set("correlationId", Value::Int(7));
-//! body.set("topics", Value::Null);
-//! let request = Message { kind: MessageKind::Request, api_key: 3, api_version: 12, header, body };
-//! let frame = write_message(&request)?;
+//! let (kind, api_key) = (MessageKind::Request, ApiKey::Metadata as i16);
+//! let header = Struct::from([("correlationId", Value::from(7))]);
+//! let topic = Struct::from([("name", Value::from("orders"))]);
+//! let body = Struct::from([("topics", Value::from(vec![topic]))]);
+//! let frame = write_message(&Message { kind, api_key, api_version: 12, header, body })?;
+//!
 //! let read = read_request(&frame)?;
-//! assert_eq!(read.body.get("topics"), Some(&Value::Null));
-//! assert_eq!(read.body.get("allowAutoTopicCreation"), Some(&Value::Bool(true)));
+//! assert_eq!(read.body.at::<&str>("topics[0].name")?, "orders");
+//! assert!(read.body.at::<bool>("allowAutoTopicCreation")?, "Kafka's default");
 //! # Ok::<(), magicbyte::Error>(())
 //! ```
 
+mod api_key;
+mod at;
 pub mod body;
 pub(crate) mod fields;
 pub(crate) mod frame;
@@ -32,5 +36,7 @@ pub mod uuid;
 pub(crate) mod value;
 pub(crate) mod write;
 
-pub use frame::{Api, Message, MessageKind, apis, read_request, read_response, write_message};
+pub use api_key::ApiKey;
+pub use at::ViewOf;
+pub use frame::{Message, MessageKind, read_request, read_response, write_message};
 pub use value::{Struct, Value};

@@ -246,15 +246,6 @@ pub(crate) fn unknown_api(key: i16) -> Error {
     Error::new(ErrorKind::UnsupportedVersion(why)).in_field("requestApiKey")
 }
 
-/// The keys of all APIs, ascending.
-pub(crate) fn api_keys() -> Vec<i16> {
-    let requests = TABLE.iter().filter(|one| one.role == Role::Request);
-    let mut keys: Vec<_> = requests.filter_map(|one| one.api_key).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
-}
-
 /// The definition of a part of a topic's records, by their type.
 pub(crate) fn record(topic: &str, role: Role, record_type: i16) -> Option<&'static Definition> {
     let found =

@@ -133,7 +133,7 @@ pub(super) fn nullable<'a>(
             PyTypeError::new_err(format!("Not supported type for {field}: {class}"))
         }
     };
-    builder::optional(Some(object)).map_err(|error| instead_of_type_error(object.py(), error, expected))
+    builder::optional(field, object).map_err(|error| instead_of_type_error(object.py(), error, expected))
 }
 
 /// Keys and values of headers; that they are pairs has been checked.
@@ -189,8 +189,8 @@ pub(super) fn header_content<'a>(
         let found = value.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
         PyTypeError::new_err(format!("Expected bytes, got {found}"))
     };
-    let value =
-        builder::optional(Some(value)).map_err(|error| instead_of_type_error(value.py(), error, expected))?;
+    let value = builder::optional("header value", value)
+        .map_err(|error| instead_of_type_error(value.py(), error, expected))?;
     Ok((view::header_key(key)?, value))
 }
 

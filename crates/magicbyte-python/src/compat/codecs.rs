@@ -50,7 +50,7 @@ fn compressed<'py>(
     work: impl for<'a> FnOnce(&'a mut Compressor, &'a [u8]) -> Result<&'a [u8]> + Send,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let py = payload.py();
-    let data = buffer(payload)?;
+    let data = buffer("payload", payload)?;
     let mut compressor = compressor.map_err(|error| to_py(py, &error))?;
     let written = py.detach(|| work(&mut compressor, &data));
     Ok(PyBytes::new(py, written.map_err(|error| to_py(py, &error))?))

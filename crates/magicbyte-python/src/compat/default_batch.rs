@@ -234,7 +234,7 @@ impl AiokafkaDefaultBatch {
         Ok(PyClassInitializer::from(DefaultBatch::new(
             buffer.py(),
             Client::Aiokafka,
-            memory_records::buffer(buffer)?,
+            memory_records::buffer("buffer", buffer)?,
         )?)
         .add_subclass(Self))
     }
@@ -273,7 +273,7 @@ impl KafkaPythonDefaultBatch {
         Ok(PyClassInitializer::from(DefaultBatch::new(
             buffer.py(),
             Client::KafkaPython,
-            memory_records::buffer(buffer)?,
+            memory_records::buffer("buffer", buffer)?,
         )?)
         .add_subclass(Self))
     }

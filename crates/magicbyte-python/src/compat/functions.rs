@@ -25,7 +25,7 @@ fn kafka_python_decode_varint(buffer: &Bound<'_, PyAny>, pos: isize) -> PyResult
 }
 
 fn decode_varint(buffer: &Bound<'_, PyAny>, pos: isize, too_long: &'static str) -> PyResult<(i64, usize)> {
-    let data = memory_records::buffer(buffer)?;
+    let data = memory_records::buffer("buffer", buffer)?;
     match varint::decode_varint(&data, usize::try_from(pos).unwrap_or(usize::MAX)) {
         Ok(decoded) => Ok(decoded),
         Err(error) if *error.kind() == ErrorKind::InvalidVarint => Err(PyValueError::new_err(too_long)),
@@ -88,7 +88,7 @@ fn kafka_python_crc32c(memview: &Bound<'_, PyAny>) -> PyResult<u32> {
 }
 
 fn crc32c(data: &Bound<'_, PyAny>) -> PyResult<u32> {
-    let bytes = memory_records::buffer(data)?;
+    let bytes = memory_records::buffer("data", data)?;
     Ok(data.py().detach(|| magicbyte::crc32c(&bytes, 0)))
 }
 

@@ -125,7 +125,7 @@ impl AiokafkaLegacyBatch {
         Ok(PyClassInitializer::from(LegacyMessage::new(
             buffer.py(),
             Client::Aiokafka,
-            memory_records::buffer(buffer)?,
+            memory_records::buffer("buffer", buffer)?,
             magic,
         )?)
         .add_subclass(Self))
@@ -163,7 +163,7 @@ impl KafkaPythonLegacyBatch {
         Ok(PyClassInitializer::from(LegacyMessage::new(
             buffer.py(),
             Client::KafkaPython,
-            memory_records::buffer(buffer)?,
+            memory_records::buffer("buffer", buffer)?,
             magic,
         )?)
         .add_subclass(Self))

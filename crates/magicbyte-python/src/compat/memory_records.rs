@@ -43,8 +43,9 @@ impl Client {
 }
 
 /// The bytes of a buffer, or CPython's error for an object that is not one.
-pub(super) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
-    to_bytes(object).map_err(|error| instead_of_type_error(object.py(), error, || not_bytes_like(object)))
+pub(super) fn buffer(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+    to_bytes(name, object)
+        .map_err(|error| instead_of_type_error(object.py(), error, || not_bytes_like(object)))
 }
 
 #[doc = docstring!(compat_batches, _MemoryRecords)]
@@ -125,7 +126,7 @@ impl AiokafkaMemoryRecords {
                 "Argument 'bytes_data' has incorrect type (expected bytes, got {found})"
             )));
         };
-        Ok(PyClassInitializer::from(MemoryRecords::new(Client::Aiokafka, to_bytes(bytes)?))
+        Ok(PyClassInitializer::from(MemoryRecords::new(Client::Aiokafka, to_bytes("bytes_data", bytes)?))
             .add_subclass(Self))
     }
 }
@@ -138,8 +139,11 @@ struct KafkaPythonMemoryRecords;
 impl KafkaPythonMemoryRecords {
     #[new]
     fn new(bytes_data: &Bound<'_, PyAny>) -> PyResult<PyClassInitializer<Self>> {
-        Ok(PyClassInitializer::from(MemoryRecords::new(Client::KafkaPython, buffer(bytes_data)?))
-            .add_subclass(Self))
+        Ok(PyClassInitializer::from(MemoryRecords::new(
+            Client::KafkaPython,
+            buffer("bytes_data", bytes_data)?,
+        ))
+        .add_subclass(Self))
     }
 
     #[doc = docstring!(compat_batches, KafkaPythonMemoryRecords.next)]

@@ -408,7 +408,7 @@ fn default_record(
 ) -> Made {
     let (offset, timestamp) = (integer(offset)?, integer(timestamp)?);
     let append_time = integer(timestamp_type)? == TimestampType::LogAppendTime as i64;
-    let content = (optional(Some(key))?, optional(Some(value))?);
+    let content = (optional("key", key)?, optional("value", value)?);
     let items = any_pairs(headers)?;
     let owned = items.iter().map(|pair| header_content(client, pair));
     let owned = owned.collect::<PyResult<Vec<_>>>()?;
@@ -456,7 +456,7 @@ fn legacy_record(
     (offset, timestamp): (i64, i64),
     [key, value, crc]: [&Bound<'_, PyAny>; 3],
 ) -> Made {
-    let content = (optional(Some(key))?, optional(Some(value))?);
+    let content = (optional("key", key)?, optional("value", value)?);
     let (key, value) = (content.0.as_deref(), content.1.as_deref());
     let message = MessageFields { offset, magic, attributes, timestamp, key, value };
     let (py, crc) = (crc.py(), crc.extract::<u32>()?);

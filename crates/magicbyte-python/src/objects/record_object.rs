@@ -307,6 +307,7 @@ safe_getter!(get_sequence, record::sequence);
 safe_getter!(get_control, record::control);
 safe_getter!(repr_of, record::repr);
 safe_method_without_arguments!(to_dict, record::to_dict);
+safe_method_without_arguments!(repr_html, record::repr_html);
 safe_method_without_arguments!(reduce, record::reduce);
 safe_method!(last_header, record::last_header);
 safe_method!(headers_for, record::headers_for);

@@ -18,7 +18,7 @@ use crate::objects::record_object::{
     ITERATOR, RECORD, SHORTCUTS, get_attributes, get_control, get_headers, get_headers_raw, get_key,
     get_key_bytes, get_offset, get_sequence, get_timestamp, get_timestamp_type, get_value, get_value_bytes,
     headers_for, iterator_dealloc, iterator_length_hint, iterator_next, last_header, record_dealloc,
-    record_getattro, record_hash, record_repr, record_richcompare, reduce, to_dict,
+    record_getattro, record_hash, record_repr, record_richcompare, reduce, repr_html, to_dict,
 };
 
 /// A table that CPython keeps pointers into.
@@ -69,7 +69,7 @@ const fn method(
     }
 }
 
-pub(crate) static RECORD_METHODS: Table<ffi::PyMethodDef, 5> = Table(UnsafeCell::new([
+pub(crate) static RECORD_METHODS: Table<ffi::PyMethodDef, 6> = Table(UnsafeCell::new([
     method(
         c"last_header",
         last_header,
@@ -87,6 +87,12 @@ pub(crate) static RECORD_METHODS: Table<ffi::PyMethodDef, 5> = Table(UnsafeCell:
         to_dict,
         ffi::METH_NOARGS,
         signed!("to_dict($self)\n--\n\n", docstring!(records, Record.to_dict)),
+    ),
+    method(
+        c"_repr_html_",
+        repr_html,
+        ffi::METH_NOARGS,
+        signed!("_repr_html_($self)\n--\n\n", docstring!(records, Record._repr_html_)),
     ),
     method(c"__reduce__", reduce, ffi::METH_NOARGS, c"__reduce__($self)\n--\n\nFor pickle."),
     ffi::PyMethodDef::zeroed(),

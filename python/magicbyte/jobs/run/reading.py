@@ -18,7 +18,7 @@ from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.run.columns import INVALID_COLUMNS, RECORDS_WITH_METADATA
 from magicbyte.jobs.run.holes import Hole, joined
 from magicbyte.jobs.run.selecting import ChunkSelection, decoded_columns
-from magicbyte.jobs.run.sums import DIGEST_FIELD, RecordSums, with_digest
+from magicbyte.jobs.run.sums import RecordSums, digest_field, with_digest
 from magicbyte.model import Chunk, PartitionPlan, Problem
 from magicbyte.typed_stream import typed_pieces
 
@@ -94,7 +94,7 @@ class ReadOptions:
         schema = table_schema("records", self.columns, key_as=self.key_as, value_as=self.value_as)
         for decoder in self.typed:
             schema = decoder.replaced(schema)
-        return schema.append(DIGEST_FIELD) if self.typed and self.digests else schema
+        return schema.append(digest_field()) if self.typed and self.digests else schema
 
 
 def check_column_limit(name: str, limit: int) -> None:

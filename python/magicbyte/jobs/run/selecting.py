@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from magicbyte import _core
 from magicbyte.errors import JobError, RefusedError
 from magicbyte.expressions.errors import EvaluationError, ExpressionError
+from magicbyte.extras import naming_extras
 from magicbyte.jobs.run.columns import INVALID_COLUMNS
 from magicbyte.model import Chunk, ChunkResult
 
@@ -47,7 +48,8 @@ def record_filter(expression: str) -> RecordFilter:
 
     """
     # Imported here, because redacting by keys needs no pyarrow.
-    from magicbyte.expressions.record_filter import RecordFilter
+    with naming_extras("where", "sql"):
+        from magicbyte.expressions.record_filter import RecordFilter
 
     try:
         return RecordFilter(expression)

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING
 
 from magicbyte import _core
 from magicbyte.jobs.run.columns import DIGEST_COLUMN
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 __all__ = [
-    "DIGEST_FIELD",
     "MILLIS",
     "NullTimes",
     "RecordSum",
     "RecordSums",
     "TopicPartition",
+    "digest_field",
     "with_digest",
 ]
-
-DIGEST_FIELD = pa.field(DIGEST_COLUMN, pa.binary())
 
 MILLIS = "timestampMillis"
 """The column that has timestamps which are null in `timestamp`."""
@@ -91,6 +90,8 @@ class NullTimes:
 
     def add_rows(self, batch: pa.RecordBatch) -> None:
         """Adds rows of the table `records`."""
+        import pyarrow.compute as pc
+
         times = batch.column("timestamp")
         if not times.null_count:
             return
@@ -118,14 +119,24 @@ class NullTimes:
         self.first[place] = min(self.first.get(place, offset), offset)
 
 
+def digest_field() -> pa.Field:
+    """The column `_digest` of tables with typed keys or values."""
+    import pyarrow as pa
+
+    return pa.field(DIGEST_COLUMN, pa.binary())
+
+
 def with_digest(rows: pa.RecordBatch, records: RecordSums) -> pa.RecordBatch:
     """Rows of one partition with the column that makes them add up to the digest of their `records`, whose
     keys or values became typed ones. The last row has it for all of them.
     """
-    nulls = pa.nulls(rows.num_rows, DIGEST_FIELD.type)
+    import pyarrow as pa
+
+    field = digest_field()
+    nulls = pa.nulls(rows.num_rows, field.type)
     sums = RecordSums()
-    sums.add_rows(rows.append_column(DIGEST_FIELD, nulls))
+    sums.add_rows(rows.append_column(field, nulls))
     ((place, of_rows),) = sums.items()
     difference = (records[place].digest - of_rows.digest) % _MODULUS
-    cell = pa.array([difference.to_bytes(_BYTES, "big")], DIGEST_FIELD.type)
-    return rows.append_column(DIGEST_FIELD, pa.concat_arrays([nulls[1:], cell]))
+    cell = pa.array([difference.to_bytes(_BYTES, "big")], field.type)
+    return rows.append_column(field, pa.concat_arrays([nulls[1:], cell]))
