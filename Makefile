@@ -15,7 +15,8 @@ REAL_PARTS := --reruns 1 -rR $(TWO)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run check browser clients test test-rust test-python test-spark test-wheel test-interop corpus licenses messages lint format fuzz bench bench-spark study wheel docs clean
+.PHONY: help run check browser clients test test-rust test-python test-spark test-wheel test-interop corpus licenses messages lint format fuzz bench bench-spark study wheel docs docs-site clean \
+  test-features test-msrv test-minimal deny semver miri lint-workflows sdist check-dist publish-dry-run release-check publish
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
@@ -33,8 +34,20 @@ help:
 	@echo "make bench    speed against the peers on the same bytes; writes docs/benchmarks.md (QUICK=1: 5 minutes)"
 	@echo "make study    what each format and idea for the next one costs; writes docs/study.md"
 	@echo "make bench-spark  the same against Spark's own Kafka source and a real broker"
-	@echo "make wheel    a release wheel in target/wheels"
 	@echo "make docs     the Rust API's pages in target/doc"
+	@echo "make docs-site  the documentation's pages in target/site"
+	@echo "make test-features  every crate with each of its features alone"
+	@echo "make test-msrv  the same with the lowest Rust that Cargo.toml declares"
+	@echo "make test-minimal  the lowest versions of crates that the manifests allow"
+	@echo "make deny     licences, sources and versions of crates (DENY=advisories: known vulnerabilities)"
+	@echo "make semver   what has changed in the Rust API since the last release"
+	@echo "make miri     the format's own tests in Rust's interpreter"
+	@echo "make lint-workflows  actionlint and zizmor"
+	@echo "make wheel    a release wheel in target/wheels, or one of another platform: TARGET=aarch64-unknown-linux-gnu"
+	@echo "make sdist    the source distribution in target/wheels"
+	@echo "make check-dist  what an index of packages would refuse or show wrongly"
+	@echo "make publish-dry-run  every crate in order, as far as the registry"
+	@echo "make release-check  what stands in the way of a release: TAG=v1.2.3"
 
 # --- set-up -------------------------------------------------------------------------------------
 
@@ -55,8 +68,13 @@ $(VENV)/runtime: pyproject.toml | $(BIN)/python
 
 $(VENV)/requirements: $(VENV)/runtime
 	@echo "Installing the Python packages of the tests"
-	@$(BIN)/python scripts/requirements.py pyproject.toml dev > $(VENV)/dev.txt
+	@$(BIN)/python scripts/requirements.py pyproject.toml dev docs > $(VENV)/dev.txt
 	@$(PIP) -r $(VENV)/dev.txt
+	@touch $@
+
+$(VENV)/release: pyproject.toml | $(BIN)/python
+	@$(BIN)/python scripts/requirements.py pyproject.toml release > $@.txt
+	@$(PIP) -r $@.txt
 	@touch $@
 
 RUST := Cargo.toml Cargo.lock $(shell find src crates -name '*.rs' -o -name '*.json' -o -name '*.proto' -o -name '*.toml') \
@@ -222,21 +240,66 @@ format:
 	$(BIN)/ruff check --fix --quiet python tests/python tests/interop benches examples scripts
 	$(BIN)/ruff format python tests/python tests/interop benches examples scripts
 
+# --- what workflows check besides ---------------------------------------------------------------
+
+CARGO_TOOLS := $(abspath $(VENV))/cargo/bin
+cargo-deny := 0.20.2
+cargo-fuzz := 0.13.2
+cargo-hack := 0.6.46
+cargo-semver-checks := 0.51.0
+$(CARGO_TOOLS)/%: | $(BIN)/python
+	cargo install --quiet --locked --root $(VENV)/cargo $*@$($*)
+
+# Each has a target directory of its own, so that builds of other kinds stay as they are.
+test-features: $(CARGO_TOOLS)/cargo-hack
+	CARGO_TARGET_DIR=target/features $< hack check --quiet --locked --workspace --each-feature
+
+MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"$$/\1/p' Cargo.toml)
+test-msrv: $(CARGO_TOOLS)/cargo-hack
+	rustup toolchain install $(MSRV) --profile minimal --no-self-update
+	RUSTUP_TOOLCHAIN=$(MSRV) CARGO_TARGET_DIR=target/msrv $< hack check --quiet --locked --workspace --each-feature
+
+# In a copy, since Cargo.lock would change.
+test-minimal:
+	rm -rf target/minimal && mkdir -p target/minimal
+	git ls-files -z '*.toml' '*.rs' '*.json' '*.proto' '*.pyi' '*.md' | xargs -0 cp --parents --target-directory target/minimal
+	cd target/minimal && RUSTC_BOOTSTRAP=1 cargo update --quiet -Z direct-minimal-versions
+	cd target/minimal && CARGO_TARGET_DIR=../minimal-build cargo check --quiet --locked --workspace --all-features
+
+DENY ?= licenses bans sources
+deny: $(CARGO_TOOLS)/cargo-deny
+	$< --locked check $(DENY)
+
+RELEASED = $(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null)
+semver: $(CARGO_TOOLS)/cargo-semver-checks
+	$(if $(RELEASED),CARGO_TARGET_DIR=target/semver $< semver-checks --workspace --baseline-rev $(RELEASED), \
+	  @echo "No release yet: there is nothing to compare with")
+
+# Codecs are left out because they are C, and tests over all lengths because each takes the interpreter minutes.
+miri:
+	rustup toolchain install nightly --profile minimal --component miri --component rust-src --no-self-update
+	CARGO_TARGET_DIR=target/miri MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 \
+	  cargo +nightly miri test --quiet --package magicbyte --no-default-features --lib -- --skip checksum --skip output_buffer
+
+ACTIONLINT := $(BIN)/actionlint
+$(ACTIONLINT): | $(BIN)/python
+	GOBIN=$(abspath $(BIN)) go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
+lint-workflows: $(ACTIONLINT) $(VENV)/release
+	$(ACTIONLINT)
+	$(BIN)/zizmor --offline .github
+
 # --- fuzzing: on stable Rust, so without sanitizers -----------------------------------------------
 
 SECONDS ?= 60
-TARGET ?= $(patsubst fuzz/fuzz_targets/%.rs,%,$(wildcard fuzz/fuzz_targets/*.rs))
-CARGO_FUZZ := $(VENV)/cargo/bin/cargo-fuzz
-
-$(CARGO_FUZZ):
-	@scripts/prerequisites "$(PYTHON)"
-	cargo install --quiet --locked --root $(VENV)/cargo cargo-fuzz@0.13.2
+TARGET ?=
+TARGETS = $(or $(TARGET),$(patsubst fuzz/fuzz_targets/%.rs,%,$(wildcard fuzz/fuzz_targets/*.rs)))
 
 # New finds go to fuzz/target; the corpus is only read.
-fuzz: $(CARGO_FUZZ)
-	for target in $(TARGET); do \
+fuzz: $(CARGO_TOOLS)/cargo-fuzz
+	for target in $(TARGETS); do \
 	  mkdir -p fuzz/target/corpus/$$target && \
-	  $(CARGO_FUZZ) fuzz run --sanitizer none $$target fuzz/target/corpus/$$target fuzz/corpus/$$target \
+	  $(CARGO_TOOLS)/cargo-fuzz fuzz run --sanitizer none $$target fuzz/target/corpus/$$target fuzz/corpus/$$target \
 	    -- -max_total_time=$(SECONDS) -rss_limit_mb=512 -timeout=10 -print_final_stats=1 || exit 1; \
 	done
 
@@ -258,11 +321,34 @@ study: $(VENV)/requirements
 	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
 	PROFILE=release $(BIN)/python benches/python/study.py
 
+# --- releases -----------------------------------------------------------------------------------
+
 wheel: $(VENV)/requirements
-	$(BIN)/maturin build --release
+	$(if $(TARGET),$(BIN)/python scripts/build_wheel.py $(TARGET),$(BIN)/maturin build --locked --release)
+
+sdist: $(VENV)/runtime
+	$(BIN)/maturin sdist --out target/wheels
+
+check-dist: $(VENV)/release
+	$(BIN)/twine check --strict target/wheels/*
+	$(BIN)/check-wheel-contents target/wheels/*.whl
+
+publish-dry-run:
+	CARGO_TARGET_DIR=target/publish cargo publish --workspace --dry-run --locked
+
+release-check:
+	@$(PYTHON) scripts/release.py "$(TAG)"
+
+publish:
+	cargo publish --workspace --locked --no-verify
+
+# --- documents ----------------------------------------------------------------------------------
 
 docs:
 	cargo doc --workspace --no-deps
+
+docs-site: $(VENV)/built $(VENV)/requirements
+	$(BIN)/python scripts/docs_site.py
 
 clean:
 	rm -rf $(VENV) target $(OUT)

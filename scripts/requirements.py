@@ -1,4 +1,4 @@
-"""Prints the requirements of extras of pyproject.toml, one per line, with our own extras resolved.
+"""Prints the requirements of extras and groups of pyproject.toml, one per line, with our own extras resolved.
 
 The name `build` stands for what building the wheel requires.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -23,7 +24,13 @@ def resolve(extras: dict[str, list[str]], name: str) -> set[str]:
     return found
 
 
+def requirements(project: Path, names: Sequence[str]) -> list[str]:
+    """The requirements of these extras and groups of a pyproject.toml, in order."""
+    content = tomllib.loads(project.read_text(encoding="utf-8"))
+    known = content["project"]["optional-dependencies"] | content["dependency-groups"]
+    known["build"] = content["build-system"]["requires"]
+    return sorted(set().union(*(resolve(known, name) for name in names)))
+
+
 if __name__ == "__main__":
-    content = tomllib.loads(Path(sys.argv[1]).read_text())
-    extras = content["project"]["optional-dependencies"] | {"build": content["build-system"]["requires"]}
-    print("\n".join(sorted(set().union(*(resolve(extras, name) for name in sys.argv[2:])))))
+    print("\n".join(requirements(Path(sys.argv[1]), sys.argv[2:])))

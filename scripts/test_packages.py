@@ -1,6 +1,9 @@
-"""Packages every crate that is published, and checks that the packages compile with all features.
+"""Packages every crate that is published and the source distribution of the Python package, and checks them.
 
 usage: scripts/test_packages.py [--profile PROFILE]
+
+Crates have their licence and a page for the registry, and compile with all features. The source distribution
+can be built with its lock file as it is.
 
 `cargo package` would build each package anew with all dependencies. Here the packages become a workspace that
 shares this one's lock file and target directory.
@@ -14,6 +17,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +39,9 @@ def main() -> int:
         ["cargo", "package", "--quiet", "--allow-dirty", "--no-verify", *selected], cwd=ROOT, check=True
     )
     unpack(versions)
+    if problems := [*incomplete(versions), *stale_lock_file()]:
+        print("\n".join(problems), file=sys.stderr)
+        return 1
     options = ["--quiet", "--profile", profile, "--target-dir", str(ROOT / "target"), "--all-features"]
     command = ["cargo", "check", *options, "--workspace", "--exclude", APART]
     return subprocess.run(command, cwd=UNPACKED).returncode
@@ -85,6 +92,35 @@ def unpack(versions: dict[str, str]) -> None:
     ]
     (UNPACKED / "Cargo.toml").write_text("\n".join(manifest), encoding="utf-8")
     shutil.copy(ROOT / "Cargo.lock", UNPACKED / "Cargo.lock")
+
+
+def incomplete(versions: dict[str, str]) -> Iterator[str]:
+    """A line for each package that lacks what a registry shows."""
+    for name, version in versions.items():
+        folder = UNPACKED / f"{name}-{version}"
+        for file in ("LICENSE", "README.md"):
+            if not (folder / file).is_file():
+                yield f"the package {name} has no {file}"
+        package = tomllib.loads((folder / "Cargo.toml").read_text(encoding="utf-8"))["package"]
+        for key in ("description", "license", "keywords", "categories", "rust-version", "readme"):
+            if not package.get(key):
+                yield f"the package {name} does not say its {key}"
+
+
+def stale_lock_file() -> Iterator[str]:
+    """A line if the lock file of the source distribution would change when it is built."""
+    folder = ROOT / "target" / "sdist"
+    shutil.rmtree(folder, ignore_errors=True)
+    maturin = [str(Path(sys.executable).with_name("maturin")), "sdist", "--out", str(folder)]
+    subprocess.run(maturin, cwd=ROOT, check=True, capture_output=True)
+    (packed,) = folder.glob("*.tar.gz")
+    with tarfile.open(packed) as archive:
+        archive.extractall(folder, filter="data")
+    metadata = ["cargo", "metadata", "--quiet", "--locked", "--format-version=1"]
+    if subprocess.run(
+        metadata, cwd=packed.with_suffix("").with_suffix(""), stdout=subprocess.DEVNULL
+    ).returncode:
+        yield f"Cargo.lock in {packed.name} is not the one of its manifests"
 
 
 if __name__ == "__main__":

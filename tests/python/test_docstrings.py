@@ -103,7 +103,7 @@ def test_docstrings_are_those_of_the_stubs(doc: str, found: Any, name: str) -> N
 @pytest.mark.parametrize(("expected", "found", "name"), CALLABLE, ids=[name for *_, name in CALLABLE])
 def test_parameters_are_those_of_the_stubs(expected: ast.arguments, found: Any, name: str) -> None:
     names = [one.arg for one in (*expected.posonlyargs, *expected.args, *expected.kwonlyargs)]
-    names += [expected.vararg.arg] if expected.vararg else []
+    names += [one.arg for one in (expected.vararg, expected.kwarg) if one]
     assert list(inspect.signature(found).parameters) == [one for one in names if one != "cls"]
 
 

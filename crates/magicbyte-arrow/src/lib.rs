@@ -17,12 +17,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-/// The Rust examples of the documents, which run as tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-#[doc = include_str!("../../../docs/guide/rust.md")]
-mod documents {}
-
 pub(crate) mod batch_decoder;
 pub(crate) mod batch_table;
 pub(crate) mod binary_column;

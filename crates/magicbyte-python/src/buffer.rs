@@ -41,16 +41,17 @@ pub(super) fn append_to(
     }
     let exported = Exported(&mut view);
     // SAFETY: Attached; the buffer is filled in.
-    if unsafe { ffi::PyBuffer_IsContiguous(exported.0, b'C' as _) } == 0 {
+    let is_contiguous = unsafe { ffi::PyBuffer_IsContiguous(exported.0, b'C' as _) } != 0;
+    let Some(length) = usize::try_from(exported.0.len).ok().filter(|_| is_contiguous) else {
         let error = PyBufferError::new_err("the buffer is not C-contiguous");
         return Err(refused(name, expected, object, error));
-    }
-    let length = usize::try_from(exported.0.len).unwrap_or(0);
+    };
     out.try_reserve_exact(length)
         .map_err(|_| PyMemoryError::new_err(format!("{name}: no memory for a copy of {length} bytes")))?;
     let start = out.len();
-    // SAFETY: Attached; the buffer is filled in and contiguous, so CPython copies its `len` bytes, for which room
-    // was reserved behind the first `start`. Its object keeps the memory in place until it is released.
+    // SAFETY: Attached; the buffer is filled in and contiguous, so CPython copies its `len` bytes, which is not
+    // negative, and for which room was reserved behind the first `start`. Its object keeps the memory in place
+    // until it is released.
     let copied = unsafe {
         let end = out.as_mut_ptr().add(start);
         ffi::PyBuffer_ToContiguous(end.cast(), exported.0, exported.0.len, b'C' as _)

@@ -9,6 +9,13 @@
     reason = "it is for tests"
 )]
 
+/// The Rust examples of the documents, which run as tests. They are here because this crate is not published: a package
+/// does not have these files.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../../../docs/guide/rust.md")]
+mod documents {}
+
 pub mod handmade;
 pub mod memory;
 

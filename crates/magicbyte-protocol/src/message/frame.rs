@@ -94,8 +94,9 @@ fn read_message(kind: MessageKind, frame: &[u8], api_key: i16, api_version: i16)
     let (message, end) = read_start(kind, frame, api_key, api_version)?;
     if end < frame.len() {
         let definition = table::definition(kind.role(), api_key, api_version)?;
-        let why = format_args!("{} bytes remain after its end", frame.len() - end);
-        return Err(Path::new(definition, api_version).error(why).at_position(end as u64));
+        let path = Path::new(definition, api_version);
+        let error = path.error(format_args!("{} bytes remain after its end", frame.len() - end));
+        return Err(error.at_position(end as u64));
     }
     Ok(message)
 }
