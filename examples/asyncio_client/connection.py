@@ -108,7 +108,7 @@ class Connection:
         loop = asyncio.get_running_loop()
         request = Request(next(self._correlation_ids), api, version, loop.create_future())
         header = {"correlationId": request.correlation_id, "clientId": CLIENT_ID}
-        frame = encode_request(api, version, body, header=header)
+        frame = encode_request(API_KEYS[api], version, body, header=header)
         self._waiting.append(request)
         self._writer.write(len(frame).to_bytes(4) + frame)
         late = TimeoutError(f"{self.name} did not answer {api} within {self._timeout} s")
