@@ -26,7 +26,7 @@ from mkdocs.exceptions import Abort
 
 PAGES = ROOT / "target" / "site-pages"
 SITE = ROOT / "target" / "site"
-# The last one is a file that a page links to.
+# After the pages and pictures come sources that pages link to.
 SOURCES = (
     "*.md",
     "docs/**/*.md",
@@ -34,6 +34,8 @@ SOURCES = (
     "docs/**/*.png",
     "benches/README.md",
     "python/magicbyte/expressions/functions.py",
+    "examples/asyncio_client/*.py",
+    "crates/magicbyte-protocol/examples/proxy.rs",
 )
 
 

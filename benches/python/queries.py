@@ -97,19 +97,12 @@ def last_offsets(bench: Bench, of: Set) -> None:
         return end / elapsed
 
     timed = {
-        "ours": partial(rate, partial(lazy_frame, log)),
+        "ours": partial(rate, partial(magicbyte.scan, log)),
         "peers": partial(rate, lambda: pl.DataFrame(magicbyte.PartitionLog(log))),
     }
     rates = {name: turns[1:] for name, turns in in_turn(timed, bench.turns + 1).items()}
     on, compared = f"{end / 1e6:.0f} M records of S1 {of.codec}", Comparison(rates["ours"], rates["peers"])
     bench.add(figure(PART, f"polars, the last {LAST} offsets", on, "reading all columns", compared))
-
-
-def lazy_frame(log: Path) -> Any:
-    """The log as polars takes it today: all columns are decoded before the filter is known."""
-    import polars as pl
-
-    return pl.LazyFrame(magicbyte.PartitionLog(log))
 
 
 def copies(of: Set, count: int) -> tuple[Path, int]:

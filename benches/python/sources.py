@@ -21,6 +21,10 @@ RECORDS = (
 BINDINGS = tuple(f"crates/magicbyte-python/src/{name}" for name in RECORDS)
 BUILDERS = ("append.rs", "append_arguments.rs", "builder.rs")
 BUILDING = tuple(f"crates/magicbyte-python/src/{name}" for name in BUILDERS)
+SCANS = tuple(
+    f"python/magicbyte/{name}.py"
+    for name in ("open_partition", "predicates", "scanning", "table", "table_options")
+)
 PAYLOADS = ("crates/magicbyte-json", "crates/magicbyte-schema", "python/magicbyte/schema")
 JOBS = ("crates/magicbyte-python", "python/magicbyte/jobs")
 PROGRAMS = ("benches/rust/src",)
@@ -29,7 +33,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "Read in Rust": (*FORMAT, *PROGRAMS),
     "Read in Python": (*ARROW, *BINDINGS),
     "Two threads": (*ARROW, *BINDINGS),
-    "Query": (*ARROW, *BINDINGS),
+    "Query": (*ARROW, *BINDINGS, *SCANS),
     "Lines": (*ARROW, *BINDINGS, "crates/magicbyte-json", "crates/magicbyte-python/src/lines.rs"),
     "Write in Rust": (*FORMAT, *PROGRAMS),
     "Write in Python": (*FORMAT, *BUILDING),
