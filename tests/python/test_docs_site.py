@@ -29,7 +29,8 @@ def copy(tree: Path) -> None:
         (tree / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tree / name)
     shutil.copytree(ROOT / "docs", tree / "docs")
-    (tree / "python").symlink_to(ROOT / "python")
+    for name in ("python", "examples", "crates"):
+        (tree / name).symlink_to(ROOT / name)
 
 
 def build(tree: Path) -> subprocess.CompletedProcess[str]:
