@@ -17,10 +17,10 @@ use magicbyte::{Batches, Compression, Decompressor};
 use magicbyte_broker::{AppendError, check_produce_request};
 use magicbyte_protocol::message::body::produce_response::{PartitionProduceResponse, TopicProduceResponse};
 use magicbyte_protocol::message::body::{
-    ApiKey, ApiVersionsResponse, Body, DescribeClusterResponse, FindCoordinatorResponse, MetadataResponse,
-    ProduceRequest, ProduceResponse, Records, RequestHeader, read_response, write_request, write_response,
+    ApiVersionsResponse, DescribeClusterResponse, FindCoordinatorResponse, MetadataResponse, ProduceRequest,
+    ProduceResponse, Records, RequestHeader, read_response, write_request, write_response,
 };
-use magicbyte_protocol::message::read_request;
+use magicbyte_protocol::message::{ApiKey, read_request};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -104,7 +104,7 @@ fn pass_requests(client: &TcpStream, broker: &TcpStream, answers: &SyncSender<An
                 write_frame(broker, &frame)?;
             }
             Err(error) if request.acks != 0 => {
-                let refusal = write_response(&refusal(&request, &error), version, header.correlation_id)?.0;
+                let refusal = write_response(&refusal(&request, &error), version, header.correlation_id)?;
                 answers.send(Answer::Proxy(refusal))?;
             }
             Err(error) => return Err(error.into()),
@@ -199,7 +199,7 @@ fn pass_responses(
 fn redirected(frame: &[u8], api_key: i16, version: i16, proxy: SocketAddr) -> Result<Option<Vec<u8>>> {
     let host = || Cow::Owned(proxy.ip().to_string());
     let port = proxy.port().into();
-    let (out, _) = match ApiKey::try_from(api_key) {
+    let out = match ApiKey::try_from(api_key) {
         Ok(ApiKey::Metadata) => {
             let (id, mut response) = read_response::<MetadataResponse<'_>>(frame, version)?;
             response.brokers.iter_mut().for_each(|broker| (broker.host, broker.port) = (host(), port));
@@ -234,15 +234,16 @@ fn redirected(frame: &[u8], api_key: i16, version: i16, proxy: SocketAddr) -> Re
 
 /// The newest version of an API whose messages the proxy reads.
 fn newest_version(api_key: i16) -> Option<i16> {
-    let (_, newest) = match ApiKey::try_from(api_key).ok()? {
-        ApiKey::Produce => ProduceRequest::VERSIONS,
-        ApiKey::Metadata => MetadataResponse::VERSIONS,
-        ApiKey::FindCoordinator => FindCoordinatorResponse::VERSIONS,
-        ApiKey::ApiVersions => ApiVersionsResponse::VERSIONS,
-        ApiKey::DescribeCluster => DescribeClusterResponse::VERSIONS,
-        _ => return None,
-    };
-    Some(newest)
+    let api = ApiKey::try_from(api_key).ok()?;
+    let is_read = matches!(
+        api,
+        ApiKey::Produce
+            | ApiKey::Metadata
+            | ApiKey::FindCoordinator
+            | ApiKey::ApiVersions
+            | ApiKey::DescribeCluster
+    );
+    is_read.then(|| api.max_version())
 }
 
 /// A frame without its size; None at the end of the connection.

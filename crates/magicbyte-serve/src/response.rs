@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 
-use magicbyte_protocol::internals::{AsValue, Gap, ValueRef, write_response};
+use magicbyte_protocol::internals::{AsValue, Gap, ValueRef, write_response_around};
 use magicbyte_protocol::message::body::Body;
 
 use crate::memory::{Budget, Unanswered};
@@ -32,7 +32,7 @@ impl RequestStart {
     /// # Errors
     /// If a value does not fit into the version.
     pub(super) fn respond_with(self, body: &impl Body, parts: Vec<Vec<Part>>) -> magicbyte::Result<Response> {
-        let (head, gaps) = write_response(body, self.version, self.correlation_id)?;
+        let (head, gaps) = write_response_around(body, self.version, self.correlation_id)?;
         Ok(Response { head, gaps, parts })
     }
 }

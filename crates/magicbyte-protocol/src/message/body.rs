@@ -85,10 +85,23 @@ where
     Ok((header.correlation_id, message.body.try_into()?))
 }
 
-/// Writes a response as a broker does, which makes the same one for every version: fields that the version does not
-/// have are left out. The bytes of record sets that are [`Records::Gap`]s are not in the frame.
+/// Writes a response, without the frame's size. As a broker makes the same one for every version, fields that the
+/// version does not have are left out.
+///
+/// # Errors
+/// [`ErrorKind::UnsupportedVersion`] if the type does not have the version, [`ErrorKind::InvalidMessage`] if a value is
+/// null or too large for it.
+pub fn write_response<B: Body>(body: &B, version: i16, correlation_id: i32) -> Result<Vec<u8>> {
+    write_response_around(body, version, correlation_id).map(|(frame, _)| frame)
+}
+
+/// Writes a response like [`write_response`]; the bytes of record sets that are [`Records::Gap`]s are not in the frame.
 #[doc(hidden)]
-pub fn write_response<B: Body>(body: &B, version: i16, correlation_id: i32) -> Result<(Vec<u8>, Vec<Gap>)> {
+pub fn write_response_around<B: Body>(
+    body: &B,
+    version: i16,
+    correlation_id: i32,
+) -> Result<(Vec<u8>, Vec<Gap>)> {
     check_version::<B>(version)?;
     let header = ResponseHeader { correlation_id };
     frame::write_parts((B::KIND, B::API as i16, version), &header, body, Absent::LeftOut)
@@ -245,7 +258,7 @@ mod tests {
         assert!(matches!(error.kind(), ErrorKind::UnsupportedVersion(_)), "{error}");
 
         let response = HeartbeatResponse { throttle_time_ms: 5, error_code: 7 };
-        assert_eq!(write_response(&response, 0, 1).unwrap().0, [0, 0, 0, 1, 0, 7], "left out");
+        assert_eq!(write_response(&response, 0, 1).unwrap(), [0, 0, 0, 1, 0, 7], "left out");
     }
 
     #[test]
@@ -258,7 +271,7 @@ mod tests {
             ..Default::default()
         };
         let response = FetchResponse { responses: vec![topic], ..Default::default() };
-        let (mut frame, gaps) = write_response(&response, 4, 0).unwrap();
+        let (mut frame, gaps) = write_response_around(&response, 4, 0).unwrap();
         assert_eq!(gaps, [Gap { position: frame.len(), size: 9 }]);
         frame.extend(*b"the batch");
         let (_, read) = read_response::<FetchResponse<'_>>(&frame, 4).unwrap();
