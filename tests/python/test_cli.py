@@ -80,6 +80,14 @@ def test_stats(cli: Cli) -> None:
     assert {line.split()[0] for line in tables[3].splitlines()[1:]} == {"-1", "2", "3", "4"}
 
 
+@pytest.mark.parametrize("order", [("--by", "topic"), ("--sort", "bytes"), ("--top", "3")])
+def test_stats_of_fields_have_another_table(cli: Cli, order: tuple[str, str]) -> None:
+    cli("stats", "--fields", *order, KAFKA / "mixed_012", code=2)
+    assert "--fields" in cli.error
+    cli("stats", *order, KAFKA / "mixed_012")
+    cli.json("stats", "--fields", KAFKA / "mixed_012")
+
+
 def test_ingest(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "out"
     report = cli.json("ingest", KAFKA / "v2_txn", out)
