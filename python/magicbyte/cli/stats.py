@@ -64,9 +64,7 @@ def stats(
     magicbyte stats --fields --json logs/ | jq '.topics[] | .decompressed.records.header_keys'
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     if fields and replace(view, as_json=False) != View():
-        raise click.UsageError(
-            "--by, --sort and --top order the table that --fields replaces"
-        )
+        raise click.UsageError("--by, --sort and --top order the table that --fields replaces")
     from magicbyte.cli import reports
     from magicbyte.cli.field_costs import print_field_costs
     from magicbyte.jobs.run.progress import terminal_progress
