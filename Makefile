@@ -21,7 +21,7 @@ export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
 	@echo "make check    format, lint and the unit tests near what has changed since the last commit"
-	@echo "make test     everything CI runs: lint, Rust, Python, Spark, then Kafka's own classes and a real broker"
+	@echo "make test     lint and every test: Rust, Python, Spark, Kafka's own classes, a real broker"
 	@echo "make test-wheel  a part of it: the wheel in bare environments, each extra, oldest and newest versions"
 	@echo "make browser  install Chromium, which a test opens pages in, if it is missing (Debian, as root)"
 	@echo "make clients  install kcat and tshark, for test-interop, if they are missing (Debian, as root)"

@@ -89,13 +89,18 @@ def main() -> int:
     """Writes or checks the files; returns the exit code."""
     table = json.loads(TABLE.read_text(encoding="utf-8"))
     messages = [Message(definitions) for definitions in by_name(table).values()]
+    files = {TARGET / "bodies.pyi": bodies(messages), TARGET / "codec.pyi": codec(messages)}
+    return write_or_check(files, f"{TABLE.name}: run scripts/message_types.py")
+
+
+def write_or_check(files: dict[Path, str], source: str) -> int:
+    """Writes the files or, with --check, compares them with what they would be; returns the exit code."""
     code = 0
-    for name, text in (("bodies.pyi", bodies(messages)), ("codec.pyi", codec(messages))):
-        file = TARGET / name
+    for file, text in files.items():
         if "--check" not in sys.argv[1:]:
             file.write_text(text, encoding="utf-8")
         elif file.read_text(encoding="utf-8") != text:
-            print(f"{file} does not match {TABLE.name}: run scripts/message_types.py", file=sys.stderr)
+            print(f"{file} does not match {source}", file=sys.stderr)
             code = 1
     return code
 

@@ -22,6 +22,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from message_types import write_or_check
+
 CRATES = Path(__file__).parents[1] / "crates"
 MESSAGES = CRATES / "magicbyte-protocol" / "src" / "message" / "messages.json"
 ERROR_NAMES = CRATES / "magicbyte-broker" / "src" / "error_names.rs"
@@ -102,14 +104,7 @@ def main() -> int:
         PYTHON / "api_keys.py": api_keys(keys),
         PYTHON / "errors.py": errors_enum(codes),
     }
-    code = 0
-    for file, text in files.items():
-        if "--check" not in sys.argv[1:]:
-            file.write_text(text, encoding="utf-8")
-        elif file.read_text(encoding="utf-8") != text:
-            print(f"{file} does not match the jars: run scripts/messages.py", file=sys.stderr)
-            code = 1
-    return code
+    return write_or_check(files, "the jars: run scripts/messages.py")
 
 
 def enums(jar: Path) -> tuple[list[list[str]], list[list[str]]]:

@@ -255,7 +255,7 @@ def table(found: dict[tuple[str, str, str], list[float]]) -> list[str]:
 
 
 def dropin_table(found: dict[tuple[str, str, str], list[float]]) -> list[str]:
-    """How many times less CPU time a whole client takes with its drop-in, turn by turn."""
+    """The CPU time of whole clients divided by that with their drop-ins: medians of the turns' ratios."""
     heads = [f"{work} {codec}" for work in ("produce", "consume") for codec in CODECS]
     lines = [f"| client | {' | '.join(heads)} |", "|---|" + "---:|" * len(heads)]
     for client in ("aiokafka", "kafka-python"):

@@ -22,7 +22,7 @@ class Commit:
 
 @dataclass(frozen=True)
 class Since:
-    """What has changed the sources since a commit: commits that are on the way to HEAD, newest first, as name
+    """The changes of sources since a commit: commits that are on the way to HEAD, newest first, as name
     and subject, and whether there are changes that are in no commit yet."""
 
     commits: list[str]
@@ -73,7 +73,7 @@ class Repository:
 
     @cached_property
     def _is_one(self) -> bool:
-        """Whether the root itself is a checkout, rather than an export inside another repository."""
+        """True if the root itself is a checkout, rather than an export inside another repository."""
         return (self.root / ".git").exists()
 
 

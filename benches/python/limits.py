@@ -1,5 +1,5 @@
-"""What a rate is a share of: the parts of the work that nobody can leave out, each alone on the same bytes in
-the same run, by `benches/rust/src/bin/limits.rs`. `LIMITS` has one for each row, or says why not.
+"""The limits of rates: the parts of the work that nobody can leave out, each alone on the same bytes in the
+same run, by `benches/rust/src/bin/limits.rs`. `LIMITS` has one for each row, or says why not.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Whether a figure is one of the code that is here now, and how the floors stand with those that are."""
+"""The figures that belong to the code as it is now, and the standing of the floors by them."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class Standing:
     _known: dict[tuple[str, Commit], Since | None] = field(default_factory=dict)
 
     def since(self, one: Figure) -> Since | None:
-        """What has changed the figure's sources since it was measured; `None` if that is not known."""
+        """The changes of the figure's sources since it was measured; `None` if they are not known."""
         if one.commit is None:
             return None
         place = (one.part, one.commit)
@@ -77,7 +77,7 @@ MOST = 5
 
 
 def status(standing: Standing, figures: Figures) -> Iterator[str]:
-    """Which commits separate the figures of each part from the code that is here, line by line."""
+    """The commits that separate the figures of each part from the code as it is now, as lines."""
     yield summary(standing, figures)
     for part in SOURCES:
         commits = {one.commit: one for one in figures.of(part)}

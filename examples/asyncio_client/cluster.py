@@ -30,7 +30,7 @@ class Backoff:
         self.succeeded()
 
     def succeeded(self) -> None:
-        """Starts anew."""
+        """Begins again with the shortest pause and the full time."""
         self._deadline, self._pause = time.monotonic() + self._timeout, 0.02
 
     async def pause(self) -> bool:

@@ -71,7 +71,7 @@ class OpenPartition(NamedTuple):
     def start_of_last(self, options: TableOptions) -> int:
         """The offset of the first of the last `options.last` data records of the range of offsets.
 
-        Reads segments from the end on, and of most batches only headers.
+        Reads the batches of segments from the end on, and decodes few of them.
         """
         missing = options.last or 0
         if not missing:

@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 
 from kafka_broker import JAVA, ROOT, free_ports
+from oracle import MESSAGES
 
-OLD, NEW = "2.8.2", "4.4.0"
+OLD, NEW = "2.8.2", MESSAGES
 BROKERS = ROOT / "target" / "brokers"
 
 COMMON = """

@@ -1,9 +1,8 @@
-"""The example client against real brokers, old and new, `magicbyte.serve`, and servers that answer with garbage."""
+"""The example client against real brokers, old and new, and `magicbyte.serve`."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import subprocess
 import sys
 import time
@@ -15,7 +14,6 @@ from typing import Any
 import magicbyte
 import pytest
 from asyncio_client import Client, Consumer, KafkaError, Producer
-from asyncio_client.connection import VERSIONS
 from asyncio_client.producer import IN_FLIGHT, MAX_EPOCH, QUEUED, Identity
 from broker_versions import NEW, OLD, Node
 from confluent_kafka import Consumer as ConfluentConsumer
@@ -27,9 +25,6 @@ pytestmark = pytest.mark.interop
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 ROOT = Path(__file__).parents[2]
-VERSIONS["CreateTopics"] = (4, 7)
-VERSIONS["DeleteRecords"] = (1, 2)
-NAMES = itertools.count()
 
 
 @pytest.fixture(scope="module", params=[NEW, OLD])

@@ -1,4 +1,4 @@
-"""The example proxy in front of a broker: every batch is checked and compressed anew, and clients do not notice."""
+"""The example proxy in front of a broker: every batch is checked and recompressed, and clients do not notice."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ const WRAPPER_OVERHEAD: usize = 34;
 /// The first byte that the CRC of a batch covers, and that of a legacy message.
 const COVERED: usize = 21;
 const COVERED_OF_LEGACY: usize = 16;
-/// What a row takes in columns besides key and value: offset and timestamp, and two ends of 32 bits.
+/// Bytes of a row in columns besides key and value: offset and timestamp, and two ends of 32 bits.
 const COLUMNS_OF_A_ROW: u64 = 24;
 
 /// A batch, cut into what the codec and the CRC take. Of magic 0 and 1 the content of a wrapper.
@@ -103,7 +103,7 @@ impl Limit<'_> {
     }
 }
 
-/// What the limits of a file take, made before the clock starts.
+/// The input of the limits of a file, prepared before the clock starts.
 pub struct Prepared<'a> {
     data: &'a [u8],
     pieces: Vec<Piece<'a>>,

@@ -31,7 +31,7 @@ const MAX_PIPELINED: usize = 100;
 /// The version of Produce since which batches may be compressed with zstd.
 const ZSTD_SINCE: i16 = 7;
 
-/// Where the response to a request comes from. Responses have the order of the requests.
+/// The source of the response to a request. Responses have the order of the requests.
 enum Answer {
     Broker { api_key: i16, version: i16 },
     Proxy(Vec<u8>),
@@ -113,7 +113,7 @@ fn pass_requests(client: &TcpStream, broker: &TcpStream, answers: &SyncSender<An
     Ok(())
 }
 
-/// Checks batches and compresses them anew, with the same buffers for all batches of a connection.
+/// Checks batches and recompresses them, with the same buffers for all batches of a connection.
 struct Recompressor {
     converter: Converter,
     decompressor: Decompressor,

@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyMapping, PyString, PyTuple};
 
 use magicbyte::Compression;
 
-use crate::errors::to_py;
+use crate::errors::{to_py, type_name};
 use crate::view::text_content;
 
 /// A codec: its number or its name.
@@ -130,11 +130,6 @@ fn header_pair<'py>(
         2 => Ok((pair.get_item(0)?, pair.get_item(1)?)),
         items => Err(PyValueError::new_err(format!("{expected} a tuple of {items}"))),
     }
-}
-
-/// The name of an argument's type, for errors.
-pub(super) fn type_name(object: &Bound<'_, PyAny>) -> String {
-    object.get_type().fully_qualified_name().map_or_else(|_| "?".to_owned(), |name| name.to_string())
 }
 
 /// The exception to raise instead of a TypeError.

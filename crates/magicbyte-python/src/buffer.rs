@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::arguments::type_name;
+use crate::errors::type_name;
 
 /// A buffer that its object has filled in, and keeps in place until this is dropped.
 struct Exported<'a>(&'a mut ffi::Py_buffer);
@@ -50,7 +50,7 @@ pub(super) fn append_to(
         .map_err(|_| PyMemoryError::new_err(format!("{name}: no memory for a copy of {length} bytes")))?;
     let start = out.len();
     // SAFETY: Attached; the buffer is filled in and contiguous, so CPython copies its `len` bytes, which is not
-    // negative, and for which room was reserved behind the first `start`. Its object keeps the memory in place
+    // negative, and for which room was reserved after the first `start`. Its object keeps the memory in place
     // until it is released.
     let copied = unsafe {
         let end = out.as_mut_ptr().add(start);
@@ -59,7 +59,7 @@ pub(super) fn append_to(
     if copied != 0 {
         return Err(PyErr::fetch(py));
     }
-    // SAFETY: the copy has initialized `length` bytes behind the first `start`.
+    // SAFETY: the copy has initialized `length` bytes after the first `start`.
     unsafe { out.set_len(start + length) };
     Ok(())
 }

@@ -116,3 +116,8 @@ pub(super) fn io_to_py(path: &std::path::Path, source: &std::io::Error) -> PyErr
         _ => PyOSError::new_err(message),
     }
 }
+
+/// The name of an argument's type, for errors.
+pub(super) fn type_name(object: &Bound<'_, PyAny>) -> String {
+    object.get_type().fully_qualified_name().map_or_else(|_| "?".to_owned(), |name| name.to_string())
+}

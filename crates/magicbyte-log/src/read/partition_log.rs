@@ -290,7 +290,7 @@ pub struct LogBatches {
     problems: Problems,
     /// The bytes without batches of the chunks before the current one.
     unread: UnreadBytes,
-    /// The decompressor for wrappers: only their messages have the first offset.
+    /// The decompressor for a wrapper that the reader could not decompress.
     decompressor: Decompressor,
 }
 
@@ -451,7 +451,7 @@ impl LogBatches {
             let next = reader.next_batch().map_err(|e| LogError::io(reader.chunk().location.path(), e))?;
             if let Some((data, _)) = &next {
                 let batch = data.batch();
-                // Only after damage is a wrapper's first offset worth its decompression.
+                // The end of damage is all that needs a wrapper's first offset: finding it reads all messages.
                 let follows_damage = reader.follows_damage();
                 let first = follows_damage.then(|| batch.base_offset(&mut self.decompressor).ok());
                 reader.pass(first.flatten(), batch.last_offset());

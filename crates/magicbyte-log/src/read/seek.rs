@@ -68,7 +68,7 @@ fn record_for_timestamp_in(segment: &Segment, timestamp: i64, start: i64) -> Log
         }
         let data = headers.blocks.at(header.position, header.size).map_err(|e| headers.io(e))?;
         let record = first_at_or_after(&data, header.position, (timestamp, start), &mut decompressor);
-        // A damaged batch has no record to find; reading the log reports it.
+        // A damaged batch has no record to find. A read that starts at a later one does not report it.
         if let Ok(Some(record)) = record {
             return Ok(Some(record));
         }

@@ -19,7 +19,7 @@ pub(crate) fn is_wrapper(batch: &Batch<'_>) -> bool {
 }
 
 /// The messages in a wrapper. None for any other batch, and for a wrapper that does not decode: its reader
-/// reports that. Cost: decompresses the wrapper.
+/// reports that. Cost: decompresses the wrapper, unless it was decompressed before.
 pub(crate) fn inner_messages(batch: &Batch<'_>, decompressor: &mut Decompressor) -> Option<InnerMessages> {
     if !is_wrapper(batch) {
         return None;
