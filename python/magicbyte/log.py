@@ -344,7 +344,8 @@ class PartitionLog(Table):
 
         Args:
             start_offset: the first offset (inclusive).
-            start_timestamp: start at the first record with this timestamp (ms) or a later one.
+            start_timestamp: start at the first record with this timestamp (ms) or a later one, or before it
+                at damage that may hide an earlier one.
             isolation_level: `read_committed` leaves out aborted transactions and ends at the last stable
                 offset, the iterator's `end_offset`. It trusts the markers in the log alone, so the whole
                 log is surveyed first.
@@ -358,7 +359,10 @@ class PartitionLog(Table):
         return LogRecords(read, read.records())
 
     def offset_for_timestamp(self, timestamp: int | datetime) -> int | None:
-        """The first offset whose record has this timestamp (ms) or a later one."""
+        """The first offset whose record has this timestamp (ms) or a later one.
+
+        None if no readable record has. Damage is passed over.
+        """
         self._check_open()
         return self._opened.core.offset_for_timestamp(timestamp)
 

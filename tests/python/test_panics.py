@@ -112,6 +112,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "list_partition": lambda: c.list_partition(str(one.path)),
         "producer_summary": lambda: c.producer_summary([], []),
         "offset_for_timestamp": lambda: c.offset_for_timestamp(one.plan, 1),
+        "start_for_timestamp": lambda: c.start_for_timestamp(one.plan, 1),
         "offset_index": lambda: c.offset_index(b"", 0),
         "request_record_sets": lambda: c.request_record_sets(b"\0"),
         "response_record_sets": lambda: c.response_record_sets(b"\0", 1, 4),

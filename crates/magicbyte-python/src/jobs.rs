@@ -161,6 +161,13 @@ pub(super) fn offset_for_timestamp(py: Python<'_>, plan: &str, timestamp: i64) -
     py.detach(|| steps::offset_for_timestamp(&plan, timestamp)).map_err(|e| log_to_py(py, &e))
 }
 
+#[doc = docstring!(steps, start_for_timestamp)]
+#[pyfunction]
+pub(super) fn start_for_timestamp(py: Python<'_>, plan: &str, timestamp: i64) -> PyResult<Option<i64>> {
+    let plan = parse_located(plan)?;
+    py.detach(|| steps::start_for_timestamp(&plan, timestamp)).map_err(|e| log_to_py(py, &e))
+}
+
 #[doc = docstring!(steps, reconcile)]
 #[pyfunction]
 pub(super) fn reconcile(

@@ -21,7 +21,7 @@ class PartitionLogCore:
     def verify(self, isolation_level: str, max_decompressed_bytes: int) -> str:
         """Decodes everything and accounts for every byte: a PartitionReconciliation as JSON."""
     def offset_for_timestamp(self, timestamp: int | datetime) -> int | None:
-        """The first offset whose record has this timestamp (ms) or a later one."""
+        """The first offset whose record has this timestamp (ms) or a later one; None without one."""
     def to_arrow(
         self,
         columns: Sequence[str] | None,

@@ -92,7 +92,14 @@ def plan_partition(
     """Folds the Surveys of a listing's segments, in any order, into a PartitionPlan."""
 
 def offset_for_timestamp(plan: str, timestamp: int) -> int | None:
-    """The first offset whose record has this timestamp (ms) or a later one."""
+    """The first offset whose record has this timestamp (ms) or a later one; None without one."""
+
+def start_for_timestamp(plan: str, timestamp: int) -> int | None:
+    """The offset at which a read of the records from this timestamp (ms) on has to start.
+
+    It is that of the first such record, or an earlier one where damage or a missing segment may hide one.
+    None if there is neither.
+    """
 
 def trim_chunk(chunk: str) -> str | None:
     """Narrows a Chunk to the bytes of its requested offsets and the damage between them; None for none.

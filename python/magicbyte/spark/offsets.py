@@ -136,12 +136,12 @@ def resolve_start(edge: Edge, planned: Planned, end: int) -> int | None:
     time = _time(edge, partition)
     if time is None:
         return None
-    offset = _core.offset_for_timestamp(planned.text, time)
-    if offset is None and edge.strict:
+    if edge.strict and _core.offset_for_timestamp(planned.text, time) is None:
         raise ValueError(
             f"{edge.option}: {partition[0]}-{partition[1]} has no record at or after {time}; "
             "startingOffsetsByTimestampStrategy=latest reads nothing in that case"
         )
+    offset = _core.start_for_timestamp(planned.text, time)
     return end if offset is None else offset
 
 

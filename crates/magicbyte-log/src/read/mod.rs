@@ -12,4 +12,5 @@ pub(crate) mod rescue;
 pub(crate) mod seek;
 pub(crate) mod survey;
 pub(crate) mod survey_in_parts;
+pub(crate) mod timestamps;
 pub(crate) mod trim;

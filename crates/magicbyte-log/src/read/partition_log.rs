@@ -13,9 +13,7 @@ use crate::read::header_scan::survey_segment;
 use crate::read::name_order::{is_in_name_order, segments_from};
 use crate::read::options::{DamageMode, PlanOptions, ReadOptions};
 use crate::read::plan::{Plan, plan_partition};
-use crate::read::seek::{
-    first_stored_offset, offset_for_timestamp, offset_for_timestamp_in, position_for_offset,
-};
+use crate::read::seek::{first_stored_offset, position_for_offset};
 use crate::segment::reader::SegmentBatch;
 use crate::storage::location::Location;
 
@@ -92,8 +90,8 @@ impl PartitionLog {
     pub fn batches(&self, options: ReadOptions) -> LogResult<LogBatches> {
         let mut start_offset = options.start_offset.max(self.listing.log_start_offset());
         if let Some(timestamp) = options.start_timestamp {
-            let first_late = self.offset_for_timestamp(timestamp)?.unwrap_or(i64::MAX);
-            start_offset = Some(start_offset.unwrap_or(0).max(first_late));
+            let first_late = self.start_for_timestamp(timestamp, &options)?.unwrap_or(i64::MAX);
+            start_offset = start_offset.max(Some(first_late));
         }
         let mut end_offset = options.end_offset.unwrap_or(i64::MAX);
         let start = start_offset.unwrap_or(i64::MIN);
@@ -133,7 +131,7 @@ impl PartitionLog {
     }
 
     /// Unreadable segments, with their base offset, that may hold offsets in `start..end`.
-    fn unreadable_segments(&self, start: i64, end: i64) -> impl Iterator<Item = (i64, Problem)> {
+    pub(super) fn unreadable_segments(&self, start: i64, end: i64) -> impl Iterator<Item = (i64, Problem)> {
         let may_overlap = move |base_offset| {
             let others = self.listing.unreadable_segments().map(|(other, _)| other);
             let mut others = self.listing.segments.iter().map(|s| s.base_offset).chain(others);
@@ -145,7 +143,7 @@ impl PartitionLog {
     }
 
     /// The segments that the plan reports as missing: none if the log was compacted.
-    fn missing_segments(&self) -> LogResult<Vec<(i64, Problem)>> {
+    pub(super) fn missing_segments(&self) -> LogResult<Vec<(i64, Problem)>> {
         let mut surveys = Vec::new();
         for segment in &self.listing.segments {
             surveys.push(survey_segment(segment)?);
@@ -156,23 +154,6 @@ impl PartitionLog {
         }
         let plan = plan_partition(&self.listing, &surveys, PlanOptions::default())?;
         Ok(missing_segments(&plan, i64::MIN, i64::MAX).collect())
-    }
-
-    /// The first offset, from the log's start on, whose record has this timestamp (ms) or a later one.
-    ///
-    /// # Errors
-    /// [`LogError::Io`].
-    pub fn offset_for_timestamp(&self, timestamp: i64) -> LogResult<Option<i64>> {
-        if !is_in_name_order(&self.listing.segments)? {
-            return offset_for_timestamp(&self.plan(PlanOptions::default())?, timestamp);
-        }
-        let start = self.listing.log_start_offset().unwrap_or(i64::MIN);
-        for segment in &self.listing.segments {
-            if let Some(offset) = offset_for_timestamp_in(segment, timestamp, start)? {
-                return Ok(Some(offset));
-            }
-        }
-        Ok(None)
     }
 
     /// Decodes every record of every segment and accounts for every byte; keeps none of them.
