@@ -108,6 +108,7 @@ from magicbyte._stubs.rescue import (
     Rescuer,
     Suspect,
 )
+from magicbyte._stubs.runs import find_runs
 from magicbyte._stubs.schema_decoder import SchemaDecoder
 from magicbyte._stubs.schema_encoder import SchemaEncoder
 from magicbyte._stubs.schema_framing import (
@@ -273,6 +274,7 @@ __all__ = [
     "encode_request",
     "encode_response",
     "encode_varint",
+    "find_runs",
     "finish_partition",
     "header_versions",
     "index_keys",

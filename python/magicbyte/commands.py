@@ -25,6 +25,7 @@ from magicbyte.calls import Chosen, Path, Run, reads, writes
 from magicbyte.extras import naming_extras
 from magicbyte.options.compact import CompactOptions
 from magicbyte.options.declare import argument
+from magicbyte.options.find import FindOptions
 from magicbyte.options.ingest import IngestOptions, TargetOptions
 from magicbyte.options.read import (
     AdviseOptions,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from magicbyte.jobs.serve import Server
     from magicbyte.jobs.stats import StatsReport
     from magicbyte.jobs.topics import TopicsReport
+    from magicbyte.jobs.unnamed.find import FindReport
     from magicbyte.jobs.verify import VerifyReport
     from magicbyte.model import PartitionHistory
     from magicbyte.schema.http_client import HttpSettings
@@ -60,6 +62,7 @@ __all__ = [
     "convert",
     "explain",
     "field_costs",
+    "find",
     "ingest",
     "offsets",
     "recover",
@@ -167,6 +170,29 @@ def rescue(sources: list[str], given: _Rescue, options: Decoding) -> RescueRepor
     out = None if given.out is None else os.fsdecode(given.out)
     limit = options.max_decompressed_bytes
     return rescue_partitions(sources, out, max_decompressed_bytes=limit, choice=given.choice)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Find(Run, FindOptions):
+    """The keywords of `find`."""
+
+    out: Path | None = argument("The directory or URL for the partitions that are found.", default=None)
+
+
+@reads(_Find, FindOptions, sources="Files of any kind, and directories of such files.")
+def find(sources: list[str], given: _Find, options: FindOptions) -> FindReport:
+    """Finds batches in files that have lost their names, and groups them into partitions.
+
+    A file can be what a recovery tool saved, an entry of `lost+found`, or the image of a disk. The runs of
+    batches in them are joined where batches are equal, where a file, a producer or the offsets go on. With
+    `out`, each partition becomes a directory; with `like`, it gets its name. `choice` is of `like`.
+    """
+    from magicbyte.jobs.unnamed.find import find_unnamed
+
+    out = None if given.out is None else os.fsdecode(given.out)
+    return find_unnamed(
+        sources, out, given.runner, like=options.like, choice=given.choice, progress=given.progress
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,7 @@ from magicbyte.cli.record_options import RecordOptions
 from magicbyte.cli.terminal import print_line
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.lake.table import TableTarget
-from magicbyte.options import compact, ingest, read, redact, rewrite, serve, shared, typed
+from magicbyte.options import compact, find, ingest, read, redact, rewrite, serve, shared, typed
 from magicbyte.options.declare import Options, argument, declared, narrowed, option
 from magicbyte.options.values import SIZE, Number, Real, Repeated, Size, words
 
@@ -36,6 +36,7 @@ OF_COMMANDS: dict[str, tuple[type[Options], ...]] = {
     "convert": (rewrite.ConvertOptions, PartitionChoice, EngineChoice, View),
     "dump": (DumpOptions, PartitionChoice, typed.Registry),
     "explain": (read.ExplainOptions, PartitionChoice, EngineChoice),
+    "find": (find.FindOptions, EngineChoice),
     "ingest": (
         ingest.IngestOptions,
         ingest.TargetOptions,

@@ -130,6 +130,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "producer_snapshot": lambda: c.producer_snapshot(b""),
         "unpickle_batch": lambda: c.unpickle_batch(V2, 0, True, 1 << 20),
         "unpickle_record": lambda: c.unpickle_record((0, 0, 0, 0, 0), (None, None, b"", 0), (False, False)),
+        "find_runs": lambda: c.find_runs(str(one.path), 1, "[]"),
         "segments_from": lambda: c.segments_from(one.listing, 0),
         "write_schema_framing": lambda: c.write_schema_framing(1, []),
         "read_batches": lambda: c.read_batches(V2),

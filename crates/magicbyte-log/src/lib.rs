@@ -30,6 +30,7 @@ pub(crate) mod names;
 pub(crate) mod problem;
 mod process;
 pub(crate) mod read;
+pub(crate) mod runs;
 pub(crate) mod segment;
 pub mod steps;
 pub(crate) mod storage;

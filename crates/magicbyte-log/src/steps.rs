@@ -35,4 +35,6 @@ pub use crate::read::survey::{Border, Survey};
 pub use crate::read::survey_in_parts::SurveyInParts;
 pub use crate::read::timestamps::{offset_for_timestamp, start_for_timestamp};
 pub use crate::read::trim::trim_chunk;
+pub use crate::runs::batch_run::{BatchRun, FoundRuns, ProducerRun, find_runs};
+pub use crate::runs::marks::BatchMark;
 pub use crate::write::rewriter::{RewriteOptions, Rewritten, rewrite_chunks};

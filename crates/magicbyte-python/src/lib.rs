@@ -34,6 +34,7 @@ mod protobuf_structure;
 mod record;
 mod rescue;
 mod results;
+mod runs;
 mod schema_decoder;
 mod schema_encoder;
 mod schema_framing;
@@ -107,6 +108,8 @@ mod _core {
     use crate::protobuf_structure::protobuf_structure;
     #[pymodule_export]
     use crate::rescue::{PyRescuer, Repair, Rescued, Suspect};
+    #[pymodule_export]
+    use crate::runs::find_runs;
     #[pymodule_export]
     use crate::schema_decoder::PySchemaDecoder;
     #[pymodule_export]

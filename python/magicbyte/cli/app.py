@@ -20,6 +20,7 @@ from magicbyte.cli.convert import convert
 from magicbyte.cli.dump import dump
 from magicbyte.cli.exits import CLEAN, FAILED, INTERRUPTED, USAGE
 from magicbyte.cli.explain import explain
+from magicbyte.cli.find import find
 from magicbyte.cli.ingest import ingest
 from magicbyte.cli.offsets import offsets
 from magicbyte.cli.records import records
@@ -43,7 +44,7 @@ __all__ = ["app", "run"]
 _SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Read": (records, dump, ingest, serve, topics, offsets, schemas, wire),
     "Check": (verify, explain),
-    "Repair": (rescue, recover),
+    "Repair": (rescue, recover, find),
     "Change": (convert, compact, redact),
     "Learn": (stats, advise, completion),
 }

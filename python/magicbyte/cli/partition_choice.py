@@ -13,7 +13,7 @@ from magicbyte.cli.flags import flags
 from magicbyte.cli.piped import saved
 from magicbyte.jobs.find.choice import PartitionChoice
 
-__all__ = ["choice", "local_sources", "out", "sources", "sources_and_out"]
+__all__ = ["choice", "local_sources", "optional_out", "out", "sources", "sources_and_out"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,6 +61,16 @@ def sources(command: F) -> F:
 def out(command: F) -> F:
     """The argument `OUT`, which may be a URL, and `--storage-option`, for a command with local sources."""
     return click.argument("out", metavar="OUT", type=click.Path())(_with_stores(command))
+
+
+def optional_out(help: str) -> Callable[[F], F]:
+    """The option `--out`, which may be a URL, and `--storage-option`, for a command with local sources."""
+
+    def with_out(command: F) -> F:
+        option = click.option("--out", metavar="OUT", type=click.Path(), help=f"{help} It may be a URL.")
+        return option(_with_stores(command))
+
+    return with_out
 
 
 def _with_stores(command: F) -> F:

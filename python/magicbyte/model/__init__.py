@@ -39,6 +39,12 @@ from magicbyte.model.plans import (
     PartitionPlan,
     PlanSegment,
 )
+from magicbyte.model.runs import (
+    BatchMark,
+    BatchRun,
+    FoundRuns,
+    ProducerRun,
+)
 from magicbyte.model.surveys import (
     Border,
     Survey,
@@ -50,6 +56,8 @@ from magicbyte.model.surveys import (
 
 __all__ = [
     "Anomaly",
+    "BatchMark",
+    "BatchRun",
     "Bin",
     "Border",
     "ByteRange",
@@ -57,6 +65,7 @@ __all__ = [
     "ChunkResult",
     "ControlCount",
     "DirectoryState",
+    "FoundRuns",
     "IgnoredFile",
     "LeaderEpoch",
     "OffsetGap",
@@ -68,6 +77,7 @@ __all__ = [
     "PlanSegment",
     "Problem",
     "ProducerHistory",
+    "ProducerRun",
     "Segment",
     "SegmentReconciliation",
     "Sidecar",

@@ -12,6 +12,7 @@ mod rebuild;
 mod redact;
 mod rescue;
 mod rewrite;
+mod runs;
 mod salvage;
 mod salvage_embedded;
 mod stores;
