@@ -84,9 +84,10 @@ from magicbyte._stubs.lines import (
     RowFilter,
 )
 from magicbyte._stubs.log import (
-    LogBatch,
-    LogBatchesCore,
-    PartitionLogCore,
+    LogBatches,
+    LogRecords,
+    PartitionReader,
+    list_log,
 )
 from magicbyte._stubs.message import (
     apis,
@@ -217,11 +218,11 @@ __all__ = [
     "LegacyBatch",
     "LineWriter",
     "ListedOffset",
-    "LogBatch",
-    "LogBatchesCore",
+    "LogBatches",
+    "LogRecords",
     "OffsetIndexEntry",
-    "PartitionLogCore",
     "PartitionMetadata",
+    "PartitionReader",
     "PartitionSimulator",
     "PartitionWriter",
     "ProduceResponse",
@@ -286,6 +287,7 @@ __all__ = [
     "is_stored",
     "leader_epoch_checkpoint",
     "list_directory",
+    "list_log",
     "list_partition",
     "mount_store",
     "offset_for_timestamp",

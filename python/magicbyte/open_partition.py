@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from magicbyte._core import ArrowStream, PartitionLogCore, offset_index, read_sidecar
+from magicbyte._core import (
+    ArrowStream,
+    LegacyBatch,
+    LogBatches,
+    PartitionReader,
+    RecordBatch,
+    offset_index,
+    read_sidecar,
+)
 from magicbyte.enums import DamageMode, IsolationLevel
+from magicbyte.listing import log_start_of
 from magicbyte.table_options import Ranges, TableOptions
 
 if TYPE_CHECKING:
-    from magicbyte._core import LogBatch, LogBatchesCore
     from magicbyte.model import PartitionListing, Segment
 
 __all__ = ["LOG_END", "OpenPartition"]
@@ -24,15 +31,9 @@ LOG_END = 2**63 - 1
 class OpenPartition(NamedTuple):
     """A partition, and how it is read."""
 
-    core: PartitionLogCore
+    reader: PartitionReader
     listing: PartitionListing
-    check_crcs: bool
-    max_decompressed_bytes: int
     mode: DamageMode
-
-    def __reduce__(self) -> tuple[Callable[..., OpenPartition], tuple[object, ...]]:
-        # The core is not pickled.
-        return _reopened, tuple(self)[1:]
 
     @property
     def name(self) -> str:
@@ -42,7 +43,7 @@ class OpenPartition(NamedTuple):
     def decoded(self, columns: Sequence[str], options: TableOptions) -> ArrowStream:
         """The stream of these columns of the records in the ranges."""
         ranges = options.ranges
-        return self.core.to_arrow(
+        return self.reader.to_arrow(
             columns,
             views=options.views,
             start_offset=ranges.start_offset,
@@ -51,21 +52,18 @@ class OpenPartition(NamedTuple):
             end_timestamp=ranges.end_timestamp,
             threads=options.threads,
             isolation_level=options.isolation_level,
-            check_crcs=self.check_crcs,
-            max_decompressed_bytes=self.max_decompressed_bytes,
-            mode=self.mode,
         )
 
-    def batches(self, ranges: Ranges, isolation_level: IsolationLevel) -> LogBatchesCore:
+    def batches(
+        self, ranges: Ranges, isolation_level: IsolationLevel, *, data_only: bool = False
+    ) -> LogBatches:
         """Iterates over the batches of the ranges, from the first record at the start timestamp on."""
-        return self.core.batches(
+        return self.reader.batches(
             start_offset=ranges.start_offset,
             end_offset=ranges.end_offset,
             start_timestamp=ranges.start_timestamp,
             isolation_level=isolation_level,
-            check_crcs=self.check_crcs,
-            max_decompressed_bytes=self.max_decompressed_bytes,
-            mode=self.mode,
+            data_only=data_only,
         )
 
     def start_of_last(self, options: TableOptions) -> int:
@@ -76,7 +74,8 @@ class OpenPartition(NamedTuple):
         missing = options.last or 0
         if not missing:
             return LOG_END
-        start, end = options.ranges.start_offset or 0, options.ranges.end_offset
+        start = max(options.ranges.start_offset or 0, log_start_of(self.listing) or 0)
+        end = options.ranges.end_offset
         for segment in reversed(self.listing["segments"]):
             base = max(segment["base_offset"], start)
             if end is not None and base >= end:
@@ -85,8 +84,8 @@ class OpenPartition(NamedTuple):
             for first in _starts(segment, base, missing):
                 total, last = self._last_batches(Ranges(first, end), missing, options)
                 if total >= missing:
-                    batch = next(self._data_batches(Ranges(last, end), options))
-                    return _offsets(batch)[total - missing]
+                    batches = self.batches(Ranges(last, end), options.isolation_level, data_only=True)
+                    return _offsets(next(batches), last, _end_of(batches))[total - missing]
             missing, end = missing - total, base
         return start
 
@@ -95,17 +94,18 @@ class OpenPartition(NamedTuple):
 
         They are as few as have at least `missing` records, or all.
         """
-        batches: deque[tuple[int, int]] = deque()
+        counts: deque[tuple[int, int]] = deque()
         total = 0
-        for batch in self._data_batches(ranges, options):
-            batches.append((max(batch.batch.base_offset, batch.start_offset), _record_count(batch)))
-            total += batches[-1][1]
-            while total - batches[0][1] >= missing:
-                total -= batches.popleft()[1]
-        return total, batches[0][0] if batches else 0
-
-    def _data_batches(self, ranges: Ranges, options: TableOptions) -> Iterator[LogBatch]:
-        return (batch for batch in self.batches(ranges, options.isolation_level) if batch.is_data)
+        batches = self.batches(ranges, options.isolation_level, data_only=True)
+        start, end = ranges.start_offset or 0, _end_of(batches)
+        for batch in batches:
+            counts.append((max(batch.base_offset, start), _record_count(batch, start, end)))
+            total += counts[-1][1]
+            while total - counts[0][1] >= missing:
+                total -= counts.popleft()[1]
+            # A segment that overlaps this one yields no record twice.
+            start = batch.next_offset
+        return total, counts[0][0] if counts else 0
 
 
 def _starts(segment: Segment, base: int, records: int) -> list[int]:
@@ -122,22 +122,16 @@ def _starts(segment: Segment, base: int, records: int) -> list[int]:
     return [near, base] if near > base else [base]
 
 
-def _reopened(listing: PartitionListing, *options: Any) -> OpenPartition:
-    return OpenPartition(PartitionLogCore.of_listing(json.dumps(listing)), listing, *options)
+def _end_of(batches: LogBatches) -> int:
+    return LOG_END if batches.end_offset is None else batches.end_offset
 
 
-def _record_count(batch: LogBatch) -> int:
+def _record_count(batch: RecordBatch | LegacyBatch, start: int, end: int) -> int:
     """The number of records in the range; the header is enough if all of them are."""
-    content = batch.batch
-    if (
-        content.magic == 2
-        and batch.start_offset <= content.base_offset
-        and content.last_offset < batch.end_offset
-    ):
-        return content.record_count or 0
-    return len(_offsets(batch))
+    if batch.magic == 2 and start <= batch.base_offset and batch.last_offset < end:
+        return batch.record_count or 0
+    return len(_offsets(batch, start, end))
 
 
-def _offsets(batch: LogBatch) -> list[int]:
-    offsets = batch.batch.columns().offsets
-    return [offset for offset in offsets if batch.start_offset <= offset < batch.end_offset]
+def _offsets(batch: RecordBatch | LegacyBatch, start: int, end: int) -> list[int]:
+    return [offset for offset in batch.columns().offsets if start <= offset < end]

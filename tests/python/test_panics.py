@@ -109,6 +109,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "kafka_python_encode_varint": lambda: d.kafka_python_encode_varint(1, lambda byte: None),
         "kafka_python_size_of_varint": lambda: d.kafka_python_size_of_varint(1),
         "leader_epoch_checkpoint": lambda: c.leader_epoch_checkpoint("0\n0\n"),
+        "list_log": lambda: c.list_log(str(one.path)),
         "list_partition": lambda: c.list_partition(str(one.path)),
         "producer_summary": lambda: c.producer_summary([], []),
         "offset_for_timestamp": lambda: c.offset_for_timestamp(one.plan, 1),
@@ -183,7 +184,8 @@ STORED = {
     "KafkaPythonLegacyRecord.key", "KafkaPythonLegacyRecord.offset", "KafkaPythonLegacyRecord.value",
     "KafkaPythonLegacyRecordBatch.size_in_bytes", "KafkaPythonLegacyRecordBatchBuilder.record_overhead",
     "LegacyRecordMetadata.crc", "LegacyRecordMetadata.offset", "LegacyRecordMetadata.size",
-    "LegacyRecordMetadata.timestamp", "LogBatchesCore.__iter__",
+    "LegacyRecordMetadata.timestamp", "LogBatches.__iter__", "LogRecords.__iter__",
+    "PartitionReader.max_decompressed_bytes",
     "Record.attributes", "Record.key", "Record.key_bytes", "Record.offset", "Record.timestamp",
     "Record.value", "Record.value_bytes",
     "PartitionSimulator.config",
@@ -206,7 +208,6 @@ def results() -> dict[str, tuple[Any, ...]]:
         "CompletedTransaction": (1, 2, 3, True, 4),
         "FetchResponse": (b"", 0, 0, 0, []),
         "ListedOffset": (1, 2, 3),
-        "LogBatch": (None, "0.log", 0, 1, True),
         "OffsetIndexEntry": (7, 0),
         "PartitionMetadata": (0, "AAAAAAAAAAAAAAAAAAAAAA"),
         "ProduceResponse": (0, 0, -1, 0, False),
@@ -228,10 +229,9 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
     header = [("h", b"x")]
     default = (2, 4, 0, -1, -1, -1, 1000)
     fields = (0, 1, b"k", b"v")
-    log = c.PartitionLogCore(one.path)
+    reader = c.PartitionReader(one.listing, True, 1 << 20, "FAILFAST")
     asked: dict[str, Any] = {"start_offset": None, "end_offset": None, "start_timestamp": None}
-    asked |= {"isolation_level": "read_uncommitted", "check_crcs": True, "max_decompressed_bytes": 1 << 20}
-    asked |= {"mode": "FAILFAST"}
+    asked |= {"isolation_level": "read_uncommitted"}
     stream = {**asked, "views": False, "end_timestamp": None, "threads": 1}
 
     def converter() -> Any:
@@ -336,14 +336,15 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
         "LegacyBatch": (lambda: batch(V1), {"to_arrow": (["offset"],)}),
         "LegacyRecordMetadata": (lambda: d.LegacyRecordMetadata(0, 1, 2, 3), {}),
         "LineWriter": (lambda: c.LineWriter(), {"lines": (ROWS,), "header": (ROWS,)}),
-        "LogBatchesCore": (lambda: log.batches(**asked), {}),
-        "PartitionLogCore": (
-            lambda: c.PartitionLogCore(one.path),
+        "LogBatches": (lambda: reader.batches(**asked), {}),
+        "LogRecords": (lambda: reader.records(**asked), {}),
+        "PartitionReader": (
+            lambda: c.PartitionReader(one.listing, True, 1 << 20, "FAILFAST"),
             {
-                "of_listing": (one.listing,),
-                "verify": ("read_uncommitted", 1 << 20),
+                "verify": ("read_uncommitted",),
                 "to_arrow": (["offset"], stream),
                 "batches": (asked,),
+                "records": (asked,),
                 "offset_for_timestamp": (1,),
             },
         ),

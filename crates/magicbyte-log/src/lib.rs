@@ -59,8 +59,6 @@ pub use storage::location::Location;
 pub use storage::mounted::Stores;
 pub use storage::remote::{Fetch, RemoteStore, StoredFile};
 pub use storage::sidecars::read_sidecar;
-#[cfg(feature = "tiered")]
-pub use storage::tiered::encryption::add_encryption_key;
 pub use write::options::WriteOptions;
 pub use write::partition_fold::SidecarFile;
 pub use write::partition_writer::{PartitionWriter, begin_partition, finish_partition};

@@ -22,7 +22,7 @@ result_class! {
         header: Option<u32>,
         number: Option<i64>,
         computed_crc: Option<u32>,
-    }
+    } holds(data)
 }
 
 #[doc = docstring!(layout, BatchLayout)]

@@ -96,8 +96,7 @@ mod _core {
     #[pymodule_export]
     use crate::lines::{PyLineWriter, PyRowFilter};
     #[pymodule_export]
-    use crate::log::{LogBatch, PyLogBatches, PyPartitionLog};
-    #[pymodule_export]
+    use crate::log::{PyLogBatches, PyLogRecords, PyPartitionReader, list_log};
     #[pymodule_export]
     use crate::message::{
         apis, decode_request, decode_response, encode_request, encode_response, header_versions,
