@@ -68,7 +68,7 @@ impl PyPartitionLog {
 
     #[doc = docstring!(log, PartitionLogCore.to_arrow)]
     #[pyo3(signature = (
-        columns, *, views, start_offset, end_offset, start_timestamp, end_timestamp, threads,
+        columns, *, views, start_offset, end_offset, start_timestamp, end_timestamp, last, threads,
         isolation_level, check_crcs, max_decompressed_bytes, mode
     ))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python method")]
@@ -81,6 +81,7 @@ impl PyPartitionLog {
         end_offset: Option<i64>,
         start_timestamp: Option<Millis>,
         end_timestamp: Option<Millis>,
+        last: Option<u64>,
         threads: usize,
         isolation_level: &str,
         check_crcs: bool,
@@ -92,7 +93,7 @@ impl PyPartitionLog {
         let options = ToArrowArguments { columns, views, selection, threads }.options(py)?;
         let isolation_level = parse_name(isolation_level)?;
         let read = ReadOptions { isolation_level, ..read_options(check_crcs, max_decompressed_bytes, mode)? };
-        PyArrowStream::new(Origin::Log { log: Box::new(self.0.clone()), read }, options)
+        PyArrowStream::new(Origin::Log { log: Box::new(self.0.clone()), read, last }, options)
     }
 
     #[doc = docstring!(log, PartitionLogCore.batches)]

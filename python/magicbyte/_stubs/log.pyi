@@ -31,6 +31,7 @@ class PartitionLogCore:
         end_offset: int | None,
         start_timestamp: int | datetime | None,
         end_timestamp: int | datetime | None,
+        last: int | None,
         threads: int,
         isolation_level: str,
         check_crcs: bool,
