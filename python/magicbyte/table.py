@@ -263,8 +263,8 @@ class Table(ABC):
                 starts at the first record that late and keeps all that follow.
             end_timestamp: leave out every record with this timestamp (ms) or a later one.
             last: only the last records of this number in the range of offsets, of each partition. Timestamps
-                and `where` select from them. They are searched from the log's end on, once a batch is requested.
-                In PERMISSIVE mode, batches that do not decode have no records.
+                and `where` select from them. They are looked for when the first batch is requested, from
+                the end on. In PERMISSIVE mode, batches that do not decode have no records.
             where: leave out every record for which this condition, in DuckDB's SQL over offset, timestamp,
                 timestampMillis, key, value, keyBytes, valueBytes, headers, topic and partition, is not true;
                 the guide describes it. Where it fails for a record, the stream ends with an error that names
