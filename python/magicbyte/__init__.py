@@ -48,7 +48,8 @@ from magicbyte.errors import (
 )
 from magicbyte.log import LogBatches, LogRecords, PartitionLog, Reconciliation
 from magicbyte.notebook import add_tables
-from magicbyte.table import LogArrowStream, ReadAccount
+from magicbyte.read_accounts import ReadAccount
+from magicbyte.table import LogArrowStream
 
 if TYPE_CHECKING:
     from magicbyte.commands import (

@@ -71,8 +71,8 @@ class PartitionLog(Table):
     directory above, says: older records were deleted, and a broker does not return them.
 
     Every call of `batches`, `records` or `to_arrow` is a read of its own, with its own problems; several
-    can be under way at the same time. A log is also a context manager: once it is closed, it cannot be
-    read again; a read that is under way goes on.
+    can be under way at the same time. A log is also a context manager: once it is closed, it gives no new
+    reads or streams; those that it has given go on.
 
     Times are milliseconds since 1970, or `datetime` with a time zone.
 
@@ -172,7 +172,10 @@ class PartitionLog(Table):
         return self._closed
 
     def close(self) -> None:
-        """Ends the use of the log: every further read raises ValueError."""
+        """Ends the use of the log: its methods raise ValueError from now on.
+
+        Iterators and streams of `to_arrow` that exist can still be read: they open files for themselves.
+        """
         self._closed = True
 
     def __enter__(self) -> Self:

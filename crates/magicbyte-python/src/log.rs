@@ -101,7 +101,8 @@ impl PyPartitionReader {
 
     #[doc = docstring!(log, PartitionReader.to_arrow)]
     #[pyo3(signature = (
-        columns, *, views, start_offset, end_offset, start_timestamp, end_timestamp, threads, isolation_level
+        columns, *, views, start_offset, end_offset, start_timestamp, end_timestamp, last, threads,
+        isolation_level
     ))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python method")]
     fn to_arrow(
@@ -113,6 +114,7 @@ impl PyPartitionReader {
         end_offset: Option<i64>,
         start_timestamp: Option<Millis>,
         end_timestamp: Option<Millis>,
+        last: Option<u64>,
         threads: usize,
         isolation_level: &str,
     ) -> PyResult<PyArrowStream> {
@@ -120,11 +122,11 @@ impl PyPartitionReader {
         let selection = Selection { start_offset, end_offset, start_timestamp, end_timestamp };
         let options = ToArrowArguments { columns, views, selection, threads }.options(py)?;
         let read = ReadOptions { isolation_level: parse_name(isolation_level)?, ..self.options()? };
-        PyArrowStream::new(Origin::Log { log: Box::new(self.log.clone()), read }, options)
+        PyArrowStream::new(Origin::Log { log: Box::new(self.log.clone()), read, last }, options)
     }
 
     #[doc = docstring!(log, PartitionReader.batches)]
-    #[pyo3(signature = (*, start_offset, end_offset, start_timestamp, isolation_level, data_only = false))]
+    #[pyo3(signature = (*, start_offset, end_offset, start_timestamp, isolation_level))]
     fn batches(
         &self,
         py: Python<'_>,
@@ -132,7 +134,6 @@ impl PyPartitionReader {
         end_offset: Option<i64>,
         start_timestamp: Option<Millis>,
         isolation_level: &str,
-        data_only: bool,
     ) -> PyResult<PyLogBatches> {
         let start_timestamp = millis(start_timestamp);
         let isolation_level = parse_name(isolation_level)?;
@@ -141,7 +142,6 @@ impl PyPartitionReader {
         // The log's reader has already checked the CRCs.
         let reading = Reading::new(self.check_crcs, self.max_decompressed_bytes);
         let delivered = match isolation_level {
-            _ if data_only => Delivered::Data,
             IsolationLevel::ReadCommitted => Delivered::Committed,
             IsolationLevel::ReadUncommitted => Delivered::All,
         };

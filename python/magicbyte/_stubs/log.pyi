@@ -37,6 +37,7 @@ class PartitionReader:
         end_offset: int | None,
         start_timestamp: int | datetime | None,
         end_timestamp: int | datetime | None,
+        last: int | None,
         threads: int,
         isolation_level: str,
     ) -> ArrowStream:
@@ -48,7 +49,6 @@ class PartitionReader:
         end_offset: int | None,
         start_timestamp: int | datetime | None,
         isolation_level: str,
-        data_only: bool = False,
     ) -> LogBatches:
         """The batches that hold the selected records; those that hold data, or all."""
     def records(

@@ -5,6 +5,7 @@ mod compact;
 mod examples;
 mod history;
 mod hostile_log;
+mod last_records;
 mod log_json;
 mod partition_log;
 mod partition_writer;
