@@ -15,7 +15,7 @@ REAL_PARTS := --reruns 1 -rR $(TWO)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run check browser clients test test-rust test-python test-spark test-wheel test-interop corpus licenses messages lint format fuzz bench bench-spark study wheel docs docs-site clean \
+.PHONY: help run check browser clients test test-rust test-python test-spark test-wheel test-interop corpus licenses messages lint format fuzz bench bench-spark study wheel docs docs-site inspector test-inspector clean \
   test-features test-msrv test-minimal deny semver miri lint-workflows sdist check-dist publish-dry-run release-check publish
 
 help:
@@ -36,6 +36,8 @@ help:
 	@echo "make bench-spark  the same against Spark's own Kafka source and a real broker"
 	@echo "make docs     the Rust API's pages in target/doc"
 	@echo "make docs-site  the documentation's pages in target/site"
+	@echo "make inspector  the page that explains a segment byte by byte: target/inspector/inspector.html"
+	@echo "make test-inspector  that page in Chromium, on every segment of the tests and on damage"
 	@echo "make test-features  every crate with each of its features alone"
 	@echo "make test-msrv  the same with the lowest Rust that Cargo.toml declares"
 	@echo "make test-minimal  the lowest versions of crates that the manifests allow"
@@ -114,7 +116,11 @@ test-rust:
 	cargo test --quiet --package magicbyte-object-store
 
 test-python: $(VENV)/built $(VENV)/requirements browser
-	$(BIN)/python -m pytest -q -m "not spark" --numprocesses 2
+	$(BIN)/python -m pytest -q -m "not spark and not inspector" --numprocesses 2
+
+# Not a part of `test`: the page needs a target of rustup's, and zig.
+test-inspector: inspector $(VENV)/built $(VENV)/requirements browser
+	$(BIN)/python -m pytest -q -m inspector
 
 test-spark: $(VENV)/built $(VENV)/requirements
 	$(BIN)/python -m pytest -q -m spark $(REAL_PARTS)
@@ -347,8 +353,16 @@ publish:
 docs:
 	cargo doc --workspace --no-deps
 
-docs-site: $(VENV)/built $(VENV)/requirements
+docs-site: $(VENV)/built $(VENV)/requirements inspector
 	$(BIN)/python scripts/docs_site.py
+
+$(VENV)/zig: pyproject.toml | $(BIN)/python
+	@$(BIN)/python scripts/requirements.py pyproject.toml zig > $@.txt
+	@$(PIP) -r $@.txt
+	@touch $@
+
+inspector: $(VENV)/zig
+	$(BIN)/python scripts/inspector.py
 
 clean:
 	rm -rf $(VENV) target $(OUT)

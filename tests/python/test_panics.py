@@ -202,7 +202,7 @@ def results() -> dict[str, tuple[Any, ...]]:
     return {
         "AbortedTransaction": (1, 2, 3),
         "AppendInfo": (b"", 0, 0, 1, 1, None, 0, 0),
-        "BatchField": (False, 0, b"", "magic", None, None, 2, None),
+        "BatchField": (False, 0, b"", "magic", "magic", "2", None, None, 2, None),
         "BatchMetadata": (0, 0, 1, 1, 9),
         "Check": ("append", "", None),
         "CompletedTransaction": (1, 2, 3, True, 4),

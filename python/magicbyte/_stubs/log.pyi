@@ -50,7 +50,7 @@ class PartitionReader:
         start_timestamp: int | datetime | None,
         isolation_level: str,
     ) -> LogBatches:
-        """The batches that hold the selected records; those that hold data, or all."""
+        """The batches that hold the selected records; without those of aborted transactions with read_committed."""
     def records(
         self,
         *,

@@ -161,7 +161,8 @@ fn with_length(data: &[u8], magic: u8) -> Option<Vec<u8>> {
 }
 
 /// Tries to explain the damage by one flipped bit, a wrong length or a wrong magic.
-fn repair(data: &[u8], decompressor: &mut Decompressor) -> Option<Repair> {
+#[doc(hidden)]
+pub fn repair(data: &[u8], decompressor: &mut Decompressor) -> Option<Repair> {
     [2, 1, 0].into_iter().find_map(|magic| {
         let mut batch = with_length(data, magic)?;
         // In magic 0 and 1 the CRC covers the magic, so a wrong magic is a flipped bit.
