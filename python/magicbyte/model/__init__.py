@@ -34,6 +34,19 @@ from magicbyte.model.listings import (
     Segment,
     Sidecar,
 )
+from magicbyte.model.merges import (
+    AlignedCopy,
+    Alignment,
+    Damage,
+    LeftOut,
+    LeftOutReason,
+    MergedCopy,
+    MergedRange,
+    MergedSegment,
+    MergePlan,
+    Run,
+    Share,
+)
 from magicbyte.model.plans import (
     Chunk,
     PartitionPlan,
@@ -49,6 +62,8 @@ from magicbyte.model.surveys import (
 )
 
 __all__ = [
+    "AlignedCopy",
+    "Alignment",
     "Anomaly",
     "Bin",
     "Border",
@@ -56,9 +71,16 @@ __all__ = [
     "Chunk",
     "ChunkResult",
     "ControlCount",
+    "Damage",
     "DirectoryState",
     "IgnoredFile",
     "LeaderEpoch",
+    "LeftOut",
+    "LeftOutReason",
+    "MergePlan",
+    "MergedCopy",
+    "MergedRange",
+    "MergedSegment",
     "OffsetGap",
     "PartitionCheckpoints",
     "PartitionHistory",
@@ -68,8 +90,10 @@ __all__ = [
     "PlanSegment",
     "Problem",
     "ProducerHistory",
+    "Run",
     "Segment",
     "SegmentReconciliation",
+    "Share",
     "Sidecar",
     "SkippedRange",
     "StepBack",
