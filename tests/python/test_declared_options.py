@@ -30,7 +30,7 @@ from magicbyte.cli.record_options import RecordOptions
 from magicbyte.cli.terminal import print_line
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.lake.table import TableTarget
-from magicbyte.options import compact, find, ingest, read, redact, rewrite, serve, shared, typed
+from magicbyte.options import compact, diff, find, ingest, merge, read, redact, rewrite, serve, shared, typed
 from magicbyte.options.declare import Options, argument, declared, narrowed, option
 from magicbyte.options.values import SIZE, Number, Real, Repeated, Size, words
 
@@ -38,6 +38,7 @@ OF_COMMANDS: dict[str, tuple[type[Options], ...]] = {
     "advise": (read.AdviseOptions, PartitionChoice, EngineChoice),
     "compact": (compact.CompactOptions, PartitionChoice, EngineChoice, View),
     "convert": (rewrite.ConvertOptions, PartitionChoice, EngineChoice, View),
+    "diff": (diff.DiffOptions, PartitionChoice, EngineChoice),
     "dump": (DumpOptions, PartitionChoice, typed.Registry),
     "explain": (read.ExplainOptions, PartitionChoice, EngineChoice),
     "find": (find.FindOptions, EngineChoice),
@@ -50,6 +51,7 @@ OF_COMMANDS: dict[str, tuple[type[Options], ...]] = {
         EngineChoice,
         View,
     ),
+    "merge": (merge.MergeOptions, PartitionChoice, EngineChoice),
     "offsets": (read.OffsetsOptions, PartitionChoice, EngineChoice),
     "records": (RecordOptions, PartitionChoice),
     "recover": (rewrite.RecoverOptions, PartitionChoice, EngineChoice, View),

@@ -52,6 +52,8 @@ class Segment:
         self.survey = _core.survey_segment(self.segment)
         self.plan = _core.plan_partition(self.listing, [self.survey])
         self.chunk = json.dumps(json.loads(self.plan)["chunks"][0])
+        self.alignment = _core.align_copies([self.listing], [self.plan])
+        self.merged = _core.plan_merge(self.alignment, [self.listing], [self.plan])
         self.new = root / "new"
         self.new.mkdir()
 
@@ -99,11 +101,14 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "decompress": lambda: c.decompress(0, 2, b"x"),
         "encode_varint": lambda: c.encode_varint(1),
         "batches_cost": lambda: c.batches_cost(V2),
+        "align_copies": lambda: c.align_copies([one.listing], [one.plan]),
         "check_chunk": lambda: c.check_chunk(one.chunk, 1 << 20),
         "chunk_cost": lambda: c.chunk_cost(one.chunk),
         "cost_report": lambda: c.cost_report([]),
+        "digest_chunk": lambda: c.digest_chunk(one.chunk, 4096, 1 << 20),
         "finish_partition": lambda: c.finish_partition(one.new / "topic-2", []),
         "index_keys": lambda: c.index_keys([]),
+        "join_alignments": lambda: c.join_alignments(one.alignment, one.alignment),
         "kafka_python_crc32c": lambda: d.kafka_python_crc32c(b"x"),
         "kafka_python_decode_varint": lambda: d.kafka_python_decode_varint(b"\2"),
         "kafka_python_encode_varint": lambda: d.kafka_python_encode_varint(1, lambda byte: None),
@@ -125,6 +130,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "split_window": lambda: c.split_window(b"k" * 20, "time"),
         "partition_metadata": lambda: c.partition_metadata("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"),
         "plan_compaction": lambda: c.plan_compaction(one.plan, one.listing, now=0),
+        "plan_merge": lambda: c.plan_merge(one.alignment, [one.listing], [one.plan]),
         "plan_partition": lambda: c.plan_partition(one.listing, [one.survey]),
         "plan_redaction": lambda: c.plan_redaction(one.plan),
         "protobuf_structure": lambda: c.protobuf_structure("message A {}"),
@@ -141,6 +147,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
             text, [], text, one.new, keys=c.KeySet([]), tombstones=False, clean_until=0
         ),
         "reduce_keys": lambda: c.reduce_keys([], one.new, seed=0),
+        "repair_holes": lambda: c.repair_holes(one.alignment, one.merged, [one.plan], one.new),
         "rewrite_chunks": lambda: c.rewrite_chunks([], one.new, 0),
         "set_aside": lambda: c.set_aside(one.chunk, "zeros"),
         "set_last_offset": lambda: c.set_last_offset(V2, 9),

@@ -26,6 +26,7 @@ pub(crate) mod history;
 pub mod internals;
 pub(crate) mod listing;
 mod located;
+pub(crate) mod merge;
 pub(crate) mod names;
 pub(crate) mod problem;
 mod process;

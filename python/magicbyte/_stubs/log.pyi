@@ -50,7 +50,7 @@ class PartitionReader:
         start_timestamp: int | datetime | None,
         isolation_level: str,
     ) -> LogBatches:
-        """The batches that hold the selected records; without those of aborted transactions with read_committed."""
+        """The batches with the selected records; with read_committed none of aborted transactions."""
     def records(
         self,
         *,

@@ -23,7 +23,7 @@ _SHOWN = 20
 
 @click.command(short_help="Find batches in files without a name, and the partitions they are of.")
 @partition_choice.local_sources
-@partition_choice.optional_out("A new directory, for a directory of each partition.")
+@partition_choice.out_option
 @flags(FindOptions, "given")
 @flags(EngineChoice, "engine")
 @options.as_json

@@ -34,6 +34,19 @@ from magicbyte.model.listings import (
     Segment,
     Sidecar,
 )
+from magicbyte.model.merges import (
+    AlignedCopy,
+    Alignment,
+    Damage,
+    LeftOut,
+    LeftOutReason,
+    MergedCopy,
+    MergedRange,
+    MergedSegment,
+    MergePlan,
+    Run,
+    Share,
+)
 from magicbyte.model.plans import (
     Chunk,
     PartitionPlan,
@@ -55,6 +68,8 @@ from magicbyte.model.surveys import (
 )
 
 __all__ = [
+    "AlignedCopy",
+    "Alignment",
     "Anomaly",
     "BatchMark",
     "BatchRun",
@@ -64,10 +79,17 @@ __all__ = [
     "Chunk",
     "ChunkResult",
     "ControlCount",
+    "Damage",
     "DirectoryState",
     "FoundRuns",
     "IgnoredFile",
     "LeaderEpoch",
+    "LeftOut",
+    "LeftOutReason",
+    "MergePlan",
+    "MergedCopy",
+    "MergedRange",
+    "MergedSegment",
     "OffsetGap",
     "PartitionCheckpoints",
     "PartitionHistory",
@@ -78,8 +100,10 @@ __all__ = [
     "Problem",
     "ProducerHistory",
     "ProducerRun",
+    "Run",
     "Segment",
     "SegmentReconciliation",
+    "Share",
     "Sidecar",
     "SkippedRange",
     "StepBack",
