@@ -16,7 +16,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .PHONY: help run check browser clients test test-rust test-python test-spark test-wheel test-interop corpus licenses messages lint format fuzz bench bench-spark study wheel docs docs-site inspector test-inspector clean \
-  test-features test-msrv test-minimal deny semver miri lint-workflows sdist check-dist publish-dry-run release-check publish
+  test-features test-msrv test-minimal test-targets test-reproducible test-roots smoke deny semver miri lint-workflows sdist check-dist publish-dry-run release-check publish
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
@@ -45,7 +45,11 @@ help:
 	@echo "make semver   what has changed in the Rust API since the last release"
 	@echo "make miri     the format's own tests in Rust's interpreter"
 	@echo "make lint-workflows  actionlint and zizmor"
-	@echo "make wheel    a release wheel in target/wheels, or one of another platform: TARGET=aarch64-unknown-linux-gnu"
+	@echo "make test-targets  what compiles for macOS and Windows"
+	@echo "make wheel    the release wheel in target/wheels, or that of another platform: TARGET=aarch64-unknown-linux-gnu"
+	@echo "make test-reproducible  the wheel twice, in two directories: the same bytes"
+	@echo "make smoke    the wheels on other interpreters: INTERPRETERS='python3.11 python3.15'"
+	@echo "make test-roots  the wheels on the oldest glibc, musl, aarch64 and the newest Pythons (Debian, as root)"
 	@echo "make sdist    the source distribution in target/wheels"
 	@echo "make check-dist  what an index of packages would refuse or show wrongly"
 	@echo "make publish-dry-run  every crate in order, as far as the registry"
@@ -74,8 +78,8 @@ $(VENV)/requirements: $(VENV)/runtime
 	@$(PIP) -r $(VENV)/dev.txt
 	@touch $@
 
-$(VENV)/release: pyproject.toml | $(BIN)/python
-	@$(BIN)/python scripts/requirements.py pyproject.toml release > $@.txt
+$(VENV)/release $(VENV)/zig: $(VENV)/%: pyproject.toml | $(BIN)/python
+	@$(BIN)/python scripts/requirements.py pyproject.toml $* > $@.txt
 	@$(PIP) -r $@.txt
 	@touch $@
 
@@ -272,6 +276,14 @@ test-minimal:
 	cd target/minimal && RUSTC_BOOTSTRAP=1 cargo update --quiet -Z direct-minimal-versions
 	cd target/minimal && CARGO_TARGET_DIR=../minimal-build cargo check --quiet --locked --workspace --all-features
 
+# Zig is the C compiler of the codecs; nothing is linked, so that no system of the target is needed.
+TARGETS_CHECKED := x86_64-apple-darwin aarch64-apple-darwin x86_64-pc-windows-gnu
+test-targets: $(VENV)/zig
+	rustup target add $(TARGETS_CHECKED)
+	. $(BIN)/activate && for target in $(TARGETS_CHECKED); do \
+	  CARGO_TARGET_DIR=target/targets cargo-zigbuild check --quiet --locked --workspace --all-features --target $$target || exit 1; \
+	done
+
 DENY ?= licenses bans sources
 deny: $(CARGO_TOOLS)/cargo-deny
 	$< --locked check $(DENY)
@@ -312,32 +324,47 @@ fuzz: $(CARGO_TOOLS)/cargo-fuzz
 # --- the rest -----------------------------------------------------------------------------------
 
 QUICK ?=
-# The Python parts use a release wheel; each part builds whatever else it needs.
+# The Python parts measure the wheel that is released; each part builds whatever else it needs.
+measured = $(BIN)/python scripts/build_wheel.py --into $(BIN)/python && rm -f $(VENV)/built
 bench: $(VENV)/requirements
-	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
+	$(measured)
 	$(BIN)/python benches/python/run.py $(if $(QUICK),--quick)
 
 bench-spark: $(VENV)/requirements
-	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
+	$(measured)
 	$(BIN)/python benches/python/spark_kafka.py
 	$(BIN)/python benches/python/spark_typed.py
 	$(BIN)/python benches/python/ingest.py
 
 study: $(VENV)/requirements
-	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
+	$(measured)
 	PROFILE=release $(BIN)/python benches/python/study.py
 
 # --- releases -----------------------------------------------------------------------------------
 
-wheel: $(VENV)/requirements
-	$(if $(TARGET),$(BIN)/python scripts/build_wheel.py $(TARGET),$(BIN)/maturin build --locked --release)
+wheel:
+	$(PYTHON) scripts/build_wheel.py $(TARGET)
+
+test-reproducible:
+	$(PYTHON) scripts/reproducible.py $(TARGET)
+
+# Wheels in target/wheels on these interpreters, which have nothing else installed.
+INTERPRETERS ?= $(PYTHON)
+smoke:
+	$(PYTHON) scripts/smoke_wheel.py $(INTERPRETERS)
+
+ROOTS := target/roots
+test-roots: $(VENV)/release
+	scripts/roots $(ROOTS)
+	$(PYTHON) scripts/smoke_wheel.py "chroot $(ROOTS)/bullseye /opt/python/bin/python3" "chroot $(ROOTS)/musl /opt/python/bin/python3" \
+	  "chroot $(ROOTS)/sid python3.14" "chroot $(ROOTS)/sid python3.15" \
+	  "qemu-aarch64-static -L $(ROOTS)/arm64 $(ROOTS)/arm64/usr/bin/python3.11"
 
 sdist: $(VENV)/runtime
 	$(BIN)/maturin sdist --out target/wheels
 
 check-dist: $(VENV)/release
-	$(BIN)/twine check --strict target/wheels/*
-	$(BIN)/check-wheel-contents target/wheels/*.whl
+	$(BIN)/python scripts/check_dist.py target/wheels
 
 publish-dry-run:
 	CARGO_TARGET_DIR=target/publish cargo publish --workspace --dry-run --locked

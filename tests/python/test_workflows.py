@@ -62,6 +62,6 @@ def test_nothing_is_published_unchecked() -> None:
 
     assert "make release-check" in jobs["check"]
     for name in ("publish-python", "publish-crates", "release"):
-        assert {"check", "crates", "sdist", "wheels", "check-dist"} <= before(name)
+        assert {"check", "crates", "sdist", "wheels", "smoke", "check-dist"} <= before(name)
     writers = [name for name, body in jobs.items() if re.search(r"^      [\w-]+: write", body, re.M)]
     assert writers == ["publish-python", "publish-crates", "release"]
