@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from kafka_broker import Tools, free_ports, java
+from kafka_broker import CLUSTER, QUICK_RECOVERY, SMALL, Tools, free_ports, java, kraft
 
 __all__ = ["NODES", "SECONDS", "Cluster"]
 
@@ -44,30 +44,13 @@ class Cluster:
     def _format(self, node: int) -> None:
         directory = self.root / f"node{node}"
         directory.mkdir(parents=True)
-        voters = ",".join(f"{one}@127.0.0.1:{port}" for one, port in self.controllers.items())
         properties = directory / "server.properties"
         properties.write_text(
-            f"""process.roles=broker,controller
-node.id={node}
-controller.quorum.voters={voters}
-listeners=PLAINTEXT://127.0.0.1:{self.ports[node]},CONTROLLER://127.0.0.1:{self.controllers[node]}
-advertised.listeners=PLAINTEXT://127.0.0.1:{self.ports[node]}
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
-log.dirs={self.logs(node)}
-num.network.threads=1
-num.io.threads=2
-background.threads=2
-num.recovery.threads.per.data.dir=1
-offsets.topic.num.partitions=1
-log.cleaner.dedupe.buffer.size=4000000
-auto.create.topics.enable=false
-broker.session.timeout.ms=30000
-controller.quorum.election.timeout.ms=10000
-controller.quorum.fetch.timeout.ms=20000
-"""
+            f"{kraft(self.ports[node], self.controllers, node)}{SMALL}{QUICK_RECOVERY}"
+            f"log.dirs={self.logs(node)}\nbroker.session.timeout.ms=30000\n"
+            "controller.quorum.election.timeout.ms=10000\ncontroller.quorum.fetch.timeout.ms=20000\n"
         )
-        command = java("kafka.tools.StorageTool", "format", "-t", "bWFnaWNieXRlLXRlc3RzMQ", "-c")
+        command = java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c")
         subprocess.run([*command, str(properties)], check=True, capture_output=True)
 
     def start(self, node: int) -> None:
