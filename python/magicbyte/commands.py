@@ -10,8 +10,9 @@ read. The keywords are the options of the commands, and `choice`, `engine` and `
 function lists them. Times are in milliseconds since 1970. Every function returns the document that its
 command prints with `--json`.
 
-Every function raises `RefusedError` if there is nothing to read, a path does not exist, or the arguments
-contradict each other; `JobError` if the job fails; `OSError` if a file cannot be read or written.
+Every function raises `ValueError` for a keyword whose value is not of its kind or out of range;
+`RefusedError` if there is nothing to read, a path does not exist, or the arguments contradict each other;
+`JobError` if the job fails; `OSError` if a file cannot be read or written.
 """
 
 from __future__ import annotations

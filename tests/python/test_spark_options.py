@@ -14,7 +14,8 @@ import pytest
 pytest.importorskip("pyspark")
 
 from magicbyte.jobs.run.columns import KAFKA_COLUMNS
-from magicbyte.spark.given import OptionError
+from magicbyte.spark.declared import WriteOptions
+from magicbyte.spark.given import Given, OptionError
 from magicbyte.spark.offsets import Edge
 from magicbyte.spark.options import (
     BATCH_OPTIONS,
@@ -244,3 +245,33 @@ def test_the_sessions_zone(monkeypatch: pytest.MonkeyPatch) -> None:
         assert with_session_zone(rows) is rows
     with pytest.raises(ValueError, match="'Mars/X' is not a time zone that this machine knows"):
         instants(rows.column(0), "Mars/X")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"batchBytes": "0"}, "batchBytes: 0 is less than 1 bytes"),
+        ({"batchBytes": "large"}, "batchBytes: 'large' is not a size"),
+        ({"segmentBytes": "2g"}, "segmentBytes: 2g is more than 2,147,483,647 bytes"),
+        ({"level": "best"}, "level: 'best' is not a whole number"),
+        (
+            {"compression": "xz"},
+            "compression: 'xz' is not one of none, gzip, snappy, lz4, zstd",
+        ),
+        ({"topicIds": '{"t": "no id"}'}, "topicIds: .* does not look like"),
+        ({"topicIds": "[" * 100_000}, "topicIds: .* does not look like"),
+        ({"topics": "t"}, "unknown option topics; did you mean topic"),
+    ],
+)
+def test_wrong_options_of_the_writer(given: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        Given(given, WRITE_OPTIONS).read(WriteOptions)
+
+
+def test_options_of_the_writer() -> None:
+    topic_id = "AAAAAAAAAAAAAAAAAAAAAQ"
+    given = {"BATCHBYTES": "64k", "compression": "uncompressed", "topicIds": f'{{"t": "{topic_id}"}}'}
+    options = Given(given, WRITE_OPTIONS).read(WriteOptions)
+    assert (options.batch_bytes, options.compression, options.topic_ids) == (64 << 10, 0, {"t": topic_id})
+    defaults = Given({"kafka.bootstrap.servers": "b:9092"}, WRITE_OPTIONS).read(WriteOptions)
+    assert (defaults.segment_bytes, defaults.level, defaults.topic_ids) == (1 << 30, None, {})

@@ -77,7 +77,7 @@ type Reader = Box<dyn RecordBatchReader + Send>;
 /// The columns and types that a consumer requested.
 type Requested = Option<(Vec<RecordColumn>, Flavour)>;
 
-/// What a stream is made of, each time that it is read.
+/// The parts of a stream, from which it is made each time that it is read.
 struct Recipe {
     origin: Origin,
     options: StreamOptions,

@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any, TypedDict, cast
 
 from magicbyte import _core
-from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.publish.carried import (
@@ -111,11 +110,6 @@ def rewrite(
         RefusedError: if there is nothing to read, a partition is found twice, or `out` is not empty.
 
     """
-    if options.leader_epoch is not None and options.leader_epoch < 0:
-        raise RefusedError(
-            f"leader epoch {options.leader_epoch}: followers refuse batches without an epoch; for another "
-            "cluster, use 0"
-        )
     inputs = find_inputs(sources, choice, distinct=True)
     listings = inputs.listings
     ids = carried_ids(inputs, options.topic_ids)

@@ -31,7 +31,7 @@ class LogFindings(NamedTuple):
 
     findings: list[LintFinding]
     notes: list[str]
-    """What was not examined, or is too uncertain for a finding."""
+    """The parts that were not examined, and what is too uncertain for a finding."""
     examined: dict[str, int]
     """The number of records that were examined, by topic."""
 

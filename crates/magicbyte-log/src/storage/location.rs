@@ -62,7 +62,11 @@ impl Location {
 
     /// Resolves a URL that came without its store, and a path that came without the keys of encrypted segments.
     pub(crate) fn locate(&mut self, stores: &Stores) {
-        if self.origin == Origin::Remote || stores.has_keys() {
+        #[cfg(feature = "tiered")]
+        let lacks_keys = !stores.keys.is_empty();
+        #[cfg(not(feature = "tiered"))]
+        let lacks_keys = false;
+        if self.origin == Origin::Remote || lacks_keys {
             *self = Self::resolve(std::mem::take(&mut self.path), stores);
         }
     }

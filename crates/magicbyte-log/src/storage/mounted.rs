@@ -61,14 +61,6 @@ impl Stores {
         self.keys.add(id, pem)
     }
 
-    /// True if there are keys of encrypted segments.
-    pub(super) fn has_keys(&self) -> bool {
-        #[cfg(feature = "tiered")]
-        return !self.keys.is_empty();
-        #[cfg(not(feature = "tiered"))]
-        false
-    }
-
     /// The store that serves a URL; None if none is mounted for it.
     pub(super) fn of(&self, url: &str) -> Option<Arc<Mounted>> {
         let serves = |prefix: &str| {
