@@ -37,6 +37,11 @@ def test_the_tour_prints_what_it_shows(tmp_path: Path) -> None:
     assert with_outputs(page, tmp_path) == page
     assert sum(block.language == "sh" for block in blocks(page)) > 6
     assert not any(block.not_run for block in blocks(page))
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps(magicbyte.verify(str(tmp_path / "logs"))))
+    draw = [sys.executable, str(ROOT / "scripts/account_svg.py"), str(report)]
+    picture = subprocess.run(draw, check=True, capture_output=True, text=True).stdout
+    assert (ROOT / "docs/account.svg").read_text(encoding="utf-8") == picture
 
 
 def test_blocks_that_do_not_run_say_why() -> None:
