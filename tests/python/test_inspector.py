@@ -249,6 +249,27 @@ def test_many_batches_are_listed_in_parts(tab: Tab, tmp_path: Path) -> None:
     assert tab.evaluate("document.getElementById('next-sheet').disabled")
 
 
+def test_a_file_that_changes_while_it_is_shown(tab: Tab, tmp_path: Path) -> None:
+    builder = magicbyte.RecordsBuilder()
+    file = tmp_path / "changes.log"
+    with file.open("wb") as segment:
+        for offset in range(5000):
+            builder.append(offset, 1_700_000_000_000, None, b"a value of some length" * 50)
+            segment.write(builder.build())
+    inspect(tab, file)
+    os.truncate(file, 1000)
+    os.utime(file, (1, 1))
+    # The end is still in memory.
+    tab.evaluate("showSheet(1)")
+    tab.until("document.getElementById('status').dataset.state === 'stopped'")
+    assert re.match(r".*Reading stopped at byte [\d,]+: the file cannot be read", text(tab, "status"))
+    choose(tab, 0)
+    assert text(tab, "error").startswith("The bytes cannot be shown")
+    # The page itself is as alive as before.
+    file.write_bytes(hello_world())
+    assert inspect(tab, file).startswith("1 batch with 2 records")
+
+
 def test_many_fields_are_shown_in_windows(tab: Tab, tmp_path: Path) -> None:
     builder = magicbyte.RecordsBuilder(compression="zstd")
     for offset in range(500):

@@ -164,7 +164,8 @@ function showFields(answer) {
   at("repair").hidden = !repair;
   at("repair").textContent = repair ? `The CRC proves what is wrong: ${repair.change} (byte ${count(piece.position + repair.at)} of the file).` : "";
   at("error").hidden = !answer.error;
-  at("error").textContent = answer.error ? `Here the bytes stop making sense: ${shown(answer.error)}.` : "";
+  const why = answer.fields ? "Here the bytes stop making sense" : "The bytes cannot be shown";
+  at("error").textContent = answer.error ? `${why}: ${shown(answer.error)}.` : "";
   open.fields = fields;
   open.repair = repair;
   draw(answer.payload);
@@ -246,7 +247,11 @@ at("previous-sheet").onclick = () => showSheet(open.sheet - 1);
 at("next-sheet").onclick = () => showSheet(open.sheet + 1);
 at("previous-fields").onclick = () => askFields(Math.max(open.first - COUNT, 0));
 at("next-fields").onclick = () => askFields(open.first + COUNT);
-at("file").onchange = ({ target }) => target.files[0] && inspect(target.files[0]);
+at("file").onchange = ({ target }) => {
+  const [file] = target.files;
+  if (file) inspect(file);
+  target.value = ""; // so that the same file can be chosen again
+};
 at("example").onclick = () => inspect(new File([bytesOf(at("two-records").textContent, 2)], "two records, uncompressed"));
 addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("over"); });
 addEventListener("dragleave", () => document.body.classList.remove("over"));

@@ -34,7 +34,7 @@ pub struct FieldView {
     pub start: usize,
     /// Its size in bytes.
     pub size: usize,
-    /// At most [`SHOWN`] bytes of it, as hexadecimal digits.
+    /// Its first bytes, at most 256, as hexadecimal digits.
     pub bytes: String,
     /// Its name in Kafka, with `batch`, `record` or `message` in front, as the page's rules have it.
     pub key: String,

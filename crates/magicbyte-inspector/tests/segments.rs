@@ -1,4 +1,5 @@
 //! What the page is told of segments: all of their bytes, whatever they are, in slices.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::io;
 use std::sync::Arc;
