@@ -201,3 +201,12 @@ def test_usage(tmp_path: Path, cli: Cli) -> None:
     cli("diff", *sources, code=2)
     assert "there twice" in cli.error
     cli("diff", "--prefer", sources[0] / "again", *sources)
+
+
+def test_many_ranges_are_counted(tmp_path: Path) -> None:
+    replica(tmp_path / "a", {0: [batch(offset, 1) for offset in range(5000)]})
+    replica(tmp_path / "b", {0: [batch(offset, 1, value="vw"[offset % 2]) for offset in range(5000)]})
+    report = magicbyte.diff([tmp_path / "a", tmp_path / "b"])
+    (partition,) = report["partitions"]
+    assert partition["differing_records"] == 2500
+    assert (len(partition["ranges"]), partition["ranges_left_out"]) == (1000, 1500)

@@ -6,6 +6,7 @@ mod examples;
 mod history;
 mod hostile_log;
 mod log_json;
+mod merge;
 mod partition_log;
 mod partition_writer;
 mod rebuild;
