@@ -25,7 +25,6 @@ _SHOWN = 20
 @click.command(short_help="Merge damaged replicas of partitions into one log.")
 @partition_choice.local_sources
 @partition_choice.out_option
-@click.option("--dry-run", is_flag=True, help="Write nothing, only report.")
 @partition_choice.choice(prefer=True)
 @flags(MergeOptions, "given")
 @flags(EngineChoice, "engine")
@@ -33,7 +32,6 @@ _SHOWN = 20
 def merge(
     sources: tuple[str, ...],
     out: str | None,
-    dry_run: bool,
     choice: PartitionChoice,
     given: MergeOptions,
     engine: EngineChoice,
@@ -59,15 +57,14 @@ def merge(
     from magicbyte.cli.reports import print_json
     from magicbyte.jobs.run.progress import terminal_progress
 
-    target = None if dry_run else out
     with engine.open(f"magicbyte merge {sources[0]}") as runner:
         report = magicbyte.merge(
-            sources, out=target, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
+            sources, out=out, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
         )
     if as_json:
         print_json(report)
     else:
-        _print(report, target)
+        _print(report, out)
     partitions = report["partitions"]
     left_out = any(one["reason"] != "cleaned" for partition in partitions for one in partition["left_out"])
     lost = any(partition["lost_offsets"] for partition in partitions)
