@@ -92,7 +92,9 @@ def _print(report: MergeReport, out: str | None) -> None:
     print_table(names, [*rows, ["total", *map(sum, list(zip(*rows, strict=True))[1:])]])
     for partition in report["partitions"]:
         _print_partition(partition)
-    print_problems(report["problems"], report["problems_left_out"])
+    # What a copy has lost, another one may have.
+    damage = [{**problem, "first_lost_offset": None} for problem in report["problems"]]
+    print_problems(damage, report["problems_left_out"])
     print_skipped(report["skipped"])
     if out is None:
         print_line("nothing was written: give --out to merge")
