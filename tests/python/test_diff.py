@@ -213,3 +213,16 @@ def test_many_ranges_are_counted(tmp_path: Path) -> None:
     (partition,) = report["partitions"]
     assert partition["differing_records"] == 2500
     assert (len(partition["ranges"]), partition["ranges_left_out"]) == (1000, 1500)
+
+
+def test_adjacent_differences_are_one_range(tmp_path: Path) -> None:
+    """Also where records are compared in several steps; records between two ranges keep them apart."""
+    end = 200_000
+    replica(tmp_path / "a", {0: batches(0, end, step=1000)})
+    changed = batches(0, end, step=1000)
+    changed[1:180] = batches(1000, 180_000, step=1000, value="w")
+    changed[190] = batch(190_000, 1000, value="w")
+    replica(tmp_path / "b", {0: changed})
+    (partition,) = magicbyte.diff([tmp_path / "a", tmp_path / "b"])["partitions"]
+    found = [(one["first_offset"], one["last_offset"], one["records"]) for one in partition["ranges"]]
+    assert found == [(1000, 179_999, 179_000), (190_000, 190_999, 1000)]

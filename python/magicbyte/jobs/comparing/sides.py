@@ -82,8 +82,9 @@ class Side:
 
     def _add(self, total: Digests, more: ChunkDigests) -> None:
         add_digests(total, more.digests)
-        self.problems += more.problems
-        self.problems_left_out += more.problems_left_out
+        room = max(0, _core.LISTED - len(self.problems))
+        self.problems += more.problems[:room]
+        self.problems_left_out += more.problems_left_out + len(more.problems[room:])
 
     def records(self, place: Place, start: int, end: int) -> dict[int, int]:
         """The hashes of the records of a range, by offset; `end` is exclusive."""
