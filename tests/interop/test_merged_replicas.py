@@ -8,6 +8,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import magicbyte
@@ -58,11 +59,12 @@ def leader_port(cluster: Cluster, nodes: tuple[int, ...], topic: str) -> int:
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
         for node in nodes:
-            client = RawClient(cluster.ports[node])
-            code = client.fetch(topic, 0, 1, committed=False)["code"]
-            client.close()
-            if not code:
-                return cluster.ports[node]
+            with suppress(OSError):  # it has not started yet
+                client = RawClient(cluster.ports[node])
+                code, *_ = client.list_offset(topic, -1, committed=False)
+                client.close()
+                if not code:
+                    return cluster.ports[node]
         time.sleep(0.2)
     raise AssertionError(f"{topic} has no leader")
 

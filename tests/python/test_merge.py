@@ -460,3 +460,17 @@ def test_random_damage_of_all_kinds(tmp_path: Path, seed: int) -> None:
     assert offsets_of(tmp_path / "out") == expected
     kept = [data for first, data in FRAMES.items() if first not in lost]
     assert log_of(tmp_path / "out") == b"".join(kept[: partition["next_offset"] // 10])
+
+
+def test_many_ranges_are_counted(tmp_path: Path) -> None:
+    many = [batch(offset, 1) for offset in range(5000)]
+    sources = replicas(tmp_path, {0: many}, 2)
+    flip(sources[0], range(0, 4999, 2))
+    flip(sources[1], range(0, 4999, 4))
+    partition = merged(tmp_path, *sources)
+    assert len(partition["lost"]) == 1000
+    assert partition["lost_left_out"] == 250
+    assert partition["lost_offsets"] == 1250
+    # The second copy leads, since it is less damaged, and has everything that the first one has.
+    assert (len(partition["ranges"]), partition["ranges_left_out"]) == (1000, 250)
+    assert offsets_of(tmp_path / "out") == [offset for offset in range(5000) if offset % 4 or offset == 4999]

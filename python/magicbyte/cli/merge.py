@@ -25,7 +25,6 @@ _SHOWN = 20
 @click.command(short_help="Merge damaged replicas of partitions into one log.")
 @partition_choice.local_sources
 @partition_choice.out_option
-@click.option("--dry-run", is_flag=True, help="Write nothing, only report.")
 @partition_choice.choice(prefer=True)
 @flags(MergeOptions, "given")
 @flags(EngineChoice, "engine")
@@ -33,7 +32,6 @@ _SHOWN = 20
 def merge(
     sources: tuple[str, ...],
     out: str | None,
-    dry_run: bool,
     choice: PartitionChoice,
     given: MergeOptions,
     engine: EngineChoice,
@@ -59,15 +57,14 @@ def merge(
     from magicbyte.cli.reports import print_json
     from magicbyte.jobs.run.progress import terminal_progress
 
-    target = None if dry_run else out
     with engine.open(f"magicbyte merge {sources[0]}") as runner:
         report = magicbyte.merge(
-            sources, out=target, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
+            sources, out=out, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
         )
     if as_json:
         print_json(report)
     else:
-        _print(report, target)
+        _print(report, out)
     partitions = report["partitions"]
     left_out = any(one["reason"] != "cleaned" for partition in partitions for one in partition["left_out"])
     lost = any(partition["lost_offsets"] for partition in partitions)
@@ -95,7 +92,9 @@ def _print(report: MergeReport, out: str | None) -> None:
     print_table(names, [*rows, ["total", *map(sum, list(zip(*rows, strict=True))[1:])]])
     for partition in report["partitions"]:
         _print_partition(partition)
-    print_problems(report["problems"], report["problems_left_out"])
+    # What a copy has lost, another one may have.
+    damage = [{**problem, "first_lost_offset": None} for problem in report["problems"]]
+    print_problems(damage, report["problems_left_out"])
     print_skipped(report["skipped"])
     if out is None:
         print_line("nothing was written: give --out to merge")

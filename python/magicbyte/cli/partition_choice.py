@@ -17,6 +17,8 @@ __all__ = ["choice", "local_sources", "out", "out_option", "sources", "sources_a
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_dry_run = click.option("--dry-run", is_flag=True, help="Write nothing: all arguments are SRC.")
+
 
 def local_sources(command: F) -> F:
     """The arguments `SRC...`: directories and segment files of the local file system."""
@@ -78,10 +80,19 @@ def out(command: F) -> F:
 
 
 def out_option(command: F) -> F:
-    """The option `--out`, which may be a URL, and `--storage-option`, for a command with local sources."""
-    return click.option(
-        "--out", metavar="OUT", type=click.Path(), help="Write into this directory or URL: new or empty."
-    )(_with_stores(command))
+    """The options `--out`, which may be a URL, `--dry-run` and `--storage-option`, for a command with local
+    sources; the command gets `out`, or None.
+    """
+    inner = _with_stores(command)
+
+    @wraps(inner)
+    def with_out(out: str | None, dry_run: bool, **others: Any) -> Any:
+        return inner(out=None if dry_run else out, **others)
+
+    decorated: Callable[..., Any] = _dry_run(with_out)
+    path = click.Path()
+    help = "Write into this directory or URL, which is new or empty."
+    return cast(F, click.option("--out", metavar="OUT", type=path, help=help)(decorated))
 
 
 def _with_stores(command: F) -> F:
@@ -182,7 +193,7 @@ def sources_and_out(command: F) -> F:
 
     decorated: Callable[..., Any] = _encryption_keys(with_paths)
     for option in (
-        click.option("--dry-run", is_flag=True, help="Write nothing: all arguments are SRC."),
+        _dry_run,
         click.argument("paths", metavar="SRC... [OUT]", nargs=-1, required=True, type=click.Path()),
     ):
         decorated = option(decorated)

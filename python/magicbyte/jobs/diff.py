@@ -24,6 +24,8 @@ Difference: TypeAlias = Literal["only_in_a", "only_in_b", "differs"]
 """A record, or a partition, that only one side has, or that is another one on each side."""
 
 _Place: TypeAlias = tuple[str, int]
+_RANGES_AT_ONCE = 32
+"""The ranges whose records are compared together: memory has a number for each record of them."""
 
 
 class DifferingRange(TypedDict):
@@ -152,12 +154,12 @@ def _differences(
     left: Digests, right: Digests, in_a: _Place, in_b: _Place, a: Side, b: Side
 ) -> Iterator[tuple[int, Difference | None]]:
     """The offsets of the ranges that differ, each with the difference of its record; None for none."""
-    numbers = sorted(number for number in left.keys() | right.keys() if left.get(number) != right.get(number))
-    for number in numbers:
-        start, end = number * RANGE_OFFSETS, (number + 1) * RANGE_OFFSETS
-        yield start - 1, None  # the ranges between two of them may be equal
-        ours = a.records(in_a, start, end) if number in left else {}
-        theirs = b.records(in_b, start, end) if number in right else {}
+    differing = {number for number in left.keys() | right.keys() if left.get(number) != right.get(number)}
+    for first, last in _adjacent(sorted(differing)):
+        start, end = first * RANGE_OFFSETS, (last + 1) * RANGE_OFFSETS
+        if first - 1 not in differing:
+            yield start - 1, None  # the range before is equal
+        ours, theirs = a.records(in_a, start, end), b.records(in_b, start, end)
         for offset in sorted(ours.keys() | theirs.keys()):
             if offset not in theirs:
                 yield offset, "only_in_a"
@@ -165,6 +167,17 @@ def _differences(
                 yield offset, "only_in_b"
             else:
                 yield offset, None if ours[offset] == theirs[offset] else "differs"
+
+
+def _adjacent(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Groups increasing numbers into runs of adjacent ones: the first and the last of each."""
+    at = 0
+    while at < len(numbers):
+        end = at + 1
+        while end < len(numbers) and numbers[end] == numbers[end - 1] + 1 and end - at < _RANGES_AT_ONCE:
+            end += 1
+        yield numbers[at], numbers[end - 1]
+        at = end
 
 
 def _joined(differences: Iterator[tuple[int, Difference | None]]) -> Iterator[DifferingRange]:

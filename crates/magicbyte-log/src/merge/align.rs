@@ -1,17 +1,20 @@
 //! Reads the copies of a partition side by side and notes which of them have the same batches.
 
+use std::thread;
+
 use crate::chunk::DEFAULT_CHUNK_BYTES;
 use crate::error::{LogError, LogResult};
 use crate::listing::Listing;
-use crate::merge::copy_reader::{CopyReader, Head};
+use crate::merge::copy_reader::CopyReader;
+use crate::merge::copy_scanner::Head;
 use crate::merge::model::{Alignment, MAX_COPIES, Run, Share};
 use crate::read::plan::Plan;
 
 /// Reads every copy of a partition once, in offset order, and groups their good batches into runs. Before
 /// `cleaned_until`, copies are not compared: Kafka's cleaner leaves other batches in each copy.
 ///
-/// Cost: reads and checks all bytes, but decodes no records of magic 2. Memory: a block or the largest batch of
-/// each copy, and the result.
+/// Cost: reads and checks all bytes, in a thread for each copy, but decodes no records of magic 2. Memory: a
+/// block or the largest batch of each copy, and the result.
 ///
 /// # Errors
 /// [`LogError::Io`]; [`LogError::Usage`] for more than [`MAX_COPIES`] copies, or another number of listings than
@@ -28,17 +31,24 @@ pub fn align(
             format!("{plans} copies and {listings} listings: expected as many, and at most {MAX_COPIES}");
         return Err(LogError::Usage(why));
     }
-    let readers: LogResult<Vec<_>> =
-        plans.iter().enumerate().map(|(copy, plan)| CopyReader::open(copy, plan, max_batch_size)).collect();
-    let aligner = Aligner {
-        listings,
-        cleaned_until,
-        cuts: cuts(listings, plans),
-        readers: readers?,
-        runs: Vec::new(),
-        current: vec![None; plans.len()],
-    };
-    aligner.align()
+    thread::scope(|scope| {
+        let readers: LogResult<Vec<_>> = plans
+            .iter()
+            .enumerate()
+            .map(|(copy, plan)| CopyReader::start(scope, copy, plan, max_batch_size))
+            .collect();
+        let aligner = Aligner {
+            listings,
+            cleaned_until,
+            cuts: cuts(listings, plans),
+            readers: readers?,
+            runs: Vec::new(),
+            current: vec![None; plans.len()],
+            heads: Vec::new(),
+            group: Vec::new(),
+        };
+        aligner.align()
+    })
 }
 
 /// The offsets at which a run ends, so that it is within one leader's epoch of every copy: where epochs begin, by
@@ -63,29 +73,32 @@ struct OpenRun {
     cell: usize,
 }
 
-struct Aligner<'a> {
+struct Aligner<'a, 'scope> {
     listings: &'a [Listing],
     cleaned_until: i64,
     cuts: Vec<i64>,
-    readers: Vec<CopyReader<'a>>,
+    readers: Vec<CopyReader<'scope>>,
     runs: Vec<OpenRun>,
     /// The run that has the last batch of each copy.
     current: Vec<Option<usize>>,
+    /// The batches of a step, and those of them that are equal: kept for their memory.
+    heads: Vec<(usize, Head)>,
+    group: Vec<(usize, Head)>,
 }
 
-impl Aligner<'_> {
+impl Aligner<'_, '_> {
     fn align(mut self) -> LogResult<Alignment> {
         while let Some(offset) = self.heads().map(|(_, head)| head.first_offset).min() {
-            if offset >= self.cleaned_until && self.refuse_wrong_epoch(offset)? {
+            if offset >= self.cleaned_until && self.refuse_wrong_epoch(offset) {
                 continue;
             }
-            self.step(offset)?;
+            self.step(offset);
         }
-        let mut alignment = Alignment::default();
-        alignment.runs = self.runs.into_iter().map(|open| open.run).collect();
-        alignment.runs.sort_by_key(|run| run.first_offset);
+        let mut runs: Vec<_> = self.runs.into_iter().map(|open| open.run).collect();
+        runs.sort_by_key(|run| run.first_offset);
+        let mut alignment = Alignment { runs, ..Alignment::default() };
         for reader in self.readers {
-            let (account, damages) = reader.finish();
+            let (account, damages) = reader.finish()?;
             alignment.copies.push(account);
             alignment.damages.extend(damages);
         }
@@ -96,36 +109,37 @@ impl Aligner<'_> {
         self.readers.iter().enumerate().filter_map(|(copy, reader)| Some((copy, reader.head()?)))
     }
 
+    fn heads_at(&self, offset: i64) -> impl Iterator<Item = (usize, &Head)> {
+        self.heads().filter(move |(_, head)| head.first_offset == offset)
+    }
+
     /// Takes the batches that begin at this offset, which no batch precedes.
-    fn step(&mut self, offset: i64) -> LogResult<()> {
-        let heads: Vec<_> = self
-            .heads()
-            .filter(|(_, head)| head.first_offset == offset)
-            .map(|(copy, head)| (copy, *head))
-            .collect();
-        let is_here = |copy: usize| heads.iter().any(|&(other, _)| other == copy);
-        let present = mask(
-            (0..self.readers.len()).filter(|&copy| is_here(copy) || self.readers[copy].has_passed(offset)),
-        );
+    fn step(&mut self, offset: i64) {
+        let mut heads = std::mem::take(&mut self.heads);
+        heads.clear();
+        heads.extend(self.heads_at(offset).map(|(copy, head)| (copy, *head)));
         let mut left = mask(heads.iter().map(|&(copy, _)| copy));
-        for (at, (copy, head)) in heads.iter().enumerate() {
+        let passed = (0..self.readers.len()).filter(|&copy| self.readers[copy].has_passed(offset));
+        let present = left | mask(passed);
+        let is_cleaned = offset < self.cleaned_until;
+        let mut group = std::mem::take(&mut self.group);
+        for (at, &(copy, head)) in heads.iter().enumerate() {
             if left & (1 << copy) == 0 {
                 continue;
             }
-            let is_cleaned = offset < self.cleaned_until;
             let is_equal = |other: &Head| {
                 !is_cleaned && other.content() == head.content() && other.leader_epoch == head.leader_epoch
             };
-            let group: Vec<_> = heads[at..]
-                .iter()
-                .filter(|(other, batch)| other == copy || is_equal(batch))
-                .copied()
-                .collect();
+            group.clear();
+            group.extend(
+                heads[at..].iter().filter(|(other, batch)| *other == copy || is_equal(batch)).copied(),
+            );
             let members = mask(group.iter().map(|&(copy, _)| copy));
             left &= !members;
             self.add(&group, members, if is_cleaned { members } else { present });
         }
-        heads.iter().try_for_each(|&(copy, _)| self.readers[copy].pass())
+        heads.iter().for_each(|&(copy, _)| self.readers[copy].pass());
+        (self.heads, self.group) = (heads, group);
     }
 
     /// Appends a batch that these copies have to their run, or begins a run.
@@ -176,11 +190,11 @@ impl Aligner<'_> {
     /// Refuses a wrong leader epoch in the last batch of a copy, which would decide which copy leads: another copy
     /// has the batch with an epoch that is lower by one bit, and the checkpoint of this copy does not have the
     /// higher one. Returns true if there is such a batch.
-    fn refuse_wrong_epoch(&mut self, offset: i64) -> LogResult<bool> {
+    fn refuse_wrong_epoch(&mut self, offset: i64) -> bool {
         if !self.heads().any(|(_, head)| head.is_last) {
-            return Ok(false);
+            return false;
         }
-        let heads: Vec<_> = self.heads().filter(|(_, head)| head.first_offset == offset).collect();
+        let heads: Vec<_> = self.heads_at(offset).collect();
         let is_wrong = |&&(copy, head): &&(usize, &Head)| {
             let checkpoint = self.listings[copy].leader_epochs.entries();
             head.is_last
@@ -191,9 +205,9 @@ impl Aligner<'_> {
                         && (other.leader_epoch ^ head.leader_epoch).count_ones() == 1
                 })
         };
-        let Some(&(copy, _)) = heads.iter().find(is_wrong) else { return Ok(false) };
-        self.readers[copy].refuse()?;
-        Ok(true)
+        let Some(&(copy, _)) = heads.iter().find(is_wrong) else { return false };
+        self.readers[copy].refuse();
+        true
     }
 }
 

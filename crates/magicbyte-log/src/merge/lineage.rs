@@ -1,9 +1,9 @@
 //! Which copy leads, and which batches of the others are in its lineage.
 //!
-//! Followers truncate what their leader does not have before they append (KIP-101, KIP-279). So if two copies have
-//! the same batch of the same leader epoch, everything before it is the same log. Batches after the last common one
-//! are judged like those of a follower: an epoch ends where the next one begins in the log that leads
-//! (`LeaderEpochFileCache.endOffsetFor`).
+//! A follower truncates what its leader does not have before it appends (`AbstractFetcherThread`, since KIP-101). So
+//! if two copies have the same batch of the same leader epoch, everything before it is the same log. Batches after
+//! the last common one are judged like those of a follower: an epoch ends where the next one begins in the log that
+//! leads (`LeaderEpochFileCache.endOffsetFor`).
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -10,6 +10,7 @@
 
 pub(crate) mod align;
 mod copy_reader;
+mod copy_scanner;
 mod lineage;
 pub(crate) mod model;
 pub(crate) mod plan;

@@ -38,7 +38,7 @@ impl Run {
     /// The bytes of the batches.
     #[must_use]
     pub fn size(&self) -> u64 {
-        self.shares.first().map_or(0, |share| share.end - share.start)
+        self.shares.first().map_or(0, |share| share.end.saturating_sub(share.start))
     }
 
     /// The share of a copy, if it has the run.

@@ -254,14 +254,14 @@ impl Planner<'_> {
                     == (share.copy, share.segment, share.start)
             {
                 last.share.end = share.end;
-                last.last_offset = run.next_offset - 1;
+                last.last_offset = run.next_offset.saturating_sub(1);
                 last.batches += run.batches;
                 continue;
             }
             ranges.push(MergedRange {
                 share: (*share).clone(),
                 first_offset: run.first_offset,
-                last_offset: run.next_offset - 1,
+                last_offset: run.next_offset.saturating_sub(1),
                 batches: run.batches,
             });
         }
@@ -293,7 +293,7 @@ impl Planner<'_> {
         holes.extend(
             known_end.map(|last| (expected, last.saturating_add(1))).filter(|(first, next)| first < next),
         );
-        holes.into_iter().map(|(first, next)| (first, next - 1)).collect()
+        holes.into_iter().map(|(first, next)| (first, next.saturating_sub(1))).collect()
     }
 
     /// True if all batches of a copy are in the lineage.
@@ -319,14 +319,14 @@ impl Planner<'_> {
                 let reason = self.reason(run);
                 match &mut open {
                     Some(last) if last.reason == reason => {
-                        last.last_offset = run.next_offset - 1;
+                        last.last_offset = run.next_offset.saturating_sub(1);
                         last.batches += run.batches;
                         last.size += run.size();
                     }
                     _ => left_out.extend(open.replace(LeftOut {
                         copy,
                         first_offset: run.first_offset,
-                        last_offset: run.next_offset - 1,
+                        last_offset: run.next_offset.saturating_sub(1),
                         leader_epoch: run.leader_epoch,
                         batches: run.batches,
                         size: run.size(),
@@ -362,9 +362,9 @@ impl Planner<'_> {
             }
         }
         for share in sources {
-            let (copy, size) = (&mut copies[share.copy], share.end - share.start);
+            let (copy, size) = (&mut copies[share.copy], share.end.saturating_sub(share.start));
             copy.used_bytes += size;
-            copy.same_bytes -= size;
+            copy.same_bytes = copy.same_bytes.saturating_sub(size);
         }
         copies
     }

@@ -7,6 +7,7 @@ mod history;
 mod hostile_log;
 mod last_records;
 mod log_json;
+mod merge;
 mod partition_log;
 mod partition_writer;
 mod rebuild;

@@ -9,17 +9,34 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from magicbyte.errors import RefusedError
-from magicbyte.model import Chunk
+from magicbyte.model import Chunk, Problem
 
-__all__ = ["DigestCache", "Digests", "add_digests"]
+__all__ = ["ChunkDigests", "DigestCache", "Digests", "add_digests"]
 
 Digests: TypeAlias = dict[int, tuple[int, int]]
 """The number of records and the sum of their hashes, by range of offsets."""
 
+
+@dataclass(frozen=True)
+class ChunkDigests:
+    """The digests of a chunk, and its problems."""
+
+    digests: Digests
+    problems: tuple[Problem, ...] = ()
+    problems_left_out: int = 0
+
+    @property
+    def is_lasting(self) -> bool:
+        """True if the bytes were read, so that another look at them would find the same."""
+        return all(problem["kind"] not in _UNREAD for problem in self.problems)
+
+
 _FORMAT = "magicbyte-diff-1"
+_UNREAD = {"file_unreadable", "file_missing", "file_truncated"}
 _MODULUS = 1 << 128
 
 
@@ -49,7 +66,7 @@ class DigestCache:
             raise RefusedError(f"{self._path} is not a regular file: choose another cache")
         self._before = _read(self._path)
 
-    def find(self, chunk: Chunk) -> Digests | None:
+    def find(self, chunk: Chunk) -> ChunkDigests | None:
         """The digests of a chunk, if its bytes have not changed; they are kept for the next run."""
         kept = self._before.get(chunk["path"])
         if kept is None or not _is_same(kept, chunk):
@@ -58,13 +75,22 @@ class DigestCache:
         if found is None:
             return None
         self._segment(chunk)["chunks"][_key(chunk)] = found
-        return {number: (records, int(digest, 16)) for number, records, digest in found}
+        return ChunkDigests(
+            {number: (records, int(digest, 16)) for number, records, digest in found["digests"]},
+            tuple(found["problems"]),
+            found["problems_left_out"],
+        )
 
-    def keep(self, chunk: Chunk, digests: Digests) -> None:
-        """Keeps the digests of a chunk without damage."""
-        self._segment(chunk)["chunks"][_key(chunk)] = [
-            [number, records, f"{digest:032x}"] for number, (records, digest) in digests.items()
-        ]
+    def keep(self, chunk: Chunk, found: ChunkDigests) -> None:
+        """Keeps the digests of a chunk."""
+        if found.is_lasting:
+            self._segment(chunk)["chunks"][_key(chunk)] = {
+                "digests": [
+                    [number, records, f"{digest:032x}"] for number, (records, digest) in found.digests.items()
+                ],
+                "problems": found.problems,
+                "problems_left_out": found.problems_left_out,
+            }
 
     def save(self) -> None:
         """Replaces the file. Segments that were not compared stay in it."""
@@ -92,11 +118,20 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _is_well_formed(kept: Any) -> bool:
-    return all(
-        type(number) is int and type(records) is int and 0 <= int(digest, 16) < _MODULUS
-        for digests in kept["chunks"].values()
-        for number, records, digest in digests
-    ) and isinstance(kept["size"], int)
+    return isinstance(kept["size"], int) and all(map(_is_chunk, kept["chunks"].values()))
+
+
+def _is_chunk(kept: Any) -> bool:
+    problems = kept["problems"]
+    return (
+        all(
+            type(number) is int and type(records) is int and 0 <= int(digest, 16) < _MODULUS
+            for number, records, digest in kept["digests"]
+        )
+        and isinstance(problems, list)
+        and all(isinstance(one, dict) and one.keys() == Problem.__annotations__.keys() for one in problems)
+        and isinstance(kept["problems_left_out"], int)
+    )
 
 
 def _is_same(kept: dict[str, Any], chunk: Chunk) -> bool:

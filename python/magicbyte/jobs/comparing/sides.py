@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TypeAlias
 
 from magicbyte import _core
-from magicbyte.jobs.comparing.digest_cache import DigestCache, Digests, add_digests
+from magicbyte.jobs.comparing.digest_cache import ChunkDigests, DigestCache, Digests, add_digests
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.find.partitions import find_inputs
+from magicbyte.jobs.run.accounting import Problems
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import Planned, count_of, plan_partitions, plan_surveyed, size_of_chunk
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, format_bytes
-from magicbyte.model import Chunk, ChunkResult, Problem
+from magicbyte.model import Chunk, Problem
 
 __all__ = ["RANGE_OFFSETS", "Side"]
 
@@ -71,16 +72,19 @@ class Side:
                 if kept is None:
                     unread.append((number, chunk))
                 else:
-                    add_digests(found[number], kept)
+                    self._add(found[number], kept)
         chunks = [chunk for _, chunk in unread]
-        for (number, chunk), (digests, is_whole) in zip(
-            unread, self._read(chunks, RANGE_OFFSETS, progress), strict=True
-        ):
-            add_digests(found[number], digests)
-            if is_whole:
-                cache.keep(chunk, digests)
+        for (number, chunk), read in zip(unread, self._read(chunks, RANGE_OFFSETS, progress), strict=True):
+            self._add(found[number], read)
+            cache.keep(chunk, read)
         self.read_bytes += sum(map(size_of_chunk, chunks))
         return found
+
+    def _add(self, total: Digests, more: ChunkDigests) -> None:
+        add_digests(total, more.digests)
+        room = max(0, _core.LISTED - len(self.problems))
+        self.problems += more.problems[:room]
+        self.problems_left_out += more.problems_left_out + len(more.problems[room:])
 
     def records(self, place: Place, start: int, end: int) -> dict[int, int]:
         """The hashes of the records of a range, by offset; `end` is exclusive."""
@@ -93,33 +97,26 @@ class Side:
             chunk_bytes=_CHUNK_BYTES,
         )
         found: Digests = {}
-        for digests, _ in self._read(within.plan["chunks"], 1, NO_PROGRESS, noting=False):
-            add_digests(found, digests)
+        for read in self._read(within.plan["chunks"], 1, NO_PROGRESS):
+            add_digests(found, read.digests)
         return {offset: digest for offset, (_, digest) in found.items()}
 
-    def _read(
-        self, chunks: Sequence[Chunk], width: int, progress: Progress, *, noting: bool = True
-    ) -> Iterable[tuple[Digests, bool]]:
-        """For each chunk the digests, and True if nothing in it is damaged."""
+    def _read(self, chunks: Sequence[Chunk], width: int, progress: Progress) -> list[ChunkDigests]:
         sizes = list(map(size_of_chunk, chunks))
-        results = self._engine.map(
+        return self._engine.map(
             partial(_digest_chunk, width=width, max_decompressed_bytes=self._limit),
             [json.dumps(chunk) for chunk in chunks],
             name=f"magicbyte digest: {count_of(len(chunks), 'chunk')}, {format_bytes(sum(sizes))}",
             sizes=sizes,
             progress=progress,
         )
-        for ranges, result, problems in results:
-            account: ChunkResult = json.loads(result)
-            found = json.loads(problems)
-            if noting:
-                self.problems += found["problems"]
-                self.problems_left_out += found["problems_left_out"]
-            is_whole = not account["quarantined_bytes"] and account["tail"] is None
-            yield {number: (records, digest) for number, records, digest in ranges}, is_whole
 
 
-def _digest_chunk(
-    chunk: str, width: int, max_decompressed_bytes: int
-) -> tuple[list[tuple[int, int, int]], str, str]:
-    return _core.digest_chunk(chunk, width=width, max_decompressed_bytes=max_decompressed_bytes)
+def _digest_chunk(chunk: str, width: int, max_decompressed_bytes: int) -> ChunkDigests:
+    ranges, _, text = _core.digest_chunk(chunk, width, max_decompressed_bytes)
+    found: Problems = json.loads(text)
+    return ChunkDigests(
+        {number: (records, digest) for number, records, digest in ranges},
+        tuple(found["problems"]),
+        found["problems_left_out"],
+    )
