@@ -53,6 +53,7 @@ from magicbyte.table import LogArrowStream, ReadAccount
 if TYPE_CHECKING:
     from magicbyte.commands import (
         advise,
+        cluster,
         compact,
         convert,
         explain,
@@ -111,6 +112,7 @@ __all__ = [
     "__version__",
     "add_encryption_key",
     "advise",
+    "cluster",
     "compact",
     "convert",
     "convert_batches",
@@ -140,6 +142,7 @@ add_tables()
 
 _COMMANDS = (
     "advise",
+    "cluster",
     "compact",
     "convert",
     "explain",
