@@ -311,7 +311,10 @@ def test_damaged_metadata(disks: dict[str, Path]) -> None:
         data = bytearray(b"".join(log))
         data[80] ^= 0x10
         (disks[name] / "__cluster_metadata-0" / f"{0:020}.log").write_bytes(data)
+    write_partition(disks["b1d1"], "deleted-0", LOG, 9)
     report = report_of(*disks.values())
+    # So the metadata knows all topics.
+    assert [one["topic"] for one in report["unassigned"]] == ["deleted"]
     assert all("a repair that its CRC proves" in one or "crc" in one.lower() for one in report["problems"])
     assert [one["known_from"] for one in report["topics"]] == ["metadata"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TypedDict
 
-from magicbyte._core import LegacyBatch, Record, RecordBatch
+from magicbyte._core import LISTED, LegacyBatch, Record, RecordBatch
 from magicbyte.internal_topics.share_groups import SharePartition, SharePartitions
 from magicbyte.jobs.find.replay import replay
 from magicbyte.jobs.offsets import (
@@ -38,7 +38,7 @@ class Position(TypedDict):
     lost_ahead: int | None
     """Offsets from `offset` on that no copy here has; None if there is no copy."""
     lost_ranges: list[tuple[int, int]]
-    """Those offsets (inclusive)."""
+    """Those offsets (inclusive), at most the first `LISTED` ranges."""
     out_of_range: bool
     """True if `offset` is before the start or after the end of the log: the group would start where its
     `auto.offset.reset` says."""
@@ -111,7 +111,7 @@ def _committed(commit: CommittedOffset, ends: Ends) -> Position:
         log_end_offset=commit["log_end_offset"],
         lag=commit["lag"],
         lost_ahead=commit["lost_ahead"],
-        lost_ranges=[] if log is None else log.lost_from(commit["offset"]),
+        lost_ranges=[] if log is None else log.lost_from(commit["offset"])[:LISTED],
         out_of_range=commit["out_of_range"],
     )
 
@@ -128,6 +128,6 @@ def _shared(share: SharePartition, topic: str, start: int, ends: Ends) -> Positi
         log_end_offset=known.end,
         lag=None if known.end is None else known.end - start - (share.delivery_complete or 0),
         lost_ahead=None if log is None else count_offsets(lost),
-        lost_ranges=list(lost),
+        lost_ranges=list(lost[:LISTED]),
         out_of_range=not known.has_position(start),
     )

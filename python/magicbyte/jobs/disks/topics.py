@@ -114,7 +114,7 @@ def assign(cluster: Cluster, listings: Iterable[PartitionListing], choice: Parti
     What the metadata does not name becomes a topic of its own if the metadata is absent or not whole.
     """
     by_name = {topic.name: topic for topic in cluster.state.topics.values()}
-    knows_all = cluster.path is not None and not cluster.metadata.lost and not cluster.problems
+    knows_all = cluster.path is not None and cluster.metadata.is_whole
     found = Directories()
     for listing in listings:
         name, number = listing["topic"], listing["partition"]
