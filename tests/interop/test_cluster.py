@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any
 import magicbyte
 import pytest
 from click.testing import CliRunner
-from kafka_broker import JARS, Client
+from kafka_broker import JARS, Client, java
 from kafka_cluster import SECONDS, Cluster
 from magicbyte.cli.app import app
 
@@ -381,3 +382,29 @@ def test_positions_are_given_to_kafkas_tool(disks: Disks) -> None:
     """The groups are deleted, and get their positions again from the file."""
     assert '"billing, inc.",orders,0,7' in disks.csv.splitlines()
     assert disks.reset == positions_of(disks.said["groups"])
+
+
+def test_a_quorum_whose_voters_are_in_the_log(tmp_path: Path) -> None:
+    """As the node is formatted, before its first start."""
+    properties = tmp_path / "server.properties"
+    properties.write_text(
+        f"""process.roles=broker,controller
+node.id=5
+controller.quorum.bootstrap.servers=127.0.0.1:19555
+listeners=PLAINTEXT://127.0.0.1:19554,CONTROLLER://127.0.0.1:19555
+controller.listener.names=CONTROLLER
+log.dirs={tmp_path / "logs"}
+"""
+    )
+    command = java(
+        "kafka.tools.StorageTool", "format", "--standalone", "-t", CLUSTER_ID, "-c", str(properties)
+    )
+    subprocess.run(command, check=True, capture_output=True)
+    report = magicbyte.cluster(tmp_path / "logs")
+    (controller,) = report["quorum"]["controllers"]
+    directory = re.search(r"directory.id=(\S+)", (tmp_path / "logs" / "meta.properties").read_text())
+    assert directory is not None
+    assert (controller["controller_id"], controller["directory_id"]) == (5, directory[1])
+    assert controller["endpoints"] == ["CONTROLLER://127.0.0.1:19555"]
+    assert report["quorum"]["kraft_version"] == 1
+    assert report["problems"] == []

@@ -338,6 +338,32 @@ def test_an_open_transaction(disks: dict[str, Path], cli: Cli) -> None:
     assert opened["hanging"] is True
 
 
+def test_every_kind_of_group(disks: dict[str, Path]) -> None:
+    """A group with members, and positions or none."""
+    epoch = (4).to_bytes(4)
+    groups = [
+        (b"\0\3" + string("new"), bytes(2) + epoch + b"\0"),
+        (b"\0\x0b" + string("shared"), bytes(2) + epoch + bytes(8) + b"\0"),
+        (
+            b"\0\x0a" + string("shared") + string("member-1"),
+            bytes(2) + b"\0" + records.text("client") + records.text("/10.0.0.1") + b"\1\0",
+        ),
+        (b"\0\x11" + string("streaming"), bytes(2) + epoch + bytes(8) + b"\0"),
+    ]
+    write_commits(
+        disks["b1d1"], *groups, commit("streaming", "orders", 0, 12), commit("by hand", "orders", 0, 1)
+    )
+    report = report_of(*disks.values())
+    assert report["problems"] == []
+    assert [(one["group"], one["type"], one["epoch"], one["state"]) for one in report["groups"]] == [
+        ("by hand", "classic", None, "Empty"),
+        ("new", "consumer", 4, "Empty"),
+        ("shared", "share", 4, "Stable"),
+        ("streaming", "streams", 4, "Empty"),
+    ]
+    assert [one["lag"] for one in report["groups"][3]["positions"]] == [38]
+
+
 def share_key(kind: int, partition: int) -> bytes:
     """The key of a snapshot (0) or an update (1) of the group `sharing`."""
     return kind.to_bytes(2) + string("sharing") + records.topic_id(ORDERS) + partition.to_bytes(4)
@@ -410,6 +436,17 @@ def test_one_partition(cli: Cli, name: str) -> None:
     """A single directory, not below a broker's."""
     report = cli.json("cluster", KAFKA / name, code=None)
     assert len(report["topics"]) == 1 or name == "cluster_metadata"
+
+
+def test_a_snapshot_alone(tmp_path: Path) -> None:
+    """As before a node's first start."""
+    records.write_meta(tmp_path, 1, DISKS["b1d1"][1])
+    records.write_snapshot(tmp_path, METADATA, 100)
+    report = report_of(tmp_path, choice=magicbyte.PartitionChoice(one_disk=True))
+    assert (report["problems"], report["metadata_end_offset"]) == ([], 100)
+    assert [one["topic"] for one in report["topics"]] == ["orders"]
+    assert report["quorum"] is not None
+    assert [one["controller_id"] for one in report["quorum"]["controllers"]] == [1, 2, 3]
 
 
 def test_nothing_to_read(cli: Cli, tmp_path: Path) -> None:

@@ -44,13 +44,14 @@ from magicbyte.jobs.explain import coordinated_transactions
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.cluster import Cluster, read_cluster
 from magicbyte.jobs.find.metadata_log import has_metadata
-from magicbyte.jobs.find.partitions import Inputs, find_inputs, nothing_found
+from magicbyte.jobs.find.partitions import Inputs, find_inputs, list_directory, nothing_found
 from magicbyte.jobs.offsets import Ends, LogRange, offsets_of
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import plan_partitions
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.model import PartitionListing
 from magicbyte.options.read import ClusterOptions
+from magicbyte.storage.location import locate
 
 __all__ = ["ClusterReport", "cluster", "findings"]
 
@@ -111,10 +112,10 @@ def cluster(
 
     """
     inputs = find_inputs(sources, choice, consult=_CONSULTED, may_be_none=True, assigned=True)
-    if not inputs.directories:
+    metadata = _copies_of_metadata(inputs)
+    if not (inputs.directories or metadata):
         raise nothing_found(sources, [], "partition")
     cluster_id = one_cluster(inputs.log_dirs)
-    metadata = [one for one in inputs.directories if _is_metadata(one)]
     found = read_cluster(choice.inside(metadata) or metadata)
     directories = assign(found, inputs.directories, choice)
     plans = by_name(plan_partitions(_preferred(directories, choice), engine, progress=progress))
@@ -170,8 +171,17 @@ def cluster(
     )
 
 
-def _is_metadata(listing: PartitionListing) -> bool:
-    return listing["topic"] == CLUSTER_METADATA and listing["state"] == "current" and has_metadata(listing)
+def _copies_of_metadata(inputs: Inputs) -> list[PartitionListing]:
+    """The copies of the metadata, those included that are only a snapshot, as before a node's first start."""
+    copies = [
+        one for one in inputs.directories if one["topic"] == CLUSTER_METADATA and one["state"] == "current"
+    ]
+    listed = {one["path"] for one in copies}
+    for log_dir in inputs.log_dirs:
+        path = os.path.join(log_dir.path, f"{CLUSTER_METADATA}-0")
+        if path not in listed and locate(path).exists():
+            copies.append(list_directory(path))
+    return [copy for copy in copies if has_metadata(copy)]
 
 
 def _preferred(directories: Directories, choice: PartitionChoice) -> list[PartitionListing]:
