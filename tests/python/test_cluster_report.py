@@ -14,6 +14,7 @@ import pytest
 from conftest import KAFKA, Cli
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.cluster import ClusterReport, findings
+from magicbyte.jobs.disks.copies import common_ranges
 
 DISKS = {
     "b1d1": (1, "AAAAAAAAAAAAAAAAAAAAZQ", 101),
@@ -213,6 +214,23 @@ def test_a_missing_segment_is_lost_unless_another_copy_has_it(disks: dict[str, P
     assert partitions_of(report_of(*disks.values()))[1]["lost_offsets"] == 10
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        ([], [(0, 9)], []),
+        ([(0, 9)], [(0, 9)], [(0, 9)]),
+        ([(0, 9)], [(3, 4), (6, 20)], [(3, 4), (6, 9)]),
+        ([(0, 4), (6, 9)], [(0, 9)], [(0, 4), (6, 9)]),
+        ([(0, 4), (8, 9)], [(4, 8)], [(4, 4), (8, 8)]),
+        ([(0, 1)], [(2, 3)], []),
+    ],
+)
+def test_ranges_that_two_copies_lack(
+    one: list[tuple[int, int]], other: list[tuple[int, int]], both: list[tuple[int, int]]
+) -> None:
+    assert common_ranges(one, other) == common_ranges(other, one) == both
+
+
 def test_another_branch_does_not_help(disks: dict[str, Path]) -> None:
     """The other copy has the offsets, but of an older leader whose records were not committed."""
     newer = [batch(first, 10, epoch=5) for first in (20, 30, 40)]
@@ -400,6 +418,9 @@ def test_share_groups(disks: dict[str, Path]) -> None:
     (position,) = group["positions"]
     assert (position["topic"], position["partition"], position["offset"]) == ("orders", 1, 30)
     assert position["lag"] == 50 - 30 - 6
+    assert report_of(*disks.values(), group="other")["groups"] == []
+    other = magicbyte.PartitionChoice(topics=("other",))
+    assert report_of(*disks.values(), choice=other)["groups"] == []
 
 
 def test_text_and_page(disks: dict[str, Path], cli: Cli, tmp_path: Path) -> None:

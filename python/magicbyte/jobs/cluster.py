@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import TypedDict
 
 from magicbyte.internal_topics.groups import Commit
@@ -120,8 +121,14 @@ def cluster(
     directories = assign(found, inputs.directories, choice)
     plans = by_name(plan_partitions(_preferred(directories, choice), engine, progress=progress))
     limit = options.max_decompressed_bytes
-    shares, share_problems = share_partitions(_consulted(inputs, SHARE_GROUP_STATE), limit)
     names = {one.topic_id: one.name for one in found.state.topics.values()}
+    states, share_problems = share_partitions(_consulted(inputs, SHARE_GROUP_STATE), limit)
+    shares = [
+        one
+        for one in states
+        if fnmatchcase(one.group, options.group)
+        and choice.includes(names.get(one.topic_id, one.topic_id), one.partition)
+    ]
     known: dict[Name, LogRange] = {}
 
     def ends(commits: Collection[Commit]) -> Ends:
@@ -154,7 +161,7 @@ def cluster(
         brokers=brokers_of(found, inputs.log_dirs, inputs.directories),
         topics=topics,
         unassigned=directories.unassigned,
-        groups=groups_of(offsets, shares, names, known, options.group),
+        groups=groups_of(offsets, shares, names, known),
         pending_offsets=offsets["pending"],
         transactions=transactions_of(coordinated),
         open_transactions=open_transactions(plans, coordinated, engine, options, progress),

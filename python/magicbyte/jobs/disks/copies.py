@@ -23,8 +23,9 @@ from magicbyte.jobs.run.progress import Progress
 from magicbyte.model import PartitionPlan, Problem
 from magicbyte.state import LeaderEpochs
 
-__all__ = ["Name", "by_name", "damage_ahead", "joined"]
+__all__ = ["Name", "by_name", "common_ranges", "damage_ahead", "joined"]
 
+_LAST = (1 << 63) - 1
 Name = tuple[str, int]
 """Topic and partition."""
 
@@ -60,14 +61,9 @@ def joined(copies: Sequence[Planned], damage: Mapping[str, Sequence[tuple[int, i
         own = log_range(other)
         if own.start is None or end is None:
             continue
-        missing = _union([*own.lost, *damage.get(other.listing["path"], ())])
-        lost = [
-            part
-            for whole in lost
-            for part in (*_outside(whole, own.start, end), *(_cut(whole, *one) for one in missing))
-            if part[0] <= part[1]
-        ]
-    return LogRange(log.start, log.end, log.last_stable, _union(lost))
+        damaged = damage.get(other.listing["path"], ())
+        lost = common_ranges(lost, _union([(0, own.start - 1), *own.lost, *damaged, (end, _LAST)]))
+    return LogRange(log.start, log.end, log.last_stable, lost)
 
 
 def _equal_until(plan: PartitionPlan, newest: PartitionPlan) -> int | None:
@@ -84,20 +80,24 @@ def _equal_until(plan: PartitionPlan, newest: PartitionPlan) -> int | None:
     return own.truncation(end, other, newest_end).offset
 
 
-def _outside(whole: tuple[int, int], start: int, end: int) -> list[tuple[int, int]]:
-    """The parts of a range (inclusive) before `start` and from `end` on."""
-    first, last = whole
-    return [(first, min(last, start - 1)), (max(first, end), last)]
-
-
-def _cut(whole: tuple[int, int], first: int, last: int) -> tuple[int, int]:
-    return max(whole[0], first), min(whole[1], last)
+def common_ranges(left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The offsets that are in both of two unions of ranges (inclusive)."""
+    common, at, behind = [], 0, 0
+    while at < len(left) and behind < len(right):
+        first, last = max(left[at][0], right[behind][0]), min(left[at][1], right[behind][1])
+        if first <= last:
+            common.append((first, last))
+        if left[at][1] <= right[behind][1]:
+            at += 1
+        else:
+            behind += 1
+    return common
 
 
 def _union(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Ranges in order, each offset once."""
     united: list[tuple[int, int]] = []
-    for first, last in sorted(ranges):
+    for first, last in sorted(one for one in ranges if one[0] <= one[1]):
         if united and first <= united[-1][1] + 1:
             united[-1] = united[-1][0], max(last, united[-1][1])
         else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import TypedDict
 
 from magicbyte._core import LISTED, LegacyBatch, Record, RecordBatch
@@ -70,14 +69,13 @@ def groups_of(
     shares: Iterable[SharePartition],
     topics: Mapping[str, str],
     ends: Ends,
-    pattern: str,
 ) -> list[ClusterGroup]:
-    """The groups whose names match; `topics` has the names of topics by id."""
+    """The groups of the report and those of `shares`; `topics` has the names of topics by id."""
     positions: dict[str, list[Position]] = defaultdict(list)
     for commit in report["offsets"]:
         positions[commit["group"]].append(_committed(commit, ends))
     for share in shares:
-        if fnmatchcase(share.group, pattern) and share.start_offset is not None:
+        if share.start_offset is not None:
             # Without its topic's name, the position still counts: the id names it.
             topic = topics.get(share.topic_id, share.topic_id)
             positions[share.group].append(_shared(share, topic, share.start_offset, ends))
