@@ -15,8 +15,8 @@ REAL_PARTS := --reruns 1 -rR $(TWO)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run check browser clients test test-rust test-python test-spark test-wheel test-interop corpus licenses messages lint format fuzz bench bench-spark study wheel docs docs-site clean \
-  test-features test-msrv test-minimal deny semver miri lint-workflows sdist check-dist publish-dry-run release-check publish
+.PHONY: help run check browser clients test test-rust test-python test-spark test-wheel test-interop corpus licenses messages lint format fuzz bench bench-spark study wheel docs docs-site inspector test-inspector clean \
+  test-features test-msrv test-minimal test-targets test-reproducible test-roots smoke deny semver miri lint-workflows sdist check-dist publish-dry-run release-check publish FORCE
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
@@ -36,6 +36,8 @@ help:
 	@echo "make bench-spark  the same against Spark's own Kafka source and a real broker"
 	@echo "make docs     the Rust API's pages in target/doc"
 	@echo "make docs-site  the documentation's pages in target/site"
+	@echo "make inspector  the page that explains a segment byte by byte: target/inspector/inspector.html"
+	@echo "make test-inspector  that page in Chromium, on every segment of the tests and on damage"
 	@echo "make test-features  every crate with each of its features alone"
 	@echo "make test-msrv  the same with the lowest Rust that Cargo.toml declares"
 	@echo "make test-minimal  the lowest versions of crates that the manifests allow"
@@ -43,11 +45,15 @@ help:
 	@echo "make semver   what has changed in the Rust API since the last release"
 	@echo "make miri     the format's own tests in Rust's interpreter"
 	@echo "make lint-workflows  actionlint and zizmor"
-	@echo "make wheel    a release wheel in target/wheels, or one of another platform: TARGET=aarch64-unknown-linux-gnu"
+	@echo "make test-targets  what compiles for macOS and Windows"
+	@echo "make wheel    the release wheel in target/wheels, or that of another platform: TARGET=aarch64-unknown-linux-gnu"
+	@echo "make test-reproducible  the wheel twice, in two directories: the same bytes"
+	@echo "make smoke    the wheels on other interpreters: INTERPRETERS='python3.11 python3.15'"
+	@echo "make test-roots  the wheels on the oldest glibc, musl, aarch64 and the newest Pythons (Debian, as root)"
 	@echo "make sdist    the source distribution in target/wheels"
 	@echo "make check-dist  what an index of packages would refuse or show wrongly"
 	@echo "make publish-dry-run  every crate in order, as far as the registry"
-	@echo "make release-check  what stands in the way of a release: TAG=v1.2.3"
+	@echo "make release-check  what stands in the way of a release: TAG=v1.2.3 (TAGGED=1: also of its commit)"
 
 # --- set-up -------------------------------------------------------------------------------------
 
@@ -72,8 +78,8 @@ $(VENV)/requirements: $(VENV)/runtime
 	@$(PIP) -r $(VENV)/dev.txt
 	@touch $@
 
-$(VENV)/release: pyproject.toml | $(BIN)/python
-	@$(BIN)/python scripts/requirements.py pyproject.toml release > $@.txt
+$(VENV)/release $(VENV)/zig: $(VENV)/%: pyproject.toml | $(BIN)/python
+	@$(BIN)/python scripts/requirements.py pyproject.toml $* > $@.txt
 	@$(PIP) -r $@.txt
 	@touch $@
 
@@ -114,7 +120,11 @@ test-rust:
 	cargo test --quiet --package magicbyte-object-store
 
 test-python: $(VENV)/built $(VENV)/requirements browser
-	$(BIN)/python -m pytest -q -m "not spark" --numprocesses 2
+	$(BIN)/python -m pytest -q -m "not spark and not inspector" --numprocesses 2
+
+# Not a part of `test`: the page needs a target of rustup's, and zig.
+test-inspector: inspector $(VENV)/built $(VENV)/requirements browser
+	$(BIN)/python -m pytest -q -m inspector
 
 test-spark: $(VENV)/built $(VENV)/requirements
 	$(BIN)/python -m pytest -q -m spark $(REAL_PARTS)
@@ -126,6 +136,20 @@ test-wheel: $(VENV)/built $(VENV)/requirements
 	. $(BIN)/activate && maturin build --quiet --profile $(PROFILE) --out target/wheel
 	$(BIN)/python scripts/test_wheel.py target/wheel/*.whl target/wheel/environments
 
+# Kafka's own classes: the newest version reads; the last one that builds magic 0 and 1 writes.
+READS := 4.3.1
+BUILDS := 3.9.1
+# The newest messages and records of internal topics; messages since removed are in $(BUILDS).
+MESSAGES := 4.4.0
+# An old client, for `serve`, and an old broker.
+OLD := 2.8.2
+# Written only if a version has changed, also one that is given on the command line.
+VERSIONS := target/kafka-versions
+$(VERSIONS): FORCE
+	@mkdir -p $(@D)
+	@echo $(READS) $(BUILDS) $(MESSAGES) $(OLD) | cmp --silent - $@ || echo $(READS) $(BUILDS) $(MESSAGES) $(OLD) > $@
+FORCE:
+
 # A whole broker with its tools, our client of it, and programs over its classes.
 BROKER := target/kafka-broker
 $(BROKER)/fetched: tests/interop/broker/pom.xml
@@ -135,7 +159,7 @@ $(BROKER)/fetched: tests/interop/broker/pom.xml
 
 # Brokers for the example client: the newest, and an old one with its ZooKeeper.
 BROKERS := target/brokers
-$(BROKERS)/fetched: tests/interop/brokers/pom.xml
+$(BROKERS)/fetched: tests/interop/brokers/pom.xml $(VERSIONS)
 	@scripts/prerequisites "$(PYTHON)" java maven
 	for version in $(MESSAGES) $(OLD); do mvn -q -B -f $< \
 	  org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DincludeScope=runtime \
@@ -148,19 +172,12 @@ $(BROKER)/stamp: $(BROKER)/fetched $(wildcard tests/interop/broker/*.java)
 	javac -cp '$(BROKER)/jars/*' -d $(BROKER)/classes $(wildcard tests/interop/broker/*.java)
 	touch $@
 
-# Kafka's own classes: the newest version reads; the last one that builds magic 0 and 1 writes.
-READS := 4.3.1
-BUILDS := 3.9.1
-# The newest messages and records of internal topics; messages since removed are in $(BUILDS).
-MESSAGES := 4.4.0
-# An old client, for `serve`.
-OLD := 2.8.2
 INTEROP := target/interop
 RECORDS := $(INTEROP)/records-$(MESSAGES)
 jars = mvn -q -B -f tests/interop/oracle/pom.xml dependency:copy-dependencies -Dkafka.version=$(1) \
 	-DincludeScope=runtime -DoutputDirectory=$(abspath $(INTEROP))/lib-$(1)
 
-$(INTEROP)/fetched: tests/interop/oracle/pom.xml tests/interop/records/pom.xml benches/java/connector-pom.xml
+$(INTEROP)/fetched: tests/interop/oracle/pom.xml tests/interop/records/pom.xml benches/java/connector-pom.xml $(VERSIONS)
 	@scripts/prerequisites "$(PYTHON)" java maven
 	$(call jars,$(READS))
 	$(call jars,$(BUILDS))
@@ -266,6 +283,14 @@ test-minimal:
 	cd target/minimal && RUSTC_BOOTSTRAP=1 cargo update --quiet -Z direct-minimal-versions
 	cd target/minimal && CARGO_TARGET_DIR=../minimal-build cargo check --quiet --locked --workspace --all-features
 
+# Zig is the C compiler of the codecs; nothing is linked, so that no system of the target is needed.
+TARGETS_CHECKED := x86_64-apple-darwin aarch64-apple-darwin x86_64-pc-windows-gnu
+test-targets: $(VENV)/zig
+	rustup target add $(TARGETS_CHECKED)
+	. $(BIN)/activate && for target in $(TARGETS_CHECKED); do \
+	  CARGO_TARGET_DIR=target/targets cargo-zigbuild check --quiet --locked --workspace --all-features --target $$target || exit 1; \
+	done
+
 DENY ?= licenses bans sources
 deny: $(CARGO_TOOLS)/cargo-deny
 	$< --locked check $(DENY)
@@ -306,38 +331,53 @@ fuzz: $(CARGO_TOOLS)/cargo-fuzz
 # --- the rest -----------------------------------------------------------------------------------
 
 QUICK ?=
-# The Python parts use a release wheel; each part builds whatever else it needs.
+# The Python parts measure the wheel that is released; each part builds whatever else it needs.
+measured = $(BIN)/python scripts/build_wheel.py --into $(BIN)/python && rm -f $(VENV)/built
 bench: $(VENV)/requirements
-	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
+	$(measured)
 	$(BIN)/python benches/python/run.py $(if $(QUICK),--quick)
 
 bench-spark: $(VENV)/requirements
-	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
+	$(measured)
 	$(BIN)/python benches/python/spark_kafka.py
 	$(BIN)/python benches/python/spark_typed.py
 	$(BIN)/python benches/python/ingest.py
 
 study: $(VENV)/requirements
-	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
+	$(measured)
 	PROFILE=release $(BIN)/python benches/python/study.py
 
 # --- releases -----------------------------------------------------------------------------------
 
-wheel: $(VENV)/requirements
-	$(if $(TARGET),$(BIN)/python scripts/build_wheel.py $(TARGET),$(BIN)/maturin build --locked --release)
+wheel:
+	$(PYTHON) scripts/build_wheel.py $(TARGET)
+
+test-reproducible:
+	$(PYTHON) scripts/reproducible.py $(TARGET)
+
+# Wheels in target/wheels on these interpreters, which have nothing else installed.
+INTERPRETERS ?= $(PYTHON)
+smoke:
+	$(PYTHON) scripts/smoke_wheel.py $(INTERPRETERS)
+
+ROOTS := target/roots
+test-roots: $(VENV)/release
+	scripts/roots $(ROOTS)
+	$(PYTHON) scripts/smoke_wheel.py "chroot $(ROOTS)/bullseye /opt/python/bin/python3" "chroot $(ROOTS)/musl /opt/python/bin/python3" \
+	  "chroot $(ROOTS)/sid python3.14" "chroot $(ROOTS)/sid python3.15" \
+	  "qemu-aarch64-static -L $(ROOTS)/arm64 $(ROOTS)/arm64/usr/bin/python3.11"
 
 sdist: $(VENV)/runtime
 	$(BIN)/maturin sdist --out target/wheels
 
 check-dist: $(VENV)/release
-	$(BIN)/twine check --strict target/wheels/*
-	$(BIN)/check-wheel-contents target/wheels/*.whl
+	$(BIN)/python scripts/check_dist.py target/wheels
 
 publish-dry-run:
 	CARGO_TARGET_DIR=target/publish cargo publish --workspace --dry-run --locked
 
 release-check:
-	@$(PYTHON) scripts/release.py "$(TAG)"
+	@$(PYTHON) scripts/release.py "$(TAG)" $(if $(TAGGED),--tagged)
 
 publish:
 	cargo publish --workspace --locked --no-verify
@@ -347,8 +387,16 @@ publish:
 docs:
 	cargo doc --workspace --no-deps
 
-docs-site: $(VENV)/built $(VENV)/requirements
+docs-site: $(VENV)/built $(VENV)/requirements inspector
 	$(BIN)/python scripts/docs_site.py
+
+$(VENV)/zig: pyproject.toml | $(BIN)/python
+	@$(BIN)/python scripts/requirements.py pyproject.toml zig > $@.txt
+	@$(PIP) -r $@.txt
+	@touch $@
+
+inspector: $(VENV)/zig
+	$(BIN)/python scripts/inspector.py
 
 clean:
 	rm -rf $(VENV) target $(OUT)

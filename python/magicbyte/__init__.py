@@ -48,7 +48,8 @@ from magicbyte.errors import (
 )
 from magicbyte.log import LogBatches, LogRecords, PartitionLog, Reconciliation
 from magicbyte.notebook import add_tables
-from magicbyte.table import LogArrowStream, ReadAccount
+from magicbyte.read_accounts import ReadAccount
+from magicbyte.table import LogArrowStream
 
 if TYPE_CHECKING:
     from magicbyte.commands import (
@@ -56,9 +57,12 @@ if TYPE_CHECKING:
         cluster,
         compact,
         convert,
+        diff,
         explain,
         field_costs,
+        find,
         ingest,
+        merge,
         offsets,
         recover,
         redact,
@@ -118,11 +122,14 @@ __all__ = [
     "convert_batches",
     "crc32c",
     "decode_varint",
+    "diff",
     "encode_varint",
     "explain",
     "field_costs",
+    "find",
     "ingest",
     "ingest_stream",
+    "merge",
     "mount_storage",
     "offsets",
     "read_batches",
@@ -145,9 +152,12 @@ _COMMANDS = (
     "cluster",
     "compact",
     "convert",
+    "diff",
     "explain",
     "field_costs",
+    "find",
     "ingest",
+    "merge",
     "offsets",
     "recover",
     "redact",

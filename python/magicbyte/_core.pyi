@@ -84,9 +84,16 @@ from magicbyte._stubs.lines import (
     RowFilter,
 )
 from magicbyte._stubs.log import (
-    LogBatch,
-    LogBatchesCore,
-    PartitionLogCore,
+    LogBatches,
+    LogRecords,
+    PartitionReader,
+    list_log,
+)
+from magicbyte._stubs.merge import (
+    align_copies,
+    join_alignments,
+    plan_merge,
+    repair_holes,
 )
 from magicbyte._stubs.message import (
     apis,
@@ -108,6 +115,7 @@ from magicbyte._stubs.rescue import (
     Rescuer,
     Suspect,
 )
+from magicbyte._stubs.runs import find_runs
 from magicbyte._stubs.schema_decoder import SchemaDecoder
 from magicbyte._stubs.schema_encoder import SchemaEncoder
 from magicbyte._stubs.schema_framing import (
@@ -152,6 +160,7 @@ from magicbyte._stubs.steps import (
     SurveyInParts,
     add_encryption_key,
     check_chunk,
+    digest_chunk,
     is_directory,
     is_in_name_order,
     is_partition,
@@ -216,11 +225,11 @@ __all__ = [
     "LegacyBatch",
     "LineWriter",
     "ListedOffset",
-    "LogBatch",
-    "LogBatchesCore",
+    "LogBatches",
+    "LogRecords",
     "OffsetIndexEntry",
-    "PartitionLogCore",
     "PartitionMetadata",
+    "PartitionReader",
     "PartitionSimulator",
     "PartitionWriter",
     "ProduceResponse",
@@ -250,6 +259,7 @@ __all__ = [
     "_Batch",
     "__version__",
     "add_encryption_key",
+    "align_copies",
     "apis",
     "arrow_schema",
     "batches_cost",
@@ -269,10 +279,12 @@ __all__ = [
     "decode_response",
     "decode_varint",
     "decompress",
+    "digest_chunk",
     "digest_records",
     "encode_request",
     "encode_response",
     "encode_varint",
+    "find_runs",
     "finish_partition",
     "header_versions",
     "index_keys",
@@ -282,8 +294,10 @@ __all__ = [
     "is_secret_record",
     "is_segment_file",
     "is_stored",
+    "join_alignments",
     "leader_epoch_checkpoint",
     "list_directory",
+    "list_log",
     "list_partition",
     "mount_store",
     "offset_for_timestamp",
@@ -293,6 +307,7 @@ __all__ = [
     "partition_history",
     "partition_metadata",
     "plan_compaction",
+    "plan_merge",
     "plan_partition",
     "plan_redaction",
     "producer_snapshot",
@@ -304,6 +319,7 @@ __all__ = [
     "reconcile",
     "redact_group",
     "reduce_keys",
+    "repair_holes",
     "request_record_sets",
     "response_record_sets",
     "rewrite_chunks",

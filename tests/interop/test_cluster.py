@@ -15,8 +15,8 @@ from typing import Any
 import magicbyte
 import pytest
 from click.testing import CliRunner
-from kafka_broker import JARS, Client, java
-from kafka_cluster import SECONDS, Cluster
+from cluster import NODES, SECONDS, Cluster
+from kafka_broker import CLUSTER, JARS, Client, java
 from magicbyte.cli.app import app
 
 if not JARS.is_dir():
@@ -24,7 +24,6 @@ if not JARS.is_dir():
 
 pytestmark = pytest.mark.interop
 
-NODES = (1, 2, 3)
 SETTINGS = """
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:ANONYMOUS
@@ -37,7 +36,6 @@ share.coordinator.state.topic.min.isr=1
 share.coordinator.state.topic.num.partitions=1
 group.initial.rebalance.delay.ms=0
 """
-CLUSTER_ID = "bWFnaWNieXRlLXRlc3RzMQ"
 POSITIONS = {"orders": 7, "payments": 3}
 
 
@@ -68,7 +66,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 
 def configure(cluster: Cluster) -> None:
-    """One of each kind of setting, and some that are removed again."""
+    """One of each kind of setting."""
 
     def alter(kind: str, name: list[str], *change: str) -> None:
         run(cluster, "kafka-configs", "--alter", "--entity-type", kind, *name, *change)
@@ -81,7 +79,6 @@ def configure(cluster: Cluster) -> None:
     alter("client-metrics", ["--entity-name", "all"], "--add-config", "interval.ms=30000")
     alter("users", ["--entity-name", "ann"], "--add-config", "SCRAM-SHA-512=[password=s3cret-of-ann]")
     alter("users", ["--entity-name", "bob"], "--add-config", "SCRAM-SHA-256=[password=s3cret-of-bob]")
-    alter("users", ["--entity-name", "bob"], "--delete-config", "SCRAM-SHA-256")
     alter("users", ["--entity-name", "ann"], "--add-config", "producer_byte_rate=4096")
     alter("clients", ["--entity-default"], "--add-config", "request_percentage=150")
     acl = ["--add", "--allow-principal", "User:ann"]
@@ -109,6 +106,13 @@ def configure(cluster: Cluster) -> None:
     )
 
 
+def remove(cluster: Cluster) -> None:
+    """Removes a topic and a user, which every broker knows by now."""
+    run(cluster, "kafka-topics", "--delete", "--topic", "gone")
+    bob = ("--entity-type", "users", "--entity-name", "bob")
+    run(cluster, "kafka-configs", "--alter", *bob, "--delete-config", "SCRAM-SHA-256")
+
+
 def consume(cluster: Cluster) -> None:
     """Groups of three kinds. Each has read a part of what there is."""
     client = Client(cluster.bootstrap)
@@ -133,7 +137,7 @@ def consume(cluster: Cluster) -> None:
 @pytest.fixture(scope="module")
 def disks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disks]:
     """A cluster of three nodes with two disks each is used, asked, killed, and its disks are copied."""
-    cluster = Cluster(tmp_path_factory.mktemp("cluster"), NODES, disks=2, settings=SETTINGS)
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"), disks=2, settings=SETTINGS)
     try:
         for node in NODES:
             cluster.start(node)
@@ -150,9 +154,9 @@ def disks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disks]:
                 "--replication-factor",
                 "3",
             )
-        run(cluster, "kafka-topics", "--delete", "--topic", "gone")
         configure(cluster)
         consume(cluster)
+        remove(cluster)
         live = magicbyte.cluster(disks_of(cluster))
         csv, reset = moved(cluster)
         # With one broker dead, there are replicas out of sync, and eligible leaders among them.
@@ -217,7 +221,7 @@ def report(disks: Disks) -> Any:
 
 def test_nothing_is_wrong(report: Any) -> None:
     assert report["problems"] == []
-    assert report["cluster_id"] == CLUSTER_ID
+    assert report["cluster_id"] == CLUSTER
     assert [one["node_id"] for one in report["metadata"]][-1] == 3  # which was dead for longest
 
 
@@ -396,9 +400,7 @@ controller.listener.names=CONTROLLER
 log.dirs={tmp_path / "logs"}
 """
     )
-    command = java(
-        "kafka.tools.StorageTool", "format", "--standalone", "-t", CLUSTER_ID, "-c", str(properties)
-    )
+    command = java("kafka.tools.StorageTool", "format", "--standalone", "-t", CLUSTER, "-c", str(properties))
     subprocess.run(command, check=True, capture_output=True)
     report = magicbyte.cluster(tmp_path / "logs")
     (controller,) = report["quorum"]["controllers"]

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cluster import NODES, SECONDS, Cluster
 from kafka_broker import JARS, Client, digest
-from kafka_cluster import SECONDS, Cluster
 from magicbyte import RecordsBuilder, commands
 from magicbyte.log_dir import LOG_START_OFFSET_CHECKPOINT, format_offset_checkpoint, read_offset_checkpoint
 
@@ -19,8 +19,6 @@ if not JARS.is_dir():
     pytest.skip("the jars of a broker are not there", allow_module_level=True)
 
 pytestmark = pytest.mark.interop
-
-NODES = (1, 2, 3)
 
 
 def batch(*offsets: int, epoch: int) -> bytes:
@@ -50,7 +48,7 @@ def sources(root: Path, kafka: Path) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    nodes = Cluster(tmp_path_factory.mktemp("cluster"), NODES)
+    nodes = Cluster(tmp_path_factory.mktemp("cluster"))
     try:
         for node in NODES:
             nodes.start(node)

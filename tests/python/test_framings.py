@@ -24,7 +24,8 @@ from magicbyte.schema.decoding import InvalidSchemaError
 from magicbyte.schema.directory import files_of, read_directory
 from magicbyte.schema.framing import Window, parse, split_window
 from magicbyte.schema.registry import Schema, StoredRegistry
-from magicbyte.spark.options import OptionError, parse_table
+from magicbyte.spark.given import OptionError
+from magicbyte.spark.options import parse_table
 
 WRITTEN = json.loads((Path(__file__).parent.parent / "data" / "framings" / "framings.json").read_text())
 VALUES = {

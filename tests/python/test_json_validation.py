@@ -23,7 +23,8 @@ from magicbyte.options.typed import TypedColumns
 from magicbyte.schema import decode
 from magicbyte.schema.decoding import ColumnDecoder, InvalidSchemaError
 from magicbyte.schema.registry import Reference, Schema, StoredRegistry, SubjectVersion
-from magicbyte.spark.options import OptionError, parse_table
+from magicbyte.spark.given import OptionError
+from magicbyte.spark.options import parse_table
 
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 DRAFT_6 = "http://json-schema.org/draft-06/schema#"

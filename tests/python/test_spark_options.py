@@ -14,13 +14,13 @@ import pytest
 pytest.importorskip("pyspark")
 
 from magicbyte.jobs.run.columns import KAFKA_COLUMNS
+from magicbyte.spark.given import OptionError
 from magicbyte.spark.offsets import Edge
 from magicbyte.spark.options import (
     BATCH_OPTIONS,
     QUERY_OPTIONS,
     STREAM_OPTIONS,
     TRIGGER_OPTIONS,
-    OptionError,
     Options,
     Topics,
     parse_options,
@@ -95,22 +95,29 @@ def test_text_that_would_become_null_without_a_trace() -> None:
     [
         ({"startingOffset": "earliest"}, "did you mean startingOffsets"),
         ({"bananas": "3"}, "unknown option bananas. Known are: path,"),
-        ({"table": "record"}, "table must be one of"),
+        ({"table": "record"}, "table: 'record' is not one of records, batches"),
         ({"mode": "DROPMALFORMED"}, "mode: 'DROPMALFORMED' is not one of"),
         ({"isolationLevel": "committed"}, "isolationLevel: 'committed' is not"),
         ({"keyAs": "utf-8"}, "keyAs: 'utf-8' is not one of binary, string, json"),
-        ({"includeHeaders": "yes"}, "includeHeaders must be"),
-        ({"minPartitions": "0"}, "minPartitions must be"),
+        ({"includeHeaders": "yes"}, "includeHeaders: 'yes' is not one of true, false"),
+        ({"minPartitions": "0"}, "minPartitions: 0 is not at least 1"),
+        ({"minPartitions": "many"}, "minPartitions: 'many' is not a whole number"),
+        ({"maxRecordsPerPartition": "-1"}, "maxRecordsPerPartition: -1 is not at least 1"),
+        ({"maxDecompressedBytes": "0"}, "maxDecompressedBytes: 0 is less than 1 bytes"),
+        ({"maxDecompressedBytes": "2g"}, "maxDecompressedBytes must be at most"),
         ({"subscribe": "a", "assign": '{"a":[0]}'}, "only one of"),
         ({"subscribePattern": "("}, "not a regular expression"),
-        ({"assign": "[1]"}, "assign must look like"),
+        ({"assign": "[1]"}, "assign: .* does not look like"),
         ({"startingOffsets": "latest"}, "cannot be latest"),
         ({"startingOffsets": '{"t":{"0":-1}}'}, "cannot be latest"),
         ({"endingOffsets": "earliest"}, "cannot be earliest"),
         ({"endingOffsets": '{"t":{"0":-2}}'}, "cannot be earliest"),
         ({"startingOffsets": "17"}, "must look like"),
         ({"startingTimestamp": "yesterday"}, "milliseconds"),
-        ({"startingOffsetsByTimestampStrategy": "first"}, "error or latest"),
+        (
+            {"startingOffsetsByTimestampStrategy": "first"},
+            "startingOffsetsByTimestampStrategy: 'first' is not one of error, latest",
+        ),
     ],
 )
 def test_wrong_options(given: dict[str, str], message: str) -> None:

@@ -212,6 +212,25 @@ pub(super) fn check_chunk(
     Ok((to_json(&result)?, to_json(&problems)?))
 }
 
+/// The number of a range, its records and the sum of their hashes.
+type PyRangeDigest = (i64, u64, u128);
+
+#[doc = docstring!(steps, digest_chunk)]
+#[pyfunction]
+pub(super) fn digest_chunk(
+    py: Python<'_>,
+    chunk: &str,
+    width: i64,
+    max_decompressed_bytes: usize,
+) -> PyResult<(Vec<PyRangeDigest>, String, String)> {
+    let chunk: Chunk = parse_located(chunk)?;
+    let path = chunk.location.path().to_owned();
+    let digested = py.detach(|| magicbyte_arrow::digest_chunk(chunk, width, max_decompressed_bytes));
+    let digested = digested.map_err(|error| io_to_py(&path, &error))?;
+    let ranges = digested.ranges.iter().map(|one| (one.range, one.records, one.digest)).collect();
+    Ok((ranges, to_json(&digested.result)?, to_json(&digested.problems)?))
+}
+
 #[doc = docstring!(steps, ChunkDecoder)]
 #[pyclass(frozen, name = "ChunkDecoder", module = "magicbyte._core")]
 pub(super) struct PyChunkDecoder {

@@ -118,6 +118,17 @@ def check_chunk(chunk: str, max_decompressed_bytes: int) -> tuple[str, str]:
     the file cannot be opened.
     """
 
+def digest_chunk(
+    chunk: str, width: int, max_decompressed_bytes: int
+) -> tuple[list[tuple[int, int, int]], str, str]:
+    """Decodes every record of a Chunk, and adds up hashes of the records in each range of `width` offsets.
+
+    Returns the number of each range that has records (an offset divided by `width`), the records in it, and
+    the sum of their hashes modulo 2**128; then the ChunkResult and the problems as `check_chunk` does. A hash
+    is that of offset, timestamp, its type, key, value, headers, and whether it is a control record; codec,
+    magic and batch make no difference. Raises OSError if the file cannot be opened.
+    """
+
 @final
 class ChunkDecoder:
     """Decodes one Chunk of a plan into Arrow batches of the table `records`, with Spark's types.

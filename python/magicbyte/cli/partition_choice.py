@@ -13,7 +13,7 @@ from magicbyte.cli.flags import flags
 from magicbyte.cli.piped import saved
 from magicbyte.jobs.find.choice import PartitionChoice
 
-__all__ = ["choice", "local_sources", "out", "sources", "sources_and_out"]
+__all__ = ["choice", "local_sources", "out", "out_option", "sources", "sources_and_out", "two_sources"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,9 +58,30 @@ def sources(command: F) -> F:
     )
 
 
+def two_sources(command: F) -> F:
+    """The arguments `A` and `B`, which may be URLs, and `--storage-option`; the command gets `sources`."""
+    inner = _encryption_keys(_with_stores(command))
+
+    @wraps(inner)
+    def with_both(first: str, second: str, **others: Any) -> Any:
+        return inner(sources=(first, second), **others)
+
+    decorated: Callable[..., Any] = with_both
+    for name, metavar in (("second", "B"), ("first", "A")):
+        decorated = click.argument(name, metavar=metavar, type=_Source())(decorated)
+    return cast(F, decorated)
+
+
 def out(command: F) -> F:
     """The argument `OUT`, which may be a URL, and `--storage-option`, for a command with local sources."""
     return click.argument("out", metavar="OUT", type=click.Path())(_with_stores(command))
+
+
+def out_option(command: F) -> F:
+    """The option `--out`, which may be a URL, and `--storage-option`, for a command with local sources."""
+    return click.option(
+        "--out", metavar="OUT", type=click.Path(), help="Write into this directory or URL: new or empty."
+    )(_with_stores(command))
 
 
 def _with_stores(command: F) -> F:

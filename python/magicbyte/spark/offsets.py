@@ -59,12 +59,8 @@ class Edge:
         return self.timestamps if self.timestamps is not None else self.offsets
 
 
-def starting_edge(get: Get, *, streaming: bool = False) -> Edge:
+def starting_edge(get: Get, *, strict: bool, streaming: bool = False) -> Edge:
     """Parses the options for the start. By default, a stream starts at the end of the log."""
-    strategy = (get("startingOffsetsByTimestampStrategy") or "error").lower()
-    if strategy not in ("error", "latest"):
-        raise ValueError(f"startingOffsetsByTimestampStrategy must be error or latest, not {strategy!r}")
-    strict = strategy == "error"
     if streaming:
         return _edge(get, "starting", "latest", ("earliest", "latest"), strict=strict)
     edge = _edge(get, "starting", "earliest", ("earliest",), strict=strict)

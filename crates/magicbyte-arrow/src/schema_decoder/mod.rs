@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::builder::{BinaryBuilder, Int64Builder, StringBuilder, TimestampMicrosecondBuilder};
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use magicbyte::schema_framing::{Framing, MessageIndexes, SchemaId, Window, Windows};
@@ -243,16 +243,27 @@ impl SchemaDecoder {
             (row, self.explained(rows.get(row), error))
         }));
         self.writers.forget_refused();
-        let ids = ids.finish().slice(0, count);
-        let mut columns: Vec<ArrayRef> = vec![decoded.values, Arc::new(ids)];
-        columns.extend(error_columns(failed, &rows, count));
+        let batch = self.typed_columns(&rows, decoded.values, &ids.finish(), failed)?;
+        Ok(TypedRows { batch, unframed: unframed.len(), absent })
+    }
+
+    /// The columns of the rows that have values: these, the ids of their schemas, the errors, and the times of windows.
+    fn typed_columns(
+        &self,
+        rows: &Rows<'_>,
+        values: ArrayRef,
+        ids: &Int64Array,
+        failed: Vec<(usize, String)>,
+    ) -> std::result::Result<RecordBatch, DecodeError> {
+        let count = values.len();
+        let mut columns: Vec<ArrayRef> = vec![values, Arc::new(ids.slice(0, count))];
+        columns.extend(error_columns(failed, rows, count));
         let times = self.schema.fields().len() - columns.len();
         if times > 0 {
-            columns.extend(window_columns(&rows, count).into_iter().take(times));
+            columns.extend(window_columns(rows, count).into_iter().take(times));
         }
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
-            .map_err(|error| SchemaError::new(error.to_string()))?;
-        Ok(TypedRows { batch, unframed: unframed.len(), absent })
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
+        Ok(batch.map_err(|error| SchemaError::new(error.to_string()))?)
     }
 
     /// The payloads in inflated bytes; those that have none fail.

@@ -3,6 +3,7 @@
 pub(crate) mod accounting;
 pub(crate) mod chunk_reader;
 pub(crate) mod header_scan;
+mod last_records;
 pub(crate) mod name_order;
 pub(crate) mod offset_ranges;
 pub(crate) mod options;

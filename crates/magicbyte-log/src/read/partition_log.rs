@@ -18,7 +18,7 @@ use crate::segment::reader::SegmentBatch;
 use crate::storage::location::Location;
 
 /// The maximum number of successive listings while the files of a log change.
-const ATTEMPTS: u32 = 5;
+pub(super) const ATTEMPTS: u32 = 5;
 
 /// A partition's directory, opened for reading.
 ///
@@ -154,6 +154,20 @@ impl PartitionLog {
         }
         let plan = plan_partition(&self.listing, &surveys, PlanOptions::default())?;
         Ok(missing_segments(&plan, i64::MIN, i64::MAX).collect())
+    }
+
+    /// The log with the files that are there now, since a broker has cleaned, deleted or rolled segments. None
+    /// if listing the directory again cannot help.
+    pub(super) fn listed_again(&self) -> Option<Self> {
+        let Listing { location, segments, checkpoints, include_deleted_records, .. } = &self.listing;
+        let is_of_directory = |segment: &Segment| segment.location.path().parent() == Some(location.path());
+        if !location.is_live() || !segments.iter().all(is_of_directory) {
+            return None;
+        }
+        let mut listing = list_partition(location.clone(), false).ok()?;
+        listing.checkpoints = *checkpoints;
+        listing.include_deleted_records = *include_deleted_records;
+        Some(Self { listing })
     }
 
     /// Decodes every record of every segment and accounts for every byte; keeps none of them.
@@ -396,21 +410,16 @@ impl LogBatches {
         }
     }
 
-    /// Continues with the files that are there now, since a broker has cleaned, deleted or rolled segments.
-    /// Returns false if that cannot help.
+    /// Continues with the files that are there now. Returns false if that cannot help.
     fn list_again(&mut self) -> LogResult<bool> {
-        let listing = &self.log.listing;
-        let directory = &listing.location;
-        let is_of_directory = |segment: &Segment| segment.location.path().parent() == Some(directory.path());
-        if self.attempts == 0 || !directory.is_live() || !listing.segments.iter().all(is_of_directory) {
+        if self.attempts == 0 {
             return Ok(false);
         }
+        let Some(log) = self.log.listed_again() else { return Ok(false) };
         self.attempts -= 1;
-        let Ok(listing) = list_partition(directory.clone(), false) else { return Ok(false) };
-        let checkpoints = self.log.listing.checkpoints;
         let start = (self.start_offset > i64::MIN).then_some(self.start_offset);
         let options = ReadOptions { start_offset: start, start_timestamp: None, ..self.options };
-        let again = PartitionLog { listing: Listing { checkpoints, ..listing } }.batches(options)?;
+        let again = log.batches(options)?;
         (self.log, self.steps, self.missing) = (again.log, again.steps, None);
         Ok(true)
     }
@@ -477,7 +486,7 @@ impl Iterator for LogBatches {
 
 /// One chunk for a segment that was not surveyed, from the position its index gives for the offset. None if
 /// the segment adds nothing.
-fn whole_segment(segment: &Segment, start_offset: i64) -> LogResult<Option<Chunk>> {
+pub(super) fn whole_segment(segment: &Segment, start_offset: i64) -> LogResult<Option<Chunk>> {
     let start =
         if start_offset > segment.base_offset { position_for_offset(segment, start_offset)? } else { 0 };
     // The first offset is missing, or below the file's base offset: only a survey shows where the offsets

@@ -148,13 +148,15 @@ fn info_of(metadata: &Metadata) -> FileInfo {
         size: metadata.len(),
         modified_ms: modified.map_or(0, |since| since.as_millis() as i64),
         version: None,
-        inode: Some(inode_of(metadata)),
+        inode: inode_of(metadata),
     }
 }
 
-fn inode_of(metadata: &Metadata) -> u64 {
+fn inode_of(metadata: &Metadata) -> Option<u64> {
     #[cfg(unix)]
-    return std::os::unix::fs::MetadataExt::ino(metadata);
+    return Some(std::os::unix::fs::MetadataExt::ino(metadata));
     #[cfg(windows)]
-    return std::os::windows::fs::MetadataExt::creation_time(metadata);
+    return Some(std::os::windows::fs::MetadataExt::creation_time(metadata));
+    #[cfg(not(any(unix, windows)))]
+    return Some(metadata).and(None);
 }

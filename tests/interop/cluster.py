@@ -1,4 +1,4 @@
-"""A real cluster of several KRaft nodes on loopback."""
+"""A cluster of three nodes on loopback, which are killed and started one by one."""
 
 from __future__ import annotations
 
@@ -7,32 +7,29 @@ import re
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
-from kafka_broker import Tools, free_ports, java
+from kafka_broker import CLUSTER, QUICK_RECOVERY, SMALL, Tools, free_ports, java, kraft
 
-__all__ = ["SECONDS", "Cluster"]
+__all__ = ["NODES", "SECONDS", "Cluster"]
 
+NODES = (1, 2, 3)
 SECONDS = 180
 """How long to wait for a cluster on a busy machine."""
 
 
 class Cluster:
-    """KRaft nodes, each a broker and a controller. Topics begin on node 1 alone."""
+    """Three KRaft nodes, brokers and controllers, each with `disks` log directories."""
 
-    def __init__(
-        self, root: Path, nodes: Sequence[int] = (1, 2, 3), disks: int = 1, settings: str = ""
-    ) -> None:
+    def __init__(self, root: Path, disks: int = 1, settings: str = "") -> None:
         self.root = root
-        self.nodes = nodes
         self._disks = disks
         self._settings = settings
-        ports = free_ports(2 * len(nodes))
-        self.ports = dict(zip(nodes, ports, strict=False))
-        self.controllers = dict(zip(nodes, ports[len(nodes) :], strict=True))
+        ports = free_ports(2 * len(NODES))
+        self.ports = dict(zip(NODES, ports, strict=False))
+        self.controllers = dict(zip(NODES, ports[len(NODES) :], strict=True))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
-        for node in nodes:
+        for node in NODES:
             self._format(node)
         self.tools = Tools()
 
@@ -55,31 +52,14 @@ class Cluster:
     def _format(self, node: int) -> None:
         directory = self.root / f"node{node}"
         directory.mkdir(parents=True)
-        voters = ",".join(f"{one}@127.0.0.1:{port}" for one, port in self.controllers.items())
         properties = directory / "server.properties"
         properties.write_text(
-            f"""process.roles=broker,controller
-node.id={node}
-controller.quorum.voters={voters}
-listeners=PLAINTEXT://127.0.0.1:{self.ports[node]},CONTROLLER://127.0.0.1:{self.controllers[node]}
-advertised.listeners=PLAINTEXT://127.0.0.1:{self.ports[node]}
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
-log.dirs={",".join(map(str, self.log_dirs(node)))}
-num.network.threads=1
-num.io.threads=2
-background.threads=2
-num.recovery.threads.per.data.dir=1
-offsets.topic.num.partitions=1
-log.cleaner.dedupe.buffer.size=4000000
-auto.create.topics.enable=false
-broker.session.timeout.ms=30000
-controller.quorum.election.timeout.ms=10000
-controller.quorum.fetch.timeout.ms=20000
-{self._settings}
-"""
+            f"{kraft(self.ports[node], self.controllers, node)}{SMALL}{QUICK_RECOVERY}"
+            f"log.dirs={','.join(map(str, self.log_dirs(node)))}\nbroker.session.timeout.ms=30000\n"
+            "controller.quorum.election.timeout.ms=10000\ncontroller.quorum.fetch.timeout.ms=20000\n"
+            f"{self._settings}\n"
         )
-        command = java("kafka.tools.StorageTool", "format", "-t", "bWFnaWNieXRlLXRlc3RzMQ", "-c")
+        command = java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c")
         subprocess.run([*command, str(properties)], check=True, capture_output=True)
 
     def start(self, node: int) -> None:
@@ -110,15 +90,16 @@ controller.quorum.fetch.timeout.ms=20000
 
     def close(self) -> None:
         self.tools.close()
-        for node in self.nodes:
+        for node in NODES:
             self.kill(node)
 
-    def create(self, topic: str) -> str:
-        """Creates a topic on node 1 alone, which keeps old records; returns its ID."""
+    def create(self, topic: str, replicas: str = "1", *configs: str) -> str:
+        """Creates a topic, which keeps old records, on these nodes (`1:2:3`); returns its ID."""
+        given = [word for config in ("retention.ms=-1", *configs) for word in ("--config", config)]
         self.tools.run(
             "kafka-topics",
             *("--bootstrap-server", self.bootstrap, "--create", "--topic", topic),
-            *("--replica-assignment", "1", "--config", "retention.ms=-1"),
+            *("--replica-assignment", replicas, *given),
         )
         metadata = self.logs(1) / f"{topic}-0" / "partition.metadata"
         deadline = time.monotonic() + SECONDS
@@ -128,8 +109,8 @@ controller.quorum.fetch.timeout.ms=20000
         return metadata.read_text().partition("topic_id: ")[2].strip()
 
     def add_replicas(self, topics: list[str]) -> None:
-        """Makes every node a replica."""
-        partitions = [{"topic": topic, "partition": 0, "replicas": self.nodes} for topic in topics]
+        """Adds nodes 2 and 3 as replicas."""
+        partitions = [{"topic": topic, "partition": 0, "replicas": NODES} for topic in topics]
         plan = self.root / "reassignment.json"
         plan.write_text(json.dumps({"version": 1, "partitions": partitions}))
         self.tools.run(
