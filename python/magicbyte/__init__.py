@@ -54,6 +54,7 @@ from magicbyte.table import LogArrowStream
 if TYPE_CHECKING:
     from magicbyte.commands import (
         advise,
+        cluster,
         compact,
         convert,
         diff,
@@ -115,6 +116,7 @@ __all__ = [
     "__version__",
     "add_encryption_key",
     "advise",
+    "cluster",
     "compact",
     "convert",
     "convert_batches",
@@ -147,6 +149,7 @@ add_tables()
 
 _COMMANDS = (
     "advise",
+    "cluster",
     "compact",
     "convert",
     "diff",

@@ -32,6 +32,7 @@ from magicbyte.options.ingest import IngestOptions, TargetOptions
 from magicbyte.options.merge import MergeOptions
 from magicbyte.options.read import (
     AdviseOptions,
+    ClusterOptions,
     ExplainOptions,
     OffsetsOptions,
     SchemasOptions,
@@ -45,6 +46,7 @@ from magicbyte.options.shared import Decoding, TopicConfigFile
 if TYPE_CHECKING:
     from magicbyte.jobs.advise import AdviseReport
     from magicbyte.jobs.clean import CleanReport
+    from magicbyte.jobs.cluster import ClusterReport
     from magicbyte.jobs.diff import DiffReport
     from magicbyte.jobs.field_costs import FieldCosts
     from magicbyte.jobs.ingest import IngestReport
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "advise",
+    "cluster",
     "compact",
     "convert",
     "diff",
@@ -428,6 +431,23 @@ def topics(sources: list[str], given: _Topics, options: TopicConfigFile) -> Topi
     from magicbyte.jobs.topics import topics
 
     return topics(sources, options, choice=given.choice)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cluster(Run, ClusterOptions):
+    """The keywords of `cluster`."""
+
+
+@reads(_Cluster, ClusterOptions)
+def cluster(sources: list[str], given: _Cluster, options: ClusterOptions) -> ClusterReport:
+    """What the disks say about their cluster: brokers, topics, settings, groups and transactions.
+
+    Topics and settings come from the copies of `__cluster_metadata`, with proven repairs of damaged ones; if
+    there are none, topics come from the directories. Passwords and keys are not in the report.
+    """
+    from magicbyte.jobs.cluster import cluster
+
+    return cluster(sources, given.runner, options, choice=given.choice, progress=given.progress)
 
 
 @dataclass(frozen=True, kw_only=True)

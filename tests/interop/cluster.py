@@ -19,10 +19,12 @@ SECONDS = 180
 
 
 class Cluster:
-    """Three KRaft nodes, brokers and controllers."""
+    """Three KRaft nodes, brokers and controllers, each with `disks` log directories."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, disks: int = 1, settings: str = "") -> None:
         self.root = root
+        self._disks = disks
+        self._settings = settings
         ports = free_ports(2 * len(NODES))
         self.ports = dict(zip(NODES, ports, strict=False))
         self.controllers = dict(zip(NODES, ports[len(NODES) :], strict=True))
@@ -36,7 +38,13 @@ class Cluster:
         return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
 
     def logs(self, node: int) -> Path:
-        return self.root / f"node{node}" / "logs"
+        """The only log directory of a node, or the first one."""
+        return self.log_dirs(node)[0]
+
+    def log_dirs(self, node: int) -> list[Path]:
+        """The log directories of a node."""
+        names = ["logs", *(f"logs{number}" for number in range(2, self._disks + 1))]
+        return [self.root / f"node{node}" / name for name in names]
 
     def output(self, node: int) -> str:
         return (self.root / f"node{node}" / "broker.out").read_text(errors="replace")
@@ -47,8 +55,9 @@ class Cluster:
         properties = directory / "server.properties"
         properties.write_text(
             f"{kraft(self.ports[node], self.controllers, node)}{SMALL}{QUICK_RECOVERY}"
-            f"log.dirs={self.logs(node)}\nbroker.session.timeout.ms=30000\n"
+            f"log.dirs={','.join(map(str, self.log_dirs(node)))}\nbroker.session.timeout.ms=30000\n"
             "controller.quorum.election.timeout.ms=10000\ncontroller.quorum.fetch.timeout.ms=20000\n"
+            f"{self._settings}\n"
         )
         command = java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c")
         subprocess.run([*command, str(properties)], check=True, capture_output=True)

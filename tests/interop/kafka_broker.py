@@ -97,6 +97,12 @@ class Tools:
     """Kafka's own tools, by the names of their scripts, in one process."""
 
     _CLASSES = {
+        "kafka-acls": "org.apache.kafka.tools.AclCommand",
+        "kafka-configs": "kafka.admin.ConfigCommand",
+        "kafka-metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
+        "kafka-share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
+        "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
+        "kafka-console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
         "kafka-topics": "org.apache.kafka.tools.TopicCommand",
         "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
         "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",

@@ -36,6 +36,7 @@ from magicbyte.options.values import SIZE, Number, Real, Repeated, Size, words
 
 OF_COMMANDS: dict[str, tuple[type[Options], ...]] = {
     "advise": (read.AdviseOptions, PartitionChoice, EngineChoice),
+    "cluster": (read.ClusterOptions, PartitionChoice, EngineChoice),
     "compact": (compact.CompactOptions, PartitionChoice, EngineChoice, View),
     "convert": (rewrite.ConvertOptions, PartitionChoice, EngineChoice, View),
     "diff": (diff.DiffOptions, PartitionChoice, EngineChoice),

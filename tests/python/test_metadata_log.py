@@ -207,6 +207,23 @@ def test_a_flipped_bit_is_repaired(tmp_path: Path) -> None:
         assert any("a repair that its CRC proves" in problem for problem in folded.problems)
 
 
+def test_a_log_is_whole_unless_records_may_be_missing(tmp_path: Path) -> None:
+    log = records.batches(RECORDS, size=EVERY)
+    path = records.write_log(tmp_path, log)
+    whole = path.read_bytes()
+    assert fold(tmp_path).is_whole
+    for at, flips, expected in ((1, 1, True), (1, 2, False), (3, 1, True), (3, 2, False)):
+        damage(path, log[at], flips=flips)
+        assert fold(tmp_path).is_whole is expected, (at, flips)
+        path.write_bytes(whole)
+    path.write_bytes(whole[:-10])
+    assert not fold(tmp_path).is_whole
+    path.write_bytes(whole + bytes(100))  # allocated ahead
+    assert fold(tmp_path).is_whole
+    path.write_bytes(whole + records.batches([records.frame(4, b"x")], start=len(RECORDS))[0])
+    assert not fold(tmp_path).is_whole
+
+
 def test_another_copy_has_what_one_lost(tmp_path: Path) -> None:
     """Each copy lost another batch; nothing is lost."""
     log = records.batches(RECORDS, size=EVERY)

@@ -58,6 +58,8 @@ class FoldedMetadata:
     """The timestamp (ms) of the last record that was read."""
     lost: list[tuple[int, int]] = field(default_factory=list)
     """Offsets (inclusive) that are in no readable copy."""
+    is_whole: bool = True
+    """False if records may be missing that the newest copy had: then topics may be, too."""
     problems: list[str] = field(default_factory=list)
     """Damage, repaired or not, and contradictions."""
 
@@ -91,6 +93,8 @@ def fold_metadata(listings: Sequence[PartitionListing]) -> FoldedMetadata:
         other.compare(sources[0], folded)
     if sources:
         _fold_log(folded, sources)
+        if sources[0].is_torn_at(folded.next_offset):
+            folded.is_whole = False
     for source in sources:
         folded.problems += source.problems
     _add_quorum_files(folded)
@@ -128,6 +132,7 @@ def _fold_snapshot(folded: FoldedMetadata, listings: Sequence[PartitionListing])
         if partial is None or 0 in starts:
             return
         trial = partial
+        folded.is_whole = False
     folded.state, folded.snapshot, folded.last_timestamp = trial.state, trial.snapshot, trial.last_timestamp
     # A snapshot is named after the offset that follows it. Its own offsets start at 0.
     folded.next_offset = int(os.path.basename(trial.snapshot or "")[:20])
@@ -154,6 +159,7 @@ def _fold_log(folded: FoldedMetadata, sources: Sequence[_Source]) -> None:
         if batch.base_offset > folded.next_offset:
             lost = folded.next_offset, batch.base_offset - 1
             folded.lost.append(lost)
+            folded.is_whole = False
             folded.problems.append(
                 f"offsets {lost[0]}..={lost[1]} of __cluster_metadata are in no readable copy: what they"
                 " changed is unknown"
@@ -197,14 +203,15 @@ def _apply(folded: FoldedMetadata, place: str | None, batch: RecordBatch, start:
             except LookupError:
                 continue  # a type of a later version of Kafka, as Kafka does
             except Error as error:
-                _add(folded.problems, f"{place}: offset {record.offset}: {error}")
+                _leave_out(folded, f"{place}: offset {record.offset}: {error}")
     except Error as error:
-        _add(folded.problems, f"{place}: {error}")
+        _leave_out(folded, f"{place}: {error}")
 
 
-def _add(problems: list[str], problem: str) -> None:
-    if len(problems) < LISTED:
-        problems.append(problem)
+def _leave_out(folded: FoldedMetadata, problem: str) -> None:
+    folded.is_whole = False
+    if len(folded.problems) < LISTED:
+        folded.problems.append(problem)
 
 
 class _Source:
@@ -214,6 +221,12 @@ class _Source:
         self.problems: list[str] = []
         self._path = path
         self._end: int | None = None
+        self._damaged_ends: set[int | None] = set()
+        """The first offset that may be lost of each damaged range that no good batch follows."""
+
+    def is_torn_at(self, end: int) -> bool:
+        """True if damage at the end of the log is neither repaired nor followed by a good batch."""
+        return any(first is None or first >= end for first in self._damaged_ends)
 
     def compare(self, other: _Source, folded: FoldedMetadata) -> None:
         """Ends this source where it stops being equal to the other one, if it has anything else after that.
@@ -257,6 +270,9 @@ class _Source:
             known = {*self.problems}
             named = (f"{self._path}/{one['segment']}: {one['message']}" for one in found.problems)
             self.problems += [problem for problem in named if problem not in known]
+            self._damaged_ends |= {
+                one["first_lost_offset"] for one in found.problems if one["last_lost_offset"] is None
+            }
             yield from self._repaired(position, end)
 
     def _repaired(self, start: int, end: int | None) -> Iterator[RecordBatch]:
@@ -291,7 +307,7 @@ def _add_quorum_files(folded: FoldedMetadata) -> None:
             if (file := read_quorum_file(copy.path)) is not None:
                 files.append(file)
         except (Error, OSError) as error:
-            _add(folded.problems, str(error))
+            folded.problems.append(str(error))
     newest = max(files, key=lambda one: one.leader_epoch, default=None)
     if newest is not None:
         quorum.add_file(newest.leader, newest.leader_epoch, newest.voters)
