@@ -311,6 +311,6 @@ def task_name(verb: str, tasks: Sequence[Task]) -> str:
     return f"magicbyte {verb}: {count_of(len(tasks), 'task')}, {size}"
 
 
-def count_of(number: int, noun: str) -> str:
+def count_of(number: int, noun: str, plural: str = "") -> str:
     """`1 task`, `2 tasks`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
