@@ -329,7 +329,7 @@ def _message(work: Callable[[], object]) -> str:
         (ingest.IngestOptions, "start_offset", -1, "-1 is not in the range from 0"),
         (ingest.IngestOptions, "start_timestamp", 1 << 63, "9223372036854775808 is not in the range"),
         (ingest.IngestOptions, "isolation_level", "none", "'none' is not one of read_uncommitted"),
-        (serve.ServeOptions, "idle_ms", 1, "1 ms, in seconds, is not in the range from 1"),
+        (serve.ServeOptions, "idle_ms", 0, "0 ms, in seconds, is not in the range from 1"),
     ],
 )
 def test_every_class_checks_what_it_is_given(options: Any, name: str, given: Any, says: str) -> None:

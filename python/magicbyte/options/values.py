@@ -165,8 +165,8 @@ class Seconds(Number):
     def normal(self, value: Any) -> int:
         """See `Kind.normal`."""
         milliseconds = _whole(value)
-        # A rest of a second counts, so that 1 ms is less than a second.
-        self._in_range(milliseconds // 1000, f"{value} ms, in seconds,")
+        # A part of a second counts as one: 1 ms is more than nothing.
+        self._in_range(-(-milliseconds // 1000), f"{value} ms, in seconds,")
         return milliseconds
 
     def show(self, value: int) -> str:
