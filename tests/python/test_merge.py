@@ -382,6 +382,26 @@ def test_a_wrong_leader_epoch_is_damage(tmp_path: Path) -> None:
     assert partition["repaired_batches"] == 1
 
 
+@pytest.mark.parametrize("number", [7, 19, 20, 39])
+def test_any_bit_of_a_header_may_be_flipped(tmp_path: Path, number: int) -> None:
+    """No CRC covers offset, length, epoch and magic of a batch: in the middle, at either end of a segment, or at
+    the end of the log.
+    """
+    segments = {0: batches(0, 200, epoch=2), 200: batches(200, 400, epoch=2)}
+    whole = [data for segment in segments.values() for data in segment]
+    sources = replicas(tmp_path, segments)
+    log = sources[1] / "orders-0" / f"{number // 20 * 200:020}.log"
+    intact = log.read_bytes()
+    at = sum(map(len, whole[number // 20 * 20 : number]))
+    for bit in range(3, 17 * 8, 5):
+        data = bytearray(intact)
+        data[at + bit // 8] ^= 1 << bit % 8
+        log.write_bytes(data)
+        merged(tmp_path, *sources)
+        assert log_of(tmp_path / "out") == b"".join(whole), bit
+        shutil.rmtree(tmp_path / "out")
+
+
 def test_what_differs_is_named(tmp_path: Path) -> None:
     whole = batches(0, 500)
     other = [*whole[:10], batch(100, value="w"), *whole[11:]]
