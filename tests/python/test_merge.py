@@ -384,9 +384,7 @@ def test_a_wrong_leader_epoch_is_damage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [7, 19, 20, 39])
 def test_any_bit_of_a_header_may_be_flipped(tmp_path: Path, number: int) -> None:
-    """No CRC covers offset, length, epoch and magic of a batch: in the middle, at either end of a segment, or at
-    the end of the log.
-    """
+    """No CRC covers offset, length, epoch and magic: in the middle, and at the ends of segments."""
     segments = {0: batches(0, 200, epoch=2), 200: batches(200, 400, epoch=2)}
     whole = [data for segment in segments.values() for data in segment]
     sources = replicas(tmp_path, segments)
