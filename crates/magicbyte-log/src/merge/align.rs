@@ -89,7 +89,7 @@ struct Aligner<'a, 'scope> {
 impl Aligner<'_, '_> {
     fn align(mut self) -> LogResult<Alignment> {
         while let Some(offset) = self.heads().map(|(_, head)| head.first_offset).min() {
-            if offset >= self.cleaned_until && self.refuse_wrong_epoch(offset) {
+            if offset >= self.cleaned_until && self.refuse_wrong_header(offset) {
                 continue;
             }
             self.step(offset);
@@ -187,28 +187,32 @@ impl Aligner<'_, '_> {
         self.runs.push(OpenRun { run, members, present, cell });
     }
 
-    /// Refuses a wrong leader epoch in the last batch of a copy, which would decide which copy leads: another copy
-    /// has the batch with an epoch that is lower by one bit, and the checkpoint of this copy does not have the
-    /// higher one. Returns true if there is such a batch.
-    fn refuse_wrong_epoch(&mut self, offset: i64) -> bool {
-        if !self.heads().any(|(_, head)| head.is_last) {
-            return false;
-        }
-        let heads: Vec<_> = self.heads_at(offset).collect();
-        let is_wrong = |&&(copy, head): &&(usize, &Head)| {
+    /// Refuses a wrong offset or leader epoch in the last batch of a copy, which no CRC covers and no later batch
+    /// contradicts. It would decide which copy leads. Another copy has the batch at this offset, with an offset or
+    /// an epoch that is lower by one bit; and the checkpoint of this copy does not have the higher epoch. Returns
+    /// true if there is such a batch.
+    fn refuse_wrong_header(&mut self, offset: i64) -> bool {
+        let is_wrong = |&(copy, head): &(usize, &Head)| {
+            let reader = &self.readers[copy];
             let checkpoint = self.listings[copy].leader_epochs.entries();
+            let is_known = checkpoint.iter().any(|entry| entry.epoch == head.leader_epoch);
             head.is_last
-                && checkpoint.iter().all(|entry| entry.epoch != head.leader_epoch)
-                && heads.iter().any(|(_, other)| {
-                    other.content() == head.content()
-                        && other.leader_epoch < head.leader_epoch
-                        && (other.leader_epoch ^ head.leader_epoch).count_ones() == 1
+                && !reader.has_passed(offset)
+                && self.heads_at(offset).filter(|(_, other)| other.is_same_batch(head)).any(|(_, other)| {
+                    let is_epoch = head.first_offset == offset && !is_known;
+                    is_epoch && is_raised(other.leader_epoch.into(), head.leader_epoch.into())
+                        || is_raised(offset, head.first_offset)
                 })
         };
-        let Some(&(copy, _)) = heads.iter().find(is_wrong) else { return false };
+        let Some((copy, _)) = self.heads().find(is_wrong) else { return false };
         self.readers[copy].refuse();
         true
     }
+}
+
+/// True if a number is larger than another by one bit.
+fn is_raised(number: i64, by_a_bit: i64) -> bool {
+    number < by_a_bit && (number ^ by_a_bit).count_ones() == 1
 }
 
 fn mask(copies: impl Iterator<Item = usize>) -> u64 {

@@ -30,7 +30,7 @@ pub(super) struct CopyReader<'scope> {
     next_offset: i64,
     good_bytes: u64,
     last: Option<(i32, i64)>,
-    /// Batches with a wrong leader epoch.
+    /// Batches with a wrong offset or leader epoch.
     refused: Vec<Damage>,
 }
 
@@ -84,10 +84,11 @@ impl<'scope> CopyReader<'scope> {
         self.find_head();
     }
 
-    /// Counts the next good batch as damage, since its leader epoch is wrong.
+    /// Counts the next good batch as damage, since its offset or leader epoch is wrong.
     pub(super) fn refuse(&mut self) {
         if let Some(head) = self.head.take() {
-            self.note_refused(&head, None);
+            let (first_offset, share) = (self.next_offset, head.share(self.copy));
+            self.refused.push(Damage { share, first_offset, next_offset: None, leader_epoch: None });
         }
         self.find_head();
     }

@@ -34,6 +34,12 @@ impl Head {
         (self.first_offset, self.last_offset, self.crc, self.size)
     }
 
+    /// True if two batches are equal but for their place in the log, which no CRC covers.
+    pub(super) fn is_same_batch(&self, other: &Self) -> bool {
+        let span = |head: &Self| head.last_offset.wrapping_sub(head.first_offset);
+        (self.crc, self.size, span(self)) == (other.crc, other.size, span(other))
+    }
+
     pub(super) fn share(&self, copy: usize) -> Share {
         let (segment, start) = (self.segment, self.position);
         Share { copy, segment, start, end: start + self.size }

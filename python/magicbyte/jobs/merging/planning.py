@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import cast
+from typing import TypeAlias, cast
 
 from magicbyte import _core
 from magicbyte.jobs.find.cluster import Cluster
@@ -72,27 +72,39 @@ def plan_merges(
     """
     listings = [listing for partition in partitions for listing in partition.listings]
     planned = iter(plan_partitions(listings, engine, chunk_bytes=_CHUNK_BYTES, progress=progress))
-    merges = []
-    for partition in partitions:
-        copies = tuple(next(planned) for _ in partition.listings)
-        merges.append((partition, copies, cleaned_until(copies, cluster)))
-    sizes = [
-        sum(size_of_chunk(chunk) for one in copies for chunk in one.plan["chunks"]) for _, copies, _ in merges
-    ]
-    alignments = engine.map(
-        partial(_align, max_decompressed_bytes=max_decompressed_bytes),
-        [(copies, cleaned) for _, copies, cleaned in merges],
-        name=f"magicbyte align: {count_of(len(merges), 'partition')}, {format_bytes(sum(sizes))}",
-        sizes=sizes,
-        progress=progress,
-    )
+    copies = [tuple(next(planned) for _ in partition.listings) for partition in partitions]
+
+    def align(merges: Sequence[_Copies]) -> list[str]:
+        sizes = [
+            sum(size_of_chunk(chunk) for one in own for chunk in one.plan["chunks"]) for own, _ in merges
+        ]
+        return engine.map(
+            partial(_align, max_decompressed_bytes=max_decompressed_bytes),
+            merges,
+            name=f"magicbyte align: {count_of(len(merges), 'partition')}, {format_bytes(sum(sizes))}",
+            sizes=sizes,
+            progress=progress,
+        )
+
+    merges = [(own, cleaned_until(own, cluster)) for own in copies]
+    alignments = align(merges)
+    for number, (own, cleaned) in enumerate(merges):
+        # Only the batches show that a log is compacted whose policy is unknown.
+        seen = cleaned_until(own, cluster, json.loads(alignments[number]))
+        if seen != cleaned:
+            merges[number] = own, seen
+            (alignments[number],) = align([merges[number]])
     return [
-        _with_repairs(_planned(partition, copies, cleaned, text), scratch, max_decompressed_bytes)
-        for (partition, copies, cleaned), text in zip(merges, alignments, strict=True)
+        _with_repairs(_planned(partition, own, cleaned, text), scratch, max_decompressed_bytes)
+        for partition, (own, cleaned), text in zip(partitions, merges, alignments, strict=True)
     ]
 
 
-def _align(merge: tuple[Sequence[Planned], int | None], max_decompressed_bytes: int) -> str:
+_Copies: TypeAlias = tuple[tuple[Planned, ...], int | None]
+"""The copies of a partition, and the end of the part that compaction may have cleaned."""
+
+
+def _align(merge: _Copies, max_decompressed_bytes: int) -> str:
     copies, cleaned = merge
     return _core.align_copies(
         [json.dumps(one.listing) for one in copies],
