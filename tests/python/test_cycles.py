@@ -64,7 +64,7 @@ CYCLES: dict[str, Callable[[], Any]] = {
         lambda held: ProducerStateEntry(1, 0, 1, 1, 9, -1, None, (held,))  # type: ignore[arg-type]
     ),
     "BatchField": lambda: through_bytes(
-        lambda held: _core.BatchField(False, 0, held, "magic", None, None, 2, None)
+        lambda held: _core.BatchField(False, 0, held, "magic", "magic", "2", None, None, 2, None)
     ),
     "AppendInfo": lambda: through_bytes(lambda held: _core.AppendInfo(held, 0, 0, 1, 1, None, 0, 0)),
     "AppendValidator": lambda: through_a_config(AppendValidator),

@@ -200,7 +200,7 @@ def test_a_commit_says_what_it_added(lake: Lake, root: Path) -> None:
         stored = [json.loads(one["magicbyte"]) for one in summaries]
     assert [entry["job"] for entry in stored] == [second["job"], first["job"]]
     what = (
-        {"sources": [str(root)], "partitions": second["partitions"]}
+        {"sources": [str(root)], "partitions": second["partitions"], "read_version": 1, "restored": 0}
         if lake.format == "delta"
         else {"changed_partitions": 1, "rows": 2}
     )

@@ -29,7 +29,7 @@ PAGES = [ROOT / "README.md", ROOT / "docs/install.md", *sorted((ROOT / "docs/gui
 SHELL = [(page, block) for page in PAGES for block in blocks(page.read_text()) if block.language == "sh"]
 # Directories of the readers' machines, which are below the test's own directory here.
 ELSEWHERE = re.compile(r"(?<![\w/])/(?=backup/|mnt/|var/)")
-WRITERS = {"ingest", "recover", "convert", "compact", "redact", "rescue"}
+WRITERS = {"find", "merge", "ingest", "recover", "convert", "compact", "redact", "rescue"}
 SEGMENT_ID = "QaPoDpnHS9iAgEjV9Ysnfg"
 
 
@@ -51,6 +51,7 @@ def test_blocks_that_do_not_run_say_why() -> None:
         ("README.md", "these are what runs the tests"),
         ("operators.md", "needs a bucket with encrypted segments, and its keys"),
         ("operators.md", "needs buckets"),
+        ("operators.md", "needs a running cluster"),
     ]
     assert len(SHELL) - len(reasons) > 10
 
@@ -106,6 +107,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for source, name in internal.items():
         shutil.copytree(KAFKA / source, logs / name, ignore=shutil.ignore_patterns("rebuilt", "*.json*"))
         shutil.copytree(logs / name, root / name)
+    for broker in ("broker1", "broker2", "broker3"):
+        partition(root / broker / "orders-0", orders())
+    for disk in ("kafka-1/disk1", "kafka-1/disk2", "kafka-2/disk1"):
+        shutil.copytree(logs / "__cluster_metadata-0", root / "mnt" / disk / "__cluster_metadata-0")
+    (root / "mnt/lost+found").mkdir()
+    (root / "mnt/lost+found/#131001").write_bytes(orders())
     # With every kind of file that a broker keeps beside a segment.
     shutil.copytree(ROOT / "samples/payments-0", root / "orders-0")
     shutil.copytree(ROOT / "samples/sensors-0", root / "backup/kafka-0.10/sensors-0")
