@@ -176,7 +176,7 @@ def large_partition(directory: Path) -> None:
 
 
 def replicas(root: Path) -> list[str]:
-    """Copies of a partition: a good one; one with damage in the middle and at the end; an empty one; another log."""
+    """Copies of a partition: a good one, one that is damaged in several ways, an empty one, another log."""
     batches = []
     for offset in range(8):
         builder = RecordsBuilder(producer_id=7, producer_epoch=0, base_sequence=offset)
