@@ -230,7 +230,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
     asked: dict[str, Any] = {"start_offset": None, "end_offset": None, "start_timestamp": None}
     asked |= {"isolation_level": "read_uncommitted", "check_crcs": True, "max_decompressed_bytes": 1 << 20}
     asked |= {"mode": "FAILFAST"}
-    stream = {**asked, "views": False, "end_timestamp": None, "threads": 1}
+    stream = {**asked, "views": False, "end_timestamp": None, "last": None, "threads": 1}
 
     def converter() -> Any:
         return c.Converter(1)
