@@ -16,6 +16,7 @@ mod options;
 mod paths;
 mod plan;
 mod shape;
+mod short_bytes;
 mod structure;
 mod tags;
 mod time;
