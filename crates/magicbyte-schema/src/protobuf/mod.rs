@@ -17,6 +17,7 @@ mod paths;
 mod plan;
 mod shape;
 mod short_bytes;
+mod similar_names;
 mod structure;
 mod tags;
 mod time;
