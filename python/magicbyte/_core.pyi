@@ -121,6 +121,7 @@ from magicbyte._stubs.schema_encoder import SchemaEncoder
 from magicbyte._stubs.schema_framing import (
     parse_message_indexes,
     parse_schema_framing,
+    schema_header_names,
     split_window,
     write_schema_framing,
 )
@@ -323,6 +324,7 @@ __all__ = [
     "request_record_sets",
     "response_record_sets",
     "rewrite_chunks",
+    "schema_header_names",
     "segment_history",
     "segments_from",
     "set_aside",

@@ -127,6 +127,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "is_secret_record": lambda: c.is_secret_record("__cluster_metadata", b"\1\x0b\0"),
         "decode_data": lambda: c.decode_data("ConsumerProtocolAssignment", b"\0\0\0\0\0\0\0\0\0\0"),
         "parse_schema_framing": lambda: c.parse_schema_framing(b"\0\0\0\0\1"),
+        "schema_header_names": c.schema_header_names,
         "split_window": lambda: c.split_window(b"k" * 20, "time"),
         "partition_metadata": lambda: c.partition_metadata("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"),
         "plan_compaction": lambda: c.plan_compaction(one.plan, one.listing, now=0),

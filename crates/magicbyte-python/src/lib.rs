@@ -118,7 +118,7 @@ mod _core {
     use crate::schema_encoder::PySchemaEncoder;
     #[pymodule_export]
     use crate::schema_framing::{
-        parse_message_indexes, parse_schema_framing, split_window, write_schema_framing,
+        parse_message_indexes, parse_schema_framing, schema_header_names, split_window, write_schema_framing,
     };
     #[pymodule_export]
     use crate::serve::PyServer;
