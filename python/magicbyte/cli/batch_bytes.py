@@ -91,8 +91,8 @@ def _print_batch(path: str, position: int, size: int, layout: _core.BatchLayout)
         for field in layout:
             if field.is_decompressed and not is_decompressed:
                 is_decompressed = True
-                content = f"{layout.decompressed_size} bytes"
-                print_data(f"--- {layout.payload}: {content}; positions count from their start")
+                payload = f"{layout.payload}: {layout.decompressed_size} bytes"
+                print_data(f"--- {payload}; positions count from their start")
             _print_field(field)
     except Error as error:
         print_data(f"error: {error}", "")
