@@ -42,7 +42,7 @@ class SchemaDecoder:
         is_key: bool = False,
         framing: str = "auto",
         windows: str = "none",
-        json_rules: tuple[bool, bool, str] = (False, False, "int64"),
+        json_rules: tuple[bool, bool, str] = ...,
     ) -> SchemaDecoder: ...
     @property
     def schema(self) -> ArrowSchema:
