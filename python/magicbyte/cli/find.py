@@ -80,7 +80,7 @@ def _print(report: FindReport, out: str | None) -> None:
     heads = ["partition", "first", "last", "missing", "batches", "runs", "files", "joined by"]
     print_table(heads, rows)
     batches = sum(file["batches"] for file in report["files"])
-    print_line(f"{count_of(batches, 'batch')} in {count_of(len(report['files']), 'file')}")
+    print_line(f"{batches:,} batch{'' if batches == 1 else 'es'} in {count_of(len(report['files']), 'file')}")
     if report["other_files"]:
         print_line(f"{count_of(report['other_files'], 'other file')} without a whole batch")
     if values := sum(file["values"] for file in report["files"]):
