@@ -52,6 +52,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "dump": ("--max-records", "5", "{samples}"),
     "explain": ("--html", "{out}.html", "{samples}"),
     "ingest": ("{samples}", "{out}"),
+    "find": ("{samples}", "--out", "{out}"),
     "merge": ("{samples}", "--out", "{out}"),
     "offsets": ("{samples}",),
     "records": ("--max-records", "5", "{samples}"),
