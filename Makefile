@@ -390,11 +390,6 @@ docs:
 docs-site: $(VENV)/built $(VENV)/requirements inspector
 	$(BIN)/python scripts/docs_site.py
 
-$(VENV)/zig: pyproject.toml | $(BIN)/python
-	@$(BIN)/python scripts/requirements.py pyproject.toml zig > $@.txt
-	@$(PIP) -r $@.txt
-	@touch $@
-
 inspector: $(VENV)/zig
 	$(BIN)/python scripts/inspector.py
 

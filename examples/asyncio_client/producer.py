@@ -400,10 +400,14 @@ class Producer:
 
 
 async def _uninterrupted(work: Coroutine[Any, Any, None]) -> None:
-    """Does work to its end, also if its caller is cancelled meanwhile."""
+    """Does work to its end, however often its caller is cancelled meanwhile."""
     task = asyncio.create_task(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await task
-        raise
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    task.result()
+    if cancelled is not None:
+        raise cancelled

@@ -163,7 +163,9 @@ def run(line: str, world: Path, cli: Cli) -> None:
         return
     if expanded[0] in WRITERS and "--dry-run" not in expanded:
         # Lines of a page are alternatives, often with one name for their outputs.
-        shutil.rmtree(world / expanded[-1], ignore_errors=True)
+        out = (world / expanded[-1]).resolve()
+        assert out.is_relative_to(world.resolve()), line
+        shutil.rmtree(out, ignore_errors=True)
     printed = cli(*expanded, code=None)
     assert cli.code in (0, 1), f"{line}: {cli.code}\n{printed}{cli.error}"
     if words[end : end + 1] == [">"]:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from magicbyte.enums import Compression
 from magicbyte.options.declare import Options, option
@@ -29,6 +29,7 @@ TableName: TypeAlias = Literal["records", "batches", "segments", "problems", "pr
 
 _UNITS = {"ms": 0.001, "": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _POSITIVE = Number(1)
+_PARTITION = Number(0, (1 << 31) - 1)
 _OFFSETS = Kind("OFFSETS")
 _TIMESTAMP = Kind("MS")
 
@@ -44,14 +45,20 @@ class _Pattern(Kind):
         return text
 
 
+def _listed(numbers: Any) -> list[Any]:
+    if not isinstance(numbers, list):
+        raise ValueError(f"{numbers!r} is not a list")
+    return numbers
+
+
 class _Assigned(Kind):
     """Partitions of topics, as JSON."""
 
     def parse(self, text: str) -> frozenset[tuple[str, int]]:
         try:
-            topics = json.loads(text)
-            return frozenset((topic, int(number)) for topic, numbers in topics.items() for number in numbers)
-        except (AttributeError, TypeError, ValueError, RecursionError):
+            topics = json.loads(text).items()
+            return frozenset((topic, _PARTITION.normal(one)) for topic, all in topics for one in _listed(all))
+        except (AttributeError, ValueError, RecursionError):
             raise ValueError(f'{text[:80]!r} does not look like {{"topicA":[0,1],"topicB":[2,4]}}') from None
 
 
@@ -61,7 +68,7 @@ class _Duration(Kind):
     unit = "In seconds."
 
     def parse(self, text: str) -> float:
-        parts = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip().lower())
+        parts = re.fullmatch(r"(\d{1,18})\s*([a-z]*)", text.strip().lower())
         if parts is None or parts[2] not in _UNITS:
             raise ValueError(f"{text!r} is not a duration such as 15m, 30s or 500ms")
         return int(parts[1]) * _UNITS[parts[2]]
