@@ -280,3 +280,28 @@ def test_headers_that_claim_much_cost_little(tmp_path: Path) -> None:
     (partition,) = magicbyte.find(tmp_path / "hostile")["partitions"]
     assert partition["last_offset"] == 9
     assert time.perf_counter() - start < 60
+
+
+def transactions(text: str, times: Iterable[int]) -> bytes:
+    """Transactions of one record, whose markers have these times."""
+    data = b""
+    for number, time_of_marker in enumerate(times):
+        common: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0, "is_transactional": True}
+        common["partition_leader_epoch"] = 0
+        record = magicbyte.RecordsBuilder(base_sequence=number, **common)
+        record.append(2 * number, 1, b"key", text.encode())
+        marker = magicbyte.RecordsBuilder(is_control=True, base_offset=2 * number + 1, **common)
+        marker.append(2 * number + 1, time_of_marker, b"\0\0\0\1", b"\0\0\0\0\0\0")
+        data += record.build() + marker.build()
+    return data
+
+
+def test_equal_markers_are_no_copies(tmp_path: Path) -> None:
+    """A coordinator writes the markers of a transaction in one millisecond into several partitions."""
+    save(tmp_path / "saved", [transactions("alpha", range(10)), transactions("beta", range(10))])
+    report = magicbyte.find(tmp_path / "saved", out=tmp_path / "out")
+    assert len(report["partitions"]) == 2
+    assert {value for records in found(tmp_path / "out").values() for _, value in records} == {
+        b"alpha",
+        b"beta",
+    }

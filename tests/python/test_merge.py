@@ -495,3 +495,20 @@ def test_many_ranges_are_counted(tmp_path: Path) -> None:
     # The second copy leads, since it is less damaged, and has everything that the first one has.
     assert (len(partition["ranges"]), partition["ranges_left_out"]) == (1000, 250)
     assert offsets_of(tmp_path / "out") == [offset for offset in range(5000) if offset % 4 or offset == 4999]
+
+
+def test_batches_of_a_lower_epoch_are_not_passed_over(tmp_path: Path, cli: Cli) -> None:
+    sources = replicas(tmp_path, {0: [*batches(0, 100, epoch=5), *batches(100, 200, epoch=3)]})
+    shown = cli("merge", *sources, "--out", tmp_path / "out", code=1)
+    assert shown.count("are in no good batch of this log") == 3
+
+
+def test_the_start_of_a_log_is_named_and_not_beyond_its_end(tmp_path: Path, cli: Cli) -> None:
+    sources = replicas(tmp_path, {0: batches(0, 200)})
+    checkpoint = sources[0] / "log-start-offset-checkpoint"
+    checkpoint.write_text(format_offset_checkpoint({("orders", 0): 150}))
+    shown = cli("merge", *sources, "--out", tmp_path / "out", code=None)
+    assert "records before offset 150 are left out" in shown
+    checkpoint.write_text(format_offset_checkpoint({("orders", 0): 999_999}))
+    cli("merge", *sources, "--out", tmp_path / "whole", code=1)
+    assert offsets_of(tmp_path / "whole") == list(range(200))

@@ -68,7 +68,8 @@ def merge(
     partitions = report["partitions"]
     left_out = any(one["reason"] != "cleaned" for partition in partitions for one in partition["left_out"])
     lost = any(partition["lost_offsets"] for partition in partitions)
-    return exit_code(report["problems"] or lost or left_out, balanced=report["balanced"])
+    damaged = any(copy["damaged_bytes"] for partition in partitions for copy in partition["copies"])
+    return exit_code(report["problems"] or lost or left_out or damaged, balanced=report["balanced"])
 
 
 def _print(report: MergeReport, out: str | None) -> None:
@@ -130,6 +131,14 @@ def _print_partition(partition: MergedPartition) -> None:
             f"  compacted: offsets before {partition['cleaned_until']:,} are those of"
             f" {partition['cleaned_copy']}"
         )
+    if partition["log_start_offset"] is not None:
+        print_line(
+            f"  records before offset {partition['log_start_offset']:,} are left out: a copy's"
+            " log-start-offset-checkpoint says that they were deleted"
+        )
+    for copy in partition["copies"]:
+        if copy["damaged_bytes"]:
+            print_line(f"  {copy['path']}: {copy['damaged_bytes']:,} bytes are in no good batch of this log")
     for first, last in partition["lost"][:_SHOWN]:
         print_line(f"  lost: no copy has offsets {first:,}..={last:,}")
     _print_more(len(partition["lost"]) + partition["lost_left_out"])

@@ -175,7 +175,11 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn plan(&self, ranking: &[usize]) -> MergePlan {
         let sources: Vec<_> = self.selected.iter().map(|run| self.source(run, ranking)).collect();
-        let log_start_offset = self.plans.iter().filter_map(|plan| plan.log_start_offset).max();
+        // A copy that ends before its own start has a wrong checkpoint.
+        let starts = self.plans.iter().filter_map(|plan| {
+            plan.log_start_offset.filter(|&start| plan.next_offset.is_none_or(|next| start <= next))
+        });
+        let log_start_offset = starts.max();
         let segment_sizes =
             self.plans.iter().flat_map(|plan| &plan.segments).map(|planned| planned.segment.size);
         MergePlan {

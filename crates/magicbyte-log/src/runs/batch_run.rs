@@ -42,7 +42,7 @@ pub struct BatchRun {
     pub max_timestamp: i64,
     /// True if the run's length is written right before it: the run is a value of another record, which is damaged.
     pub is_value: bool,
-    /// Marks of some batches, by which copies of them are recognized.
+    /// Marks of some batches with data, by which copies of them are recognized.
     pub marks: Vec<BatchMark>,
     /// The first producers by their first batches.
     pub producers: Vec<ProducerRun>,
@@ -163,7 +163,10 @@ impl Current {
         run.last_offset = batch.last_offset().max(first_offset);
         run.last_epoch = batch.partition_leader_epoch();
         run.max_timestamp = run.max_timestamp.max(batch.max_timestamp());
-        self.marks.add(BatchMark::of(batch), wanted);
+        // The markers of a transaction in several partitions may be equal.
+        if !batch.is_control() {
+            self.marks.add(BatchMark::of(batch), wanted);
+        }
         if let Some(batch) = batch.as_v2() {
             add_producer(&mut run.producers, batch);
         }
