@@ -116,7 +116,7 @@ class Tab:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
-    def wait(self, condition: Callable[[], Any], seconds: float = 30) -> Any:
+    def wait(self, condition: Callable[[], Any], seconds: float = 120) -> Any:
         """Waits until a condition holds; returns its value."""
         end = time.monotonic() + seconds
         while not (value := condition()):
@@ -124,7 +124,7 @@ class Tab:
             time.sleep(0.01)
         return value
 
-    def until(self, expression: str, seconds: float = 30) -> None:
+    def until(self, expression: str, seconds: float = 120) -> None:
         """Waits until an expression in the page holds."""
         self.wait(lambda: self.evaluate(f"Boolean({expression})"), seconds)
 
