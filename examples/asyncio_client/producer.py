@@ -64,7 +64,7 @@ class Queue:
     delivery: asyncio.Task[None] | None = None
     # The batches at the front that an earlier attempt may have written.
     unsure: int = 0
-    # A batch was given up, so the leader refuses the sequences behind it.
+    # A batch was given up, so the leader refuses the sequences that follow.
     has_gap: bool = False
 
     @property
@@ -334,7 +334,7 @@ class Producer:
         self._client.forget()
         if not again:
             self._failure = self._failure or error
-            # Of a batch that the leader refused, those behind it are not written.
+            # The leader does not write the batches that follow a refused one.
             refused = isinstance(error, KafkaError) and not is_retriable(error)
             queue.give_up(all_batches=queue.is_transactional or not refused)
         if lost_track or not again:

@@ -68,7 +68,7 @@ impl Meanings {
         }
     }
 
-    /// What the decompressed bytes are, such as `the records, decompressed from zstd`.
+    /// A name for the decompressed bytes, such as `the records, decompressed from zstd`.
     #[must_use]
     pub fn payload(&self) -> String {
         let what = if self.has_records() { "the records" } else { "the wrapper's value" };

@@ -17,11 +17,11 @@ pub struct Fields {
     pub fields: Vec<FieldView>,
     /// True if there are more.
     pub more: bool,
-    /// What the decompressed bytes are, once there is a field in them.
+    /// A name for the decompressed bytes, once there is a field in them.
     pub payload: Option<String>,
     /// Why the bytes after the last field make no sense.
     pub error: Option<String>,
-    /// What explains the damage and is proven by the CRC.
+    /// The change that explains the damage, proven by the CRC.
     pub repair: Option<Flip>,
 }
 
@@ -51,7 +51,7 @@ pub struct FieldView {
 pub struct Flip {
     /// The first byte that changes, from the start of the batch.
     pub at: usize,
-    /// What changes.
+    /// The change in words.
     pub change: String,
 }
 

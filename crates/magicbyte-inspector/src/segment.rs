@@ -27,7 +27,7 @@ impl Segment {
         Self { source, location, size, decompressor: Decompressor::new() }
     }
 
-    /// Where the first sheet begins.
+    /// The start of the first sheet.
     ///
     /// # Errors
     /// If the file cannot be read.

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 const ROWS: usize = 500;
 /// The number of rows of a sheet with damage close to its end.
 const MAX_ROWS: usize = 5000;
-/// After this many bytes of good batches, a reader that starts anew finds the same pieces as one that goes on: the
+/// After this many bytes of good batches, a reader that starts there finds the same pieces as one that goes on: the
 /// rule by which magicbyte-log divides segments.
 const GOOD_BYTES: u64 = 1 << 20;
 
-/// Where a sheet begins.
+/// The start of a sheet.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Checkpoint {
     /// The position of its first piece, in bytes.
@@ -31,7 +31,7 @@ pub struct Checkpoint {
 pub struct Sheet {
     /// The pieces.
     pub rows: Vec<Row>,
-    /// Where the next sheet begins; none after the last one.
+    /// The start of the next sheet; None after the last one.
     pub next: Option<Checkpoint>,
     /// The number of records in good batches.
     pub records: u64,
@@ -64,7 +64,7 @@ pub struct Row {
     pub position: u64,
     /// The size in bytes.
     pub size: u64,
-    /// The header of a batch that has one, if it is no guess.
+    /// The header of a batch that has one; None if it would be a guess.
     #[serde(flatten)]
     pub batch: Option<Header>,
     /// Why it cannot be read, or what kind of tail it is.

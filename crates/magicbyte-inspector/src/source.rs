@@ -19,7 +19,7 @@ pub trait Source: Debug + Send + Sync {
     fn read(&self, buffer: &mut [u8], position: u64) -> io::Result<usize>;
 }
 
-/// Where magicbyte-log finds the file.
+/// The path at which magicbyte-log finds the file.
 pub(crate) fn location(source: Arc<dyn Source>) -> Location {
     let mut stores = Stores::default();
     stores.mount(URL, Arc::new(Store(Arc::new(Kept { source, last: Mutex::default() }))));

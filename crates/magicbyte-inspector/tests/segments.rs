@@ -1,4 +1,4 @@
-//! What the page is told of segments: all of their bytes, whatever they are, in slices.
+//! The sheets that the page gets of a segment: all bytes of any file, in slices.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::io;

@@ -27,10 +27,11 @@ pub use crate::history::segment_history::{
 };
 pub use crate::located::Located;
 pub use crate::merge::align::align;
-pub use crate::merge::model::{AlignedCopy, Alignment, Damage, MAX_COPIES, Run, Share};
-pub use crate::merge::plan::{
-    LeftOut, LeftOutReason, MergeOptions, MergePlan, MergedCopy, MergedRange, MergedSegment, plan_merge,
+pub use crate::merge::model::{
+    AlignedCopy, Alignment, Damage, LeftOut, LeftOutReason, MAX_COPIES, MergeOptions, MergePlan, MergedCopy,
+    MergedRange, MergedSegment, Run, Share,
 };
+pub use crate::merge::plan::plan_merge;
 pub use crate::merge::repair::repair_holes;
 pub use crate::names::{is_partition, is_segment_file};
 pub use crate::read::accounting::reconcile;

@@ -135,13 +135,11 @@ impl PyPartitionReader {
         start_timestamp: Option<Millis>,
         isolation_level: &str,
     ) -> PyResult<PyLogBatches> {
-        let start_timestamp = millis(start_timestamp);
-        let isolation_level = parse_name(isolation_level)?;
-        let options =
-            ReadOptions { start_offset, end_offset, start_timestamp, isolation_level, ..self.options()? };
+        let range = ReadOptions { start_offset, end_offset, ..self.options()? };
+        let options = selecting(range, start_timestamp, isolation_level)?;
         // The log's reader has already checked the CRCs.
         let reading = Reading::new(self.check_crcs, self.max_decompressed_bytes);
-        let delivered = match isolation_level {
+        let delivered = match options.isolation_level {
             IsolationLevel::ReadCommitted => Delivered::Committed,
             IsolationLevel::ReadUncommitted => Delivered::All,
         };
@@ -158,9 +156,8 @@ impl PyPartitionReader {
         start_timestamp: Option<Millis>,
         isolation_level: &str,
     ) -> PyResult<PyLogRecords> {
-        let (start_timestamp, isolation_level) = (millis(start_timestamp), parse_name(isolation_level)?);
-        let options =
-            ReadOptions { start_offset, end_offset, start_timestamp, isolation_level, ..self.options()? };
+        let range = ReadOptions { start_offset, end_offset, ..self.options()? };
+        let options = selecting(range, start_timestamp, isolation_level)?;
         let listing = self.log.listing();
         let reading = RecordsOfBatches {
             batches: self.read(py, options)?,
@@ -173,6 +170,16 @@ impl PyPartitionReader {
         };
         Ok(PyLogRecords { reading: Locked::new(reading), located: GilCell::new(VecDeque::new()) })
     }
+}
+
+/// The options of a read with what Python has in other types.
+fn selecting(
+    range: ReadOptions,
+    start_timestamp: Option<Millis>,
+    isolation_level: &str,
+) -> PyResult<ReadOptions> {
+    let isolation_level = parse_name(isolation_level)?;
+    Ok(ReadOptions { start_timestamp: millis(start_timestamp), isolation_level, ..range })
 }
 
 /// The batches that an iterator delivers.

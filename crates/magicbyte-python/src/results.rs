@@ -5,7 +5,7 @@
 /// A result is compared, hashed, printed, unpacked, matched and pickled as its attributes in their order; they are
 /// also the arguments of its constructor. To Python's `dataclasses` it is a dataclass. It may have further methods.
 ///
-/// The attributes that hold a Python object are named again behind `holds`, for the garbage collector: what they hold
+/// The attributes that hold a Python object are named again after `holds`, for the garbage collector: what they hold
 /// may refer to the result. Like a tuple, it cannot be cleared: a cycle has a mutable object, which can be.
 macro_rules! result_class {
     (

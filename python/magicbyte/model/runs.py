@@ -8,7 +8,7 @@ __all__ = ["BatchMark", "BatchRun", "FoundRuns", "ProducerRun"]
 
 
 class BatchMark(TypedDict):
-    """What tells a batch from all others: replicas of a partition agree in it."""
+    """The fields by which a batch is told from all others. Replicas of a partition agree in them."""
 
     offset: int
     """The offset in its header: the last one of a legacy wrapper."""
@@ -45,7 +45,7 @@ class BatchRun(TypedDict):
     is_value: bool
     """True if the run is a value of a damaged record: its length is written right before it."""
     marks: list[BatchMark]
-    """Those of the first and the last batch, and some others."""
+    """The marks of the first and the last batch, and of some others."""
     producers: list[ProducerRun]
     """The first producers."""
 

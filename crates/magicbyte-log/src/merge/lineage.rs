@@ -1,4 +1,4 @@
-//! Which copy leads, and which batches of the others are in its lineage.
+//! The copy that leads, and the batches of the others that are in its lineage.
 //!
 //! A follower truncates what its leader does not have before it appends (`AbstractFetcherThread`, since KIP-101). So
 //! if two copies have the same batch of the same leader epoch, everything before it is the same log. Batches after
@@ -31,7 +31,7 @@ pub(super) struct Lineage {
     pub end: i64,
     /// For each copy, the offset after the last batch that is also in the copy that leads.
     agreements: Vec<i64>,
-    /// Where each epoch begins.
+    /// The first offset of each epoch.
     epochs: BTreeMap<i32, i64>,
 }
 

@@ -6,7 +6,7 @@
 //!                                  +--- repair_holes (proven repairs) <-----+  holes
 //! ```
 //!
-//! A [`MergePlan`](plan::MergePlan) consists of chunks, so that it is written like the plan of one log.
+//! A [`MergePlan`](model::MergePlan) consists of chunks, so that it is written like the plan of one log.
 
 pub(crate) mod align;
 mod copy_reader;

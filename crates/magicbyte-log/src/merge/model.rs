@@ -1,5 +1,6 @@
 //! Plain data of a merge. Offsets are inclusive if their name says first or last, exclusive if it says next.
 
+use crate::chunk::Chunk;
 use crate::problem::Problems;
 
 /// The maximum number of copies of a partition: a set of copies is a `u64`.
@@ -14,7 +15,7 @@ pub struct Share {
     pub segment: usize,
     /// Position of the first batch.
     pub start: u64,
-    /// Where the last batch ends.
+    /// The end of the last batch.
     pub end: u64,
 }
 
@@ -22,7 +23,7 @@ pub struct Share {
 /// have the same offsets, leader epoch, size and CRC.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Run {
-    /// Where the batches are, in the order of the copies.
+    /// The bytes of the batches, in the order of the copies.
     pub shares: Vec<Share>,
     /// Offset of the first record.
     pub first_offset: i64,
@@ -109,4 +110,122 @@ impl Alignment {
         self.damages.extend(damages.map(|damage| Damage { share: moved(damage.share), ..damage }));
         self.copies.extend(other.copies);
     }
+}
+
+/// Options of planning a merge.
+#[derive(Clone, Copy, Debug)]
+pub struct MergeOptions {
+    /// The copy that leads; by default the one whose last batch has the highest leader epoch and offset.
+    pub leader: Option<usize>,
+    /// The offset before which copies were cleaned by compaction, so that one of them is taken as it is. The
+    /// minimum for a log that is not compacted.
+    pub cleaned_until: i64,
+    /// The copy with the repairs of [`repair_holes`](crate::steps::repair_holes): the last one, if there is one.
+    pub repaired: Option<usize>,
+}
+
+impl Default for MergeOptions {
+    fn default() -> Self {
+        Self { leader: None, cleaned_until: i64::MIN, repaired: None }
+    }
+}
+
+/// Adjacent batches of the merged log, and where they come from.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub struct MergedRange {
+    /// The bytes.
+    #[serde(flatten)]
+    pub share: Share,
+    /// The first offset.
+    pub first_offset: i64,
+    /// The last offset.
+    pub last_offset: i64,
+    /// The number of batches.
+    pub batches: u64,
+}
+
+/// The reason why batches of a copy are not in the merged log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum LeftOutReason {
+    /// A leader wrote them whose batches the log that leads does not have: a follower would truncate them.
+    Diverged,
+    /// They continue the log after the end of the copy that was preferred.
+    PastTheEnd,
+    /// They are from the cleaned part of a compacted log, which is taken from another copy.
+    Cleaned,
+    /// The merged log has other batches at their offsets.
+    Differs,
+}
+
+/// Adjacent batches of a copy that are not in the merged log.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// The copy.
+    pub copy: usize,
+    /// The first offset.
+    pub first_offset: i64,
+    /// The last offset.
+    pub last_offset: i64,
+    /// The leader epoch of the first batch.
+    pub leader_epoch: i32,
+    /// The number of batches.
+    pub batches: u64,
+    /// Their bytes.
+    pub size: u64,
+    /// The reason.
+    pub reason: LeftOutReason,
+}
+
+/// The good bytes of a copy by their use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub struct MergedCopy {
+    /// Bytes that the merged log takes from this copy.
+    pub used_bytes: u64,
+    /// Bytes that the merged log takes from another copy, which has the same.
+    pub same_bytes: u64,
+    /// Bytes that are not in the merged log.
+    pub left_out_bytes: u64,
+}
+
+/// A segment of the merged log.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub struct MergedSegment {
+    /// The base offset, which names it.
+    pub base_offset: i64,
+    /// The bytes of the copies.
+    pub chunks: Vec<Chunk>,
+}
+
+/// The plan of a merged log.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub struct MergePlan {
+    /// The copy that leads.
+    pub leader: usize,
+    /// The copy from which the cleaned part of a compacted log is taken.
+    pub cleaned_copy: Option<usize>,
+    /// The end of that part.
+    pub cleaned_until: Option<i64>,
+    /// The segments to write; their borders are those of the copy that leads.
+    pub segments: Vec<MergedSegment>,
+    /// The maximum size of a segment in bytes: that of the largest segment of the copies.
+    pub segment_bytes: u64,
+    /// The origin of all bytes.
+    pub ranges: Vec<MergedRange>,
+    /// First and last offsets that no copy has.
+    pub holes: Vec<(i64, i64)>,
+    /// The batches that are not in the merged log.
+    pub left_out: Vec<LeftOut>,
+    /// The good bytes of each copy by their use.
+    pub copies: Vec<MergedCopy>,
+    /// The log's start, if records before it are left out: the highest of the copies.
+    pub log_start_offset: Option<i64>,
+    /// The offset after the last one.
+    pub next_offset: i64,
 }

@@ -9,8 +9,7 @@ use magicbyte::convert::set_partition_leader_epoch;
 
 use crate::chunk::Chunk;
 use crate::error::{LogError, LogResult};
-use crate::merge::model::{Alignment, Damage};
-use crate::merge::plan::MergePlan;
+use crate::merge::model::{Alignment, Damage, MergePlan};
 use crate::read::plan::Plan;
 use crate::read::rescue::Rescuer;
 use crate::segment::reader::{Piece, SegmentReader};

@@ -4,8 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::merge::lineage::Lineage;
-use crate::merge::model::{Alignment, Run};
-use crate::merge::plan::MergeOptions;
+use crate::merge::model::{Alignment, MergeOptions, Run};
 use crate::problem::MISSING_SEGMENT;
 use crate::read::plan::Plan;
 

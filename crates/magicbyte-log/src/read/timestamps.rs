@@ -29,7 +29,7 @@ pub struct FoundRecord {
 
 /// The first offset in the log whose record has this timestamp (ms) or a later one (Kafka's
 /// `LogSegment.findOffsetByTimestamp`, segment by segment). None if no readable record has. Kafka gives up at
-/// damage; here the search goes on behind it.
+/// damage; here the search goes on after it.
 ///
 /// # Errors
 /// [`LogError::Io`] if no file can be opened or memory is exhausted.
@@ -76,26 +76,17 @@ impl PartitionLog {
         options: &ReadOptions,
     ) -> LogResult<Option<i64>> {
         let listing = self.listing();
-        let limits = Limits::of(options);
-        let search = Search { limits, ..Search::new(timestamp, listing.log_start_offset()) };
+        let search = Search {
+            check_crcs: options.check_crcs,
+            max_batch_bytes: options.max_decompressed_bytes,
+            ..Search::new(timestamp, listing.log_start_offset())
+        };
         if !is_in_name_order(&listing.segments)? {
             return search.start_in_plan(&self.plan(PlanOptions::default())?);
         }
-        let unreadable = self.unreadable_segments(search.start, i64::MAX);
+        let unreadable = self.unreadable_segments(search.log_start, i64::MAX);
         let lost = unreadable.map(|(first, _)| first).collect();
         search.start(&listing.segments, lost, || self.missing_segments())
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Limits {
-    check_crcs: bool,
-    max_batch_bytes: usize,
-}
-
-impl Limits {
-    fn of(options: &ReadOptions) -> Self {
-        Self { check_crcs: options.check_crcs, max_batch_bytes: options.max_decompressed_bytes }
     }
 }
 
@@ -103,8 +94,9 @@ impl Limits {
 struct Search {
     timestamp: i64,
     /// The log's start: records before it do not count.
-    start: i64,
-    limits: Limits,
+    log_start: i64,
+    check_crcs: bool,
+    max_batch_bytes: usize,
 }
 
 /// The end of a search in a segment.
@@ -117,8 +109,8 @@ enum Searched {
 
 impl Search {
     fn new(timestamp: i64, log_start: Option<i64>) -> Self {
-        let limits = Limits { check_crcs: true, max_batch_bytes: DEFAULT_MAX_DECOMPRESSED_BYTES };
-        Self { timestamp, start: log_start.unwrap_or(i64::MIN), limits }
+        let log_start = log_start.unwrap_or(i64::MIN);
+        Self { timestamp, log_start, check_crcs: true, max_batch_bytes: DEFAULT_MAX_DECOMPRESSED_BYTES }
     }
 
     fn first_record<'a>(
@@ -129,7 +121,7 @@ impl Search {
             let mut next_offset = i64::MIN;
             let found = match self.in_segment(segment, &mut next_offset)? {
                 Searched::Found(record) => Some(record),
-                Searched::Damaged(position) => self.behind_damage(segment, position, next_offset)?,
+                Searched::Damaged(position) => self.after_damage(segment, position, next_offset)?,
                 Searched::Ended => None,
             };
             if found.is_some() {
@@ -141,7 +133,7 @@ impl Search {
 
     fn start_in_plan(&self, plan: &Plan) -> LogResult<Option<i64>> {
         let lost = plan.problems.iter().filter(|problem| {
-            problem.segment.is_some() && problem.last_lost_offset.is_none_or(|last| last >= self.start)
+            problem.segment.is_some() && problem.last_lost_offset.is_none_or(|last| last >= self.log_start)
         });
         let lost = lost.filter_map(|problem| problem.first_lost_offset).collect();
         self.start(plan.segments.iter().map(|planned| &planned.segment), lost, || Ok(Vec::new()))
@@ -183,17 +175,17 @@ impl Search {
     fn in_segment(&self, segment: &Segment, next_offset: &mut i64) -> LogResult<Searched> {
         let mut headers = Headers::open(segment)?;
         headers.position = position_for_timestamp(segment, self.timestamp)?;
-        let mut decompressor = Decompressor::with_limit(self.limits.max_batch_bytes);
+        let mut decompressor = Decompressor::with_limit(self.max_batch_bytes);
         loop {
             let position = headers.position;
             if position >= segment.size {
                 return Ok(Searched::Ended);
             }
             let Some(header) = headers.next()? else { return Ok(Searched::Damaged(position)) };
-            if header.stored_offset < *next_offset || header.size > self.limits.max_batch_bytes {
+            if header.stored_offset < *next_offset || header.size > self.max_batch_bytes {
                 return Ok(Searched::Damaged(position));
             }
-            if header.max_timestamp >= self.timestamp || self.limits.check_crcs {
+            if header.max_timestamp >= self.timestamp || self.check_crcs {
                 let data = headers.batch(&header)?;
                 match self.in_batch(&data, position, &mut decompressor) {
                     Ok(Some(record)) => return Ok(Searched::Found(record)),
@@ -206,7 +198,7 @@ impl Search {
     }
 
     /// Searches the batches that a reader finds from damage on.
-    fn behind_damage(
+    fn after_damage(
         &self,
         segment: &Segment,
         position: u64,
@@ -214,10 +206,9 @@ impl Search {
     ) -> LogResult<Option<FoundRecord>> {
         let io = |error| LogError::io(segment.location.path(), error);
         let chunk = Chunk::of(segment, next_offset, position..segment.size);
-        let limits = self.limits;
-        let reader = ChunkReader::open(chunk, limits.check_crcs, limits.max_batch_bytes);
+        let reader = ChunkReader::open(chunk, self.check_crcs, self.max_batch_bytes);
         let mut reader = reader.map_err(io)?.max_problems(0);
-        let mut decompressor = Decompressor::with_limit(limits.max_batch_bytes);
+        let mut decompressor = Decompressor::with_limit(self.max_batch_bytes);
         while let Some((data, _)) = reader.next_batch().map_err(io)? {
             // A batch that does not decode has no record to find.
             if let Ok(Some(record)) = self.in_batch(data.data(), data.position(), &mut decompressor) {
@@ -235,7 +226,7 @@ impl Search {
         decompressor: &mut Decompressor,
     ) -> Result<Option<FoundRecord>> {
         let batch = Batch::from_frame(data, position)?;
-        if self.limits.check_crcs {
+        if self.check_crcs {
             batch.verify()?;
         }
         if batch.max_timestamp() < self.timestamp {
@@ -245,7 +236,7 @@ impl Search {
         for record in batch.records(decompressor)? {
             let record = record?;
             let (offset, timestamp) = (record.offset(), record.timestamp());
-            if timestamp >= self.timestamp && offset >= self.start {
+            if timestamp >= self.timestamp && offset >= self.log_start {
                 return Ok(Some(FoundRecord { offset, timestamp, leader_epoch, magic }));
             }
         }

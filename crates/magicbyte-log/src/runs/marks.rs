@@ -7,7 +7,7 @@ use magicbyte::Batch;
 /// The marks of a run besides those of its first and last batch.
 const SAMPLES: usize = 16;
 
-/// What tells a batch from all others: replicas of a partition agree in it.
+/// The fields by which a batch is told from all others. Replicas of a partition agree in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct BatchMark {
     /// The offset in its header: the last one of a legacy wrapper.

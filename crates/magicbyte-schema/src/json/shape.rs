@@ -230,7 +230,7 @@ fn together(shapes: Vec<Shape>) -> Shape {
     shapes.into_iter().map(Some).reduce(|shape, other| both(shape?, other?)).flatten().unwrap_or(Shape::Any)
 }
 
-/// The shape of values that have both; `None` if there are none.
+/// The shape of values that have both; `None` if no value can.
 fn both(shape: Shape, other: Shape) -> Option<Shape> {
     use Shape::{Any, Array, Integer, LongInteger, Number, Object, Several};
     Some(match (shape, other) {

@@ -18,6 +18,7 @@ from magicbyte import _core
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.partitions import find_inputs
+from magicbyte.jobs.publish.local_partitions import Counted
 from magicbyte.jobs.publish.outputs import partitions_output
 from magicbyte.jobs.run.accounting import SegmentsWritten
 from magicbyte.jobs.run.engines import Engine
@@ -75,10 +76,11 @@ class FoundPartition(TypedDict):
     missing: list[tuple[int, int]]
     """Offsets between the runs that are in none, first and last: lost or compacted away."""
     runs: list[PlacedRun]
-    segments: int
-    """The segments written; 0 without an output."""
-    size: int
-    """Bytes of all segments."""
+
+
+class WrittenPartition(Counted):
+    """A partition in the output."""
+
     records: int
 
 
@@ -100,8 +102,8 @@ class FindReport(TypedDict):
     other_files: int
     """Files without any batch."""
     partitions: list[FoundPartition]
-    written: list[FoundPartition]
-    """The partitions in the output: all, or none without an output."""
+    written: list[WrittenPartition]
+    """The partitions in the output."""
     unread: list[UnreadFile]
     problems: list[Problem]
     """Batches whose records do not decode: they are not written. The first `LISTED`."""
@@ -295,9 +297,6 @@ def _partition(group: Group, name: TopicPartition, *, is_named: bool) -> FoundPa
         last_offset=next_offset - 1,
         missing=missing,
         runs=placed,
-        segments=0,
-        size=0,
-        records=0,
     )
 
 
@@ -335,13 +334,17 @@ def _write(
             written = cast(_Written, json.loads(text))
             if written["segments"]:
                 _core.finish_partition(target, written["segments"], topic_id=None)
-            partition["segments"] = len(written["segments"])
-            partition["size"] = written["size"]
-            partition["records"] = written["records"]
+                counted = WrittenPartition(
+                    topic=partition["topic"],
+                    partition=partition["partition"],
+                    segments=len(written["segments"]),
+                    size=written["size"],
+                    records=written["records"],
+                )
+                report["written"].append(counted)
             room = _core.LISTED - len(report["problems"])
             report["problems"] += written["problems"][:room]
             report["problems_left_out"] += written["problems_left_out"] + len(written["problems"][room:])
-        report["written"] = [one for one in report["partitions"] if one["segments"]]
         output.commit(report)
 
 

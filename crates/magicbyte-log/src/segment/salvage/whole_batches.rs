@@ -15,7 +15,7 @@ use crate::segment::blocks::Blocks;
 /// The largest step of a search, in bytes, and the first: batches are often near each other.
 const STEP: usize = 1 << 20;
 const FIRST_STEP: usize = 4 << 10;
-/// The checksums of prefixes begin anew after as many bytes: 1 MiB of them per GiB.
+/// Checksums of prefixes are kept for this many bytes at a time: 1 MiB of them per GiB.
 const EVIDENCE_BYTES: u64 = 1 << 30;
 
 /// A batch whose CRC holds. A value that holds it is not known, or is damaged.
