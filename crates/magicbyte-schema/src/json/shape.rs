@@ -48,13 +48,14 @@ impl Shape {
     /// True if a column of this shape shows all that one of the other shape would.
     fn covers(&self, other: &Self) -> bool {
         match (self, other) {
-            (_, Self::Any) | (Self::Several, _) | (Self::Integer | Self::LongInteger, Self::Number) => true,
+            (Self::Object(_) | Self::Array(_) | Self::Any, Self::Several) => false,
+            (_, Self::Any | Self::Several)
+            | (Self::Several, _)
+            | (Self::Integer | Self::LongInteger, Self::Number) => true,
             (Self::Object(fields), Self::Object(others)) => others.iter().all(|(name, other)| {
                 fields.iter().find(|field| field.0 == *name).is_some_and(|field| field.1.covers(other))
             }),
             (Self::Array(items), Self::Array(others)) => items.covers(others),
-            (Self::Object(_) | Self::Array(_) | Self::Any, Self::Several) => false,
-            (_, Self::Several) => true,
             _ => self == other,
         }
     }
