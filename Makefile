@@ -15,8 +15,8 @@ REAL_PARTS := --reruns 1 -rR $(TWO)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run check browser clients test test-rust test-python test-spark test-wheel test-interop corpus licenses messages lint format fuzz bench bench-spark study wheel docs docs-site clean \
-  test-features test-msrv test-minimal test-targets test-reproducible test-roots smoke deny semver miri lint-workflows sdist check-dist publish-dry-run release-check publish
+.PHONY: help run check browser clients test test-rust test-python test-spark test-wheel test-interop corpus licenses messages lint format fuzz bench bench-spark study wheel docs docs-site inspector test-inspector clean \
+  test-features test-msrv test-minimal test-targets test-reproducible test-roots smoke deny semver miri lint-workflows sdist check-dist publish-dry-run release-check publish FORCE
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
@@ -36,6 +36,8 @@ help:
 	@echo "make bench-spark  the same against Spark's own Kafka source and a real broker"
 	@echo "make docs     the Rust API's pages in target/doc"
 	@echo "make docs-site  the documentation's pages in target/site"
+	@echo "make inspector  the page that explains a segment byte by byte: target/inspector/inspector.html"
+	@echo "make test-inspector  that page in Chromium, on every segment of the tests and on damage"
 	@echo "make test-features  every crate with each of its features alone"
 	@echo "make test-msrv  the same with the lowest Rust that Cargo.toml declares"
 	@echo "make test-minimal  the lowest versions of crates that the manifests allow"
@@ -51,7 +53,7 @@ help:
 	@echo "make sdist    the source distribution in target/wheels"
 	@echo "make check-dist  what an index of packages would refuse or show wrongly"
 	@echo "make publish-dry-run  every crate in order, as far as the registry"
-	@echo "make release-check  what stands in the way of a release: TAG=v1.2.3"
+	@echo "make release-check  what stands in the way of a release: TAG=v1.2.3 (TAGGED=1: also of its commit)"
 
 # --- set-up -------------------------------------------------------------------------------------
 
@@ -118,7 +120,11 @@ test-rust:
 	cargo test --quiet --package magicbyte-object-store
 
 test-python: $(VENV)/built $(VENV)/requirements browser
-	$(BIN)/python -m pytest -q -m "not spark" --numprocesses 2
+	$(BIN)/python -m pytest -q -m "not spark and not inspector" --numprocesses 2
+
+# Not a part of `test`: the page needs a target of rustup's, and zig.
+test-inspector: inspector $(VENV)/built $(VENV)/requirements browser
+	$(BIN)/python -m pytest -q -m inspector
 
 test-spark: $(VENV)/built $(VENV)/requirements
 	$(BIN)/python -m pytest -q -m spark $(REAL_PARTS)
@@ -130,6 +136,20 @@ test-wheel: $(VENV)/built $(VENV)/requirements
 	. $(BIN)/activate && maturin build --quiet --profile $(PROFILE) --out target/wheel
 	$(BIN)/python scripts/test_wheel.py target/wheel/*.whl target/wheel/environments
 
+# Kafka's own classes: the newest version reads; the last one that builds magic 0 and 1 writes.
+READS := 4.3.1
+BUILDS := 3.9.1
+# The newest messages and records of internal topics; messages since removed are in $(BUILDS).
+MESSAGES := 4.4.0
+# An old client, for `serve`, and an old broker.
+OLD := 2.8.2
+# Written only if a version has changed, also one that is given on the command line.
+VERSIONS := target/kafka-versions
+$(VERSIONS): FORCE
+	@mkdir -p $(@D)
+	@echo $(READS) $(BUILDS) $(MESSAGES) $(OLD) | cmp --silent - $@ || echo $(READS) $(BUILDS) $(MESSAGES) $(OLD) > $@
+FORCE:
+
 # A whole broker with its tools, our client of it, and programs over its classes.
 BROKER := target/kafka-broker
 $(BROKER)/fetched: tests/interop/broker/pom.xml
@@ -139,7 +159,7 @@ $(BROKER)/fetched: tests/interop/broker/pom.xml
 
 # Brokers for the example client: the newest, and an old one with its ZooKeeper.
 BROKERS := target/brokers
-$(BROKERS)/fetched: tests/interop/brokers/pom.xml
+$(BROKERS)/fetched: tests/interop/brokers/pom.xml $(VERSIONS)
 	@scripts/prerequisites "$(PYTHON)" java maven
 	for version in $(MESSAGES) $(OLD); do mvn -q -B -f $< \
 	  org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DincludeScope=runtime \
@@ -152,19 +172,12 @@ $(BROKER)/stamp: $(BROKER)/fetched $(wildcard tests/interop/broker/*.java)
 	javac -cp '$(BROKER)/jars/*' -d $(BROKER)/classes $(wildcard tests/interop/broker/*.java)
 	touch $@
 
-# Kafka's own classes: the newest version reads; the last one that builds magic 0 and 1 writes.
-READS := 4.3.1
-BUILDS := 3.9.1
-# The newest messages and records of internal topics; messages since removed are in $(BUILDS).
-MESSAGES := 4.4.0
-# An old client, for `serve`.
-OLD := 2.8.2
 INTEROP := target/interop
 RECORDS := $(INTEROP)/records-$(MESSAGES)
 jars = mvn -q -B -f tests/interop/oracle/pom.xml dependency:copy-dependencies -Dkafka.version=$(1) \
 	-DincludeScope=runtime -DoutputDirectory=$(abspath $(INTEROP))/lib-$(1)
 
-$(INTEROP)/fetched: tests/interop/oracle/pom.xml tests/interop/records/pom.xml benches/java/connector-pom.xml
+$(INTEROP)/fetched: tests/interop/oracle/pom.xml tests/interop/records/pom.xml benches/java/connector-pom.xml $(VERSIONS)
 	@scripts/prerequisites "$(PYTHON)" java maven
 	$(call jars,$(READS))
 	$(call jars,$(BUILDS))
@@ -364,7 +377,7 @@ publish-dry-run:
 	CARGO_TARGET_DIR=target/publish cargo publish --workspace --dry-run --locked
 
 release-check:
-	@$(PYTHON) scripts/release.py "$(TAG)"
+	@$(PYTHON) scripts/release.py "$(TAG)" $(if $(TAGGED),--tagged)
 
 publish:
 	cargo publish --workspace --locked --no-verify
@@ -374,8 +387,11 @@ publish:
 docs:
 	cargo doc --workspace --no-deps
 
-docs-site: $(VENV)/built $(VENV)/requirements
+docs-site: $(VENV)/built $(VENV)/requirements inspector
 	$(BIN)/python scripts/docs_site.py
+
+inspector: $(VENV)/zig
+	$(BIN)/python scripts/inspector.py
 
 clean:
 	rm -rf $(VENV) target $(OUT)

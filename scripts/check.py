@@ -63,7 +63,10 @@ def commands(files: Iterable[str], profile: str) -> Iterable[tuple[str, list[str
         yield "clippy", ["cargo", "clippy", *options, "--all-targets", "--", "-D", "warnings"]
         yield "cargo test", ["cargo", "test", *options, "--tests"]
     if tests := sorted({*map(test_near, python), *map(test_file, ALWAYS)} - {""}):
-        yield "pytest", [str(BIN / "pytest"), "-q", "-m", "not spark", "--numprocesses", "2", *tests]
+        yield (
+            "pytest",
+            [str(BIN / "pytest"), "-q", "-m", "not spark and not inspector", "--numprocesses", "2", *tests],
+        )
 
 
 def package_of(name: str) -> str:

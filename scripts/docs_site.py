@@ -3,7 +3,8 @@
 usage: scripts/docs_site.py
 
 The pages are laid out in target/site-pages as in the repository, so that their links are right in both. A
-warning, such as a link that leads nowhere, is an error.
+warning, such as a link that leads nowhere, is an error. The byte inspector, which `make inspector` builds, is
+copied beside them.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from metadata import ROOT, Metadata
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
+from reference_pages import reports_page, tables_page
 
 PAGES = ROOT / "target" / "site-pages"
 SITE = ROOT / "target" / "site"
+INSPECTOR = ROOT / "target" / "inspector" / "inspector.html"
 # After the pages and pictures come sources that pages link to.
 SOURCES = (
     "*.md",
@@ -42,6 +45,9 @@ SOURCES = (
 def main() -> int:
     """Builds everything; returns the exit code."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    if not INSPECTOR.exists():
+        print(f"{INSPECTOR} is missing: make inspector", file=sys.stderr)
+        return 1
     metadata = Metadata.read(ROOT)
     lay_out(metadata)
     config = load_config(str(ROOT / "mkdocs.yml"), strict=True, repo_url=metadata.repository)
@@ -54,6 +60,7 @@ def main() -> int:
     (PAGES / "reference/classes.md").write_text(classes_page(described), encoding="utf-8")
     for page in PAGES.rglob("*.md"):
         shutil.copy(page, SITE / page.relative_to(PAGES))
+    shutil.copy(INSPECTOR, SITE)
     (SITE / "llms.txt").write_text(index(config.nav, config.site_description), encoding="utf-8")
     return 0
 
@@ -71,6 +78,8 @@ def lay_out(metadata: Metadata) -> None:
     reference = PAGES / "reference"
     reference.mkdir()
     (reference / "commands.md").write_text(commands_page(), encoding="utf-8")
+    (reference / "tables.md").write_text(tables_page(), encoding="utf-8")
+    (reference / "reports.md").write_text(reports_page(), encoding="utf-8")
     (reference / "functions.md").write_text(functions_page(), encoding="utf-8")
     (reference / "classes.md").write_text(
         classes_page(lambda name: f"::: magicbyte.{name}\n"), encoding="utf-8"

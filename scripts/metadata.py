@@ -86,10 +86,11 @@ class Metadata:
 
     def readme(self, text: str) -> str:
         """An index shows the page, where relative links would lead nowhere."""
-        text = re.sub(rf"\]\({REPOSITORY.pattern}/blob/main/", "](", text)
+        text = re.sub(rf"\]\({REPOSITORY.pattern}/(?:blob|raw)/main/", "](", text)
         if not self.repository:
             return text
-        return re.sub(r"\]\((?!https?:|#)", f"]({self.repository}/blob/main/", text)
+        pictures = re.sub(r"(!\[[^]]*\]\()(?!https?:)", rf"\1{self.repository}/raw/main/", text)
+        return re.sub(r"\]\((?!https?:|#)", f"]({self.repository}/blob/main/", pictures)
 
     def _security(self, text: str) -> str:
         sentence = NOT_SET

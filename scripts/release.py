@@ -1,11 +1,17 @@
 """Checks that a tag may be released, before anything is built or published.
 
-usage: scripts/release.py TAG
+usage: scripts/release.py TAG [--tagged]
+
+With --tagged the tag must exist, on a commit of origin's main for which CI has succeeded. GitHub's `gh` is
+asked about that, and needs a token that may read the runs of workflows.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import re
+import subprocess
 import sys
 from datetime import date
 from pathlib import Path
@@ -43,13 +49,43 @@ def changelog_problems(text: str, version: str) -> list[str]:
     return [f"CHANGELOG.md begins with '## {heading}': expected '## {version} - YYYY-MM-DD'"]
 
 
+def commit_problems(root: Path, tag: str) -> list[str]:
+    """Checks that the commit of a tag is on main and has passed CI."""
+    done = _run(root, "git", "rev-parse", "--verify", "--quiet", f"refs/tags/{tag}^{{commit}}")
+    commit = done.stdout.strip()
+    if done.returncode:
+        return [f"there is no tag {tag}"]
+    if _run(root, "git", "merge-base", "--is-ancestor", commit, "refs/remotes/origin/main").returncode:
+        return [f"the commit {commit} of {tag} is not on main, as far as this clone knows"]
+    return ci_problems(root, commit)
+
+
+def ci_problems(root: Path, commit: str) -> list[str]:
+    """Checks that the newest run of CI for a commit on main has succeeded."""
+    command = ["gh", "run", "list", "--workflow", "ci.yml", "--branch", "main", "--event", "push"]
+    done = _run(root, *command, "--commit", commit, "--limit", "1", "--json", "status,conclusion,url")
+    if done.returncode:
+        return [f"gh does not tell how CI ended for {commit}: {done.stderr.strip()}"]
+    runs = json.loads(done.stdout)
+    if not runs:
+        return [f"CI has not run for {commit} on main"]
+    if (outcome := runs[0]["conclusion"] or runs[0]["status"]) != "success":
+        return [f"CI has not succeeded for {commit}: {outcome}, see {runs[0]['url']}"]
+    return []
+
+
+def _run(root: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+
+
 def main() -> int:
     """Prints the problems; returns 1 if there are any."""
-    if len(sys.argv) != 2:
-        print(__doc__, file=sys.stderr)
-        return 2
-    found = problems(ROOT, sys.argv[1])
-    print("\n".join(found) or f"{sys.argv[1]} may be released", file=sys.stderr if found else sys.stdout)
+    parser = argparse.ArgumentParser(usage=__doc__.partition("usage: ")[2].rstrip())
+    parser.add_argument("tag")
+    parser.add_argument("--tagged", action="store_true")
+    given = parser.parse_args()
+    found = problems(ROOT, given.tag) + (commit_problems(ROOT, given.tag) if given.tagged else [])
+    print("\n".join(found) or f"{given.tag} may be released", file=sys.stderr if found else sys.stdout)
     return 1 if found else 0
 
 

@@ -44,12 +44,16 @@ PACKAGES = {
 SINCE_SPARK_4_2 = "magicbyte.spark.stream"
 COMMANDS: dict[str, Sequence[str]] = {
     "advise": ("--windows", "4", "--window-bytes", "64k", "{samples}"),
+    "cluster": ("--html", "{out}.html", "{samples}"),
     "compact": ("--all-topics", "{samples}", "{out}"),
     "completion": ("bash",),
     "convert": ("{samples}", "{out}"),
+    "diff": ("{samples}", "{samples}"),
     "dump": ("--max-records", "5", "{samples}"),
     "explain": ("--html", "{out}.html", "{samples}"),
     "ingest": ("{samples}", "{out}"),
+    "find": ("{samples}", "--out", "{out}"),
+    "merge": ("{samples}", "--out", "{out}"),
     "offsets": ("{samples}",),
     "records": ("--max-records", "5", "{samples}"),
     "recover": ("{samples}", "{out}"),
@@ -72,7 +76,7 @@ _CATALOG += (
 )
 TABLES: dict[str, Sequence[str]] = {"delta": ("table",), "iceberg": ("kafka.records", *_CATALOG)}
 # A transaction of the samples hangs, no group has committed, and there is no registry; `serve` would not end.
-EXIT_CODES = {"explain": 1, "offsets": 2, "schemas": 2, "serve": 2}
+EXIT_CODES = {"cluster": 1, "explain": 1, "offsets": 2, "schemas": 2, "serve": 2}
 _SHOWN = 4000
 IMPORTS = """
 import importlib, pkgutil, sys, magicbyte

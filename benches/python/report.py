@@ -6,6 +6,7 @@ from pathlib import Path
 
 import arrow_threads
 import capture
+import client_tables
 import converting
 import document
 import floor_table
@@ -104,6 +105,7 @@ def write(
         "Captures": CAPTURES + rows(figures.of(capture.PART)),
         "Internal topics": INTERNAL_TOPICS + rows(figures.of(internal_topics.PART)),
         "Schemas": SCHEMAS + rows(figures.of(schemas.PART)),
+        "Clients": CLIENTS + rows(figures.of(client_tables.PART)),
         "Runs": runs(figures),
     }
     document.update(path, own | dict(sections or {}), head(path))
@@ -163,6 +165,12 @@ CAPTURES = """\
 A client that fetches the set in version 11, the newest that tshark reads, as packets of an Ethernet, in CPU
 time: `frames` finds requests and responses in them and decodes none, `records` decodes all messages and all
 records in them, in Python, against `tshark -T fields -e kafka.message_value`.
+
+"""
+CLIENTS = """\
+Whole clients with a real broker and one partition, in CPU time of the client's process: the example client
+of docs/embedding.md, which has the microseconds and says how they were measured. Lists are `send_batch`; the
+drop-ins are those of docs/dropins.md, in the same client with and without them.
 
 """
 THREADS = """\

@@ -37,6 +37,7 @@ class Request(NamedTuple):
     api: str
     version: int
     response: asyncio.Future[Body]
+    timer: asyncio.TimerHandle
 
 
 class Connection:
@@ -86,8 +87,11 @@ class Connection:
         """Closes the connection; requests that wait fail."""
         self.failure = self.failure or failure or ConnectionError(f"{self.name}: the connection was closed")
         for request in self._waiting:
+            request.timer.cancel()
             if not request.response.done():
                 request.response.set_exception(self.failure)
+                # Whoever asked may no longer wait, and then nobody else retrieves it.
+                request.response.exception()
         self._waiting.clear()
         self._writer.transport.abort()
         self._reading.cancel()
@@ -106,14 +110,16 @@ class Connection:
         if self.failure:
             raise self.failure
         loop = asyncio.get_running_loop()
-        request = Request(next(self._correlation_ids), api, version, loop.create_future())
-        header = {"correlationId": request.correlation_id, "clientId": CLIENT_ID}
+        correlation_id = next(self._correlation_ids)
+        header = {"correlationId": correlation_id, "clientId": CLIENT_ID}
         frame = encode_request(API_KEYS[api], version, body, header=header)
+        late = TimeoutError(f"{self.name} did not answer {api} within {self._timeout} s")
+        # It runs until the response is there, even if nobody waits for that any more: a broker that stays
+        # silent must not keep its connection.
+        timer = loop.call_later(self._timeout, self.close, late)
+        request = Request(correlation_id, api, version, loop.create_future(), timer)
         self._waiting.append(request)
         self._writer.write(len(frame).to_bytes(4) + frame)
-        late = TimeoutError(f"{self.name} did not answer {api} within {self._timeout} s")
-        timer = loop.call_later(self._timeout, self.close, late)
-        request.response.add_done_callback(lambda _: timer.cancel())
         return request.response
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
@@ -143,5 +149,6 @@ class Connection:
         except magicbyte.Error as error:
             raise ProtocolError(f"{self.name}: {error}") from error
         self._waiting.popleft()
+        request.timer.cancel()
         if not request.response.done():
             request.response.set_result(body)

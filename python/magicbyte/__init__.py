@@ -48,16 +48,21 @@ from magicbyte.errors import (
 )
 from magicbyte.log import LogBatches, LogRecords, PartitionLog, Reconciliation
 from magicbyte.notebook import add_tables
-from magicbyte.table import LogArrowStream, ReadAccount
+from magicbyte.read_accounts import ReadAccount
+from magicbyte.table import LogArrowStream
 
 if TYPE_CHECKING:
     from magicbyte.commands import (
         advise,
+        cluster,
         compact,
         convert,
+        diff,
         explain,
         field_costs,
+        find,
         ingest,
+        merge,
         offsets,
         recover,
         redact,
@@ -111,16 +116,20 @@ __all__ = [
     "__version__",
     "add_encryption_key",
     "advise",
+    "cluster",
     "compact",
     "convert",
     "convert_batches",
     "crc32c",
     "decode_varint",
+    "diff",
     "encode_varint",
     "explain",
     "field_costs",
+    "find",
     "ingest",
     "ingest_stream",
+    "merge",
     "mount_storage",
     "offsets",
     "read_batches",
@@ -140,11 +149,15 @@ add_tables()
 
 _COMMANDS = (
     "advise",
+    "cluster",
     "compact",
     "convert",
+    "diff",
     "explain",
     "field_costs",
+    "find",
     "ingest",
+    "merge",
     "offsets",
     "recover",
     "redact",

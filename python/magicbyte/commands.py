@@ -10,8 +10,9 @@ read. The keywords are the options of the commands, and `choice`, `engine` and `
 function lists them. Times are in milliseconds since 1970. Every function returns the document that its
 command prints with `--json`.
 
-Every function raises `RefusedError` if there is nothing to read, a path does not exist, or the arguments
-contradict each other; `JobError` if the job fails; `OSError` if a file cannot be read or written.
+Every function raises `ValueError` for a keyword whose value is not of its kind or out of range;
+`RefusedError` if there is nothing to read, a path does not exist, or the arguments contradict each other;
+`JobError` if the job fails; `OSError` if a file cannot be read or written.
 """
 
 from __future__ import annotations
@@ -25,9 +26,13 @@ from magicbyte.calls import Chosen, Path, Run, reads, writes
 from magicbyte.extras import naming_extras
 from magicbyte.options.compact import CompactOptions
 from magicbyte.options.declare import argument
+from magicbyte.options.diff import DiffOptions
+from magicbyte.options.find import FindOptions
 from magicbyte.options.ingest import IngestOptions, TargetOptions
+from magicbyte.options.merge import MergeOptions
 from magicbyte.options.read import (
     AdviseOptions,
+    ClusterOptions,
     ExplainOptions,
     OffsetsOptions,
     SchemasOptions,
@@ -41,8 +46,11 @@ from magicbyte.options.shared import Decoding, TopicConfigFile
 if TYPE_CHECKING:
     from magicbyte.jobs.advise import AdviseReport
     from magicbyte.jobs.clean import CleanReport
+    from magicbyte.jobs.cluster import ClusterReport
+    from magicbyte.jobs.diff import DiffReport
     from magicbyte.jobs.field_costs import FieldCosts
     from magicbyte.jobs.ingest import IngestReport
+    from magicbyte.jobs.merging.report import MergeReport
     from magicbyte.jobs.offsets import OffsetsReport
     from magicbyte.jobs.rescue import RescueReport
     from magicbyte.jobs.rewrite import RewriteReport
@@ -50,17 +58,22 @@ if TYPE_CHECKING:
     from magicbyte.jobs.serve import Server
     from magicbyte.jobs.stats import StatsReport
     from magicbyte.jobs.topics import TopicsReport
+    from magicbyte.jobs.unnamed.find import FindReport
     from magicbyte.jobs.verify import VerifyReport
     from magicbyte.model import PartitionHistory
     from magicbyte.schema.http_client import HttpSettings
 
 __all__ = [
     "advise",
+    "cluster",
     "compact",
     "convert",
+    "diff",
     "explain",
     "field_costs",
+    "find",
     "ingest",
+    "merge",
     "offsets",
     "recover",
     "redact",
@@ -140,6 +153,27 @@ def convert(sources: list[str], out: str, given: _Convert, options: ConvertOptio
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Diff(Run, DiffOptions):
+    """The keywords of `diff`."""
+
+
+@reads(_Diff, DiffOptions, sources="The two directories, files, archives or URLs to compare.")
+def diff(sources: list[str], given: _Diff, options: DiffOptions) -> DiffReport:
+    """Compares the records of two logs, partition by partition.
+
+    Records are equal if offset, timestamp, key, value and headers are, and both or none are control records;
+    codec, magic and batches make no difference.
+
+    Returns:
+        The partitions and ranges of offsets in which records differ; `equal` is True if there are none.
+
+    """
+    from magicbyte.jobs.diff import diff
+
+    return diff(sources, given.runner, options, given.progress, choice=given.choice)
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Recover(Run, RecoverOptions):
     """The keywords of `recover`."""
 
@@ -150,6 +184,40 @@ def recover(sources: list[str], out: str, given: _Recover, options: RecoverOptio
     from magicbyte.jobs.recover import recover
 
     return recover(sources, out, given.runner, options, given.progress, choice=given.choice)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Merge(Run, MergeOptions):
+    """The keywords of `merge`."""
+
+    out: Path | None = argument(
+        "A directory or URL that is new or empty; None to write nothing.",
+        default=None,
+    )
+
+
+@reads(_Merge, MergeOptions)
+def merge(sources: list[str], given: _Merge, options: MergeOptions) -> MergeReport:
+    """Merges the replicas of every partition into one log, which a broker opens.
+
+    The copy whose last batch has the highest leader epoch and offset leads, or that of `choice.prefer`. What
+    it has lost is filled from the copies of the same lineage. What others have beyond that is left out, as
+    a follower truncates.
+
+    Returns:
+        The origin of all bytes, the offsets that no copy has, and what was left out: the content of
+        `reconciliation.json`.
+
+    Raises:
+        RefusedError: if there is nothing to read, copies are of different topics or clusters, or `out` is not
+            empty.
+        OSError: if a file cannot be read or written.
+
+    """
+    from magicbyte.jobs.merge import merge_partitions
+
+    out = None if given.out is None else os.fsdecode(given.out)
+    return merge_partitions(sources, out, given.runner, options, given.progress, choice=given.choice)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +235,29 @@ def rescue(sources: list[str], given: _Rescue, options: Decoding) -> RescueRepor
     out = None if given.out is None else os.fsdecode(given.out)
     limit = options.max_decompressed_bytes
     return rescue_partitions(sources, out, max_decompressed_bytes=limit, choice=given.choice)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Find(Run, FindOptions):
+    """The keywords of `find`."""
+
+    out: Path | None = argument("The directory or URL for the partitions that are found.", default=None)
+
+
+@reads(_Find, FindOptions, sources="Files of any kind, and directories of such files.")
+def find(sources: list[str], given: _Find, options: FindOptions) -> FindReport:
+    """Finds batches in files that have lost their names, and groups them into partitions.
+
+    A file can be what a recovery tool saved, an entry of `lost+found`, or the image of a disk. The runs of
+    batches in them are joined where batches are equal, where a file, a producer or the offsets go on. With
+    `out`, each partition becomes a directory; with `like`, it gets its name. `choice` is of `like`.
+    """
+    from magicbyte.jobs.unnamed.find import find_unnamed
+
+    out = None if given.out is None else os.fsdecode(given.out)
+    return find_unnamed(
+        sources, out, given.runner, like=options.like, choice=given.choice, progress=given.progress
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -340,6 +431,23 @@ def topics(sources: list[str], given: _Topics, options: TopicConfigFile) -> Topi
     from magicbyte.jobs.topics import topics
 
     return topics(sources, options, choice=given.choice)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cluster(Run, ClusterOptions):
+    """The keywords of `cluster`."""
+
+
+@reads(_Cluster, ClusterOptions)
+def cluster(sources: list[str], given: _Cluster, options: ClusterOptions) -> ClusterReport:
+    """What the disks say about their cluster: brokers, topics, settings, groups and transactions.
+
+    Topics and settings come from the copies of `__cluster_metadata`, with proven repairs of damaged ones; if
+    there are none, topics come from the directories. Passwords and keys are not in the report.
+    """
+    from magicbyte.jobs.cluster import cluster
+
+    return cluster(sources, given.runner, options, choice=given.choice, progress=given.progress)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,12 +118,9 @@ class AppendError(Error):
         error_code: int = -1,
         record_errors: Iterable[tuple[int, str]] = (),
         kind: str = "append_refused",
-        position: int | None = None,
-        base_offset: int | None = None,
-        record_index: int | None = None,
-        field: str | None = None,
+        *place: Any,
     ) -> None:
-        super().__init__(message, kind, position, base_offset, record_index, field)
+        super().__init__(message, kind, *place)
         self.code = code
         self.error_code = error_code
         self.record_errors = tuple(RecordError(*error) for error in record_errors)

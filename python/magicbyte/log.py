@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 from magicbyte import _core
 from magicbyte._core import (
     CONSUMED_COLUMNS,
     DEFAULT_MAX_DECOMPRESSED_BYTES,
-    LISTED,
-    LegacyBatch,
-    LogBatchesCore,
-    PartitionLogCore,
-    Record,
-    RecordBatch,
+    LogBatches,
+    LogRecords,
+    PartitionReader,
 )
 from magicbyte.enums import DamageMode, IsolationLevel, fails_fast
-from magicbyte.errors import Error
 from magicbyte.listing import log_start_of
-from magicbyte.open_partition import LOG_END, OpenPartition
+from magicbyte.open_partition import OpenPartition
 from magicbyte.reconciliation import Reconciliation
 from magicbyte.storage.location import locate
 from magicbyte.storage.mounts import mount
@@ -33,123 +29,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from magicbyte.damage import Rescued
-    from magicbyte.model import IgnoredFile, PartitionListing, Problem, Segment
+    from magicbyte.model import IgnoredFile, PartitionListing, Segment
 
 __all__ = ["LogBatches", "LogRecords", "PartitionLog", "Reconciliation"]
-
-T = TypeVar("T")
-
-
-class _Read:
-    """One read of a log, and the data that it has skipped so far."""
-
-    def __init__(self, core: LogBatchesCore, listing: PartitionListing, mode: DamageMode) -> None:
-        self._core = core
-        self._listing = listing
-        self._fails_fast = fails_fast(mode)
-        self._undecodable: list[Problem] = []
-        self._undecodable_left_out = 0
-
-    def problems(self) -> list[Problem]:
-        found: list[Problem] = json.loads(self._core.problems())
-        return found + self._undecodable
-
-    def problems_left_out(self) -> int:
-        return self._core.problems_left_out() + self._undecodable_left_out
-
-    def end_offset(self) -> int | None:
-        end = self._core.end_offset
-        return None if end == LOG_END else end
-
-    def batches(self, *, committed: bool) -> Iterator[RecordBatch | LegacyBatch]:
-        for log_batch in self._core:
-            if log_batch.is_data or log_batch.batch.is_control or not committed:
-                yield log_batch.batch
-
-    def records(self) -> Iterator[Record]:
-        for log_batch in self._core:
-            if not log_batch.is_data:
-                continue
-            batch, start, end = log_batch.batch, log_batch.start_offset, log_batch.end_offset
-            try:
-                # Decodes the whole batch, so any error in its records is raised here.
-                records = iter(batch)
-            except Error as error:
-                if self._fails_fast:
-                    raise
-                self._leave_out(batch, log_batch.segment, error)
-                continue
-            if batch.magic == 2 and start <= batch.base_offset and batch.last_offset < end:
-                yield from records
-            else:
-                for record in records:
-                    if start <= record.offset < end:
-                        yield record
-
-    def _leave_out(self, batch: RecordBatch | LegacyBatch, segment: str, error: Error) -> None:
-        if len(self._undecodable) == LISTED:
-            self._undecodable_left_out += 1
-            return
-        from magicbyte.model import Problem
-
-        self._undecodable.append(
-            Problem(
-                topic=self._listing["topic"],
-                partition=self._listing["partition"],
-                segment=segment,
-                kind=error.kind,
-                start=batch.position,
-                end=batch.position + batch.size_in_bytes,
-                base_offset=error.base_offset,
-                record_index=error.record_index,
-                field=error.field,
-                first_lost_offset=None,
-                last_lost_offset=None,
-                message=str(error),
-            )
-        )
-
-
-class _Pass(Iterator[T]):
-    """An iterator over the results of one read, which also reports skipped data."""
-
-    def __init__(self, read: _Read, elements: Iterator[T]) -> None:
-        self._read = read
-        self._elements = elements
-
-    # A `for` loop runs the generator itself: a Python call for each element would slow it down.
-    def __iter__(self) -> Iterator[T]:
-        return self._elements
-
-    def __next__(self) -> T:
-        return next(self._elements)
-
-    @property
-    def problems(self) -> list[Problem]:
-        """The data skipped so far in PERMISSIVE mode, torn tails included: the first 1000 byte ranges, and
-        the first 1000 batches whose records do not decode.
-        """
-        return self._read.problems()
-
-    @property
-    def problems_left_out(self) -> int:
-        """The number of further problems."""
-        return self._read.problems_left_out()
-
-    @property
-    def end_offset(self) -> int | None:
-        """The end of the read (exclusive): the requested end, or for `read_committed` the last stable
-        offset, where the earliest open transaction begins. None: at the end of the log.
-        """
-        return self._read.end_offset()
-
-
-class LogBatches(_Pass[RecordBatch | LegacyBatch]):
-    """The batches of one read of a log, with its problems; see `PartitionLog.batches`."""
-
-
-class LogRecords(_Pass[Record]):
-    """The data records of one read of a log, with its problems; see `PartitionLog.records`."""
 
 
 def _refuse_other_directories(path: str) -> None:
@@ -189,8 +71,8 @@ class PartitionLog(Table):
     directory above, says: older records were deleted, and a broker does not return them.
 
     Every call of `batches`, `records` or `to_arrow` is a read of its own, with its own problems; several
-    can be under way at the same time. A log is also a context manager: once it is closed, it cannot be
-    read again; a read that is under way goes on.
+    can be under way at the same time. A log is also a context manager: once it is closed, it gives no new
+    reads or streams; those that it has given go on.
 
     Times are milliseconds since 1970, or `datetime` with a time zone.
 
@@ -221,8 +103,8 @@ class PartitionLog(Table):
     ) -> None:
         fails_fast(mode)  # raises for an unknown mode
         mount([path])
-        core = PartitionLogCore(locate(path).path, include_deleted_records=include_deleted_records)
-        self._open(core, check_crcs, max_decompressed_bytes, mode)
+        listing = _core.list_log(locate(path).path, include_deleted_records=include_deleted_records)
+        self._open(listing, check_crcs, max_decompressed_bytes, mode)
         if not self._listing["segments"] and not self._listing["problems"]:
             _refuse_other_directories(self.path)
 
@@ -240,16 +122,14 @@ class PartitionLog(Table):
         """
         fails_fast(mode)
         log = cls.__new__(cls)
-        core = PartitionLogCore.of_listing(json.dumps(listing))
-        log._open(core, check_crcs, max_decompressed_bytes, mode)
+        log._open(json.dumps(listing), check_crcs, max_decompressed_bytes, mode)
         return log
 
-    def _open(
-        self, core: PartitionLogCore, check_crcs: bool, max_decompressed_bytes: int, mode: DamageMode
-    ) -> None:
-        self._listing: PartitionListing = json.loads(core.listing())
+    def _open(self, listing: str, check_crcs: bool, max_decompressed_bytes: int, mode: DamageMode) -> None:
+        reader = PartitionReader(listing, check_crcs, max_decompressed_bytes, mode)
+        self._listing: PartitionListing = json.loads(listing)
         self._closed = False
-        self._opened = OpenPartition(core, self._listing, check_crcs, max_decompressed_bytes, mode)
+        self._opened = OpenPartition(reader, self._listing, mode)
 
     @property
     def path(self) -> str:
@@ -292,7 +172,10 @@ class PartitionLog(Table):
         return self._closed
 
     def close(self) -> None:
-        """Ends the use of the log: every further read raises ValueError."""
+        """Ends the use of the log: its methods raise ValueError from now on.
+
+        Iterators and streams of `to_arrow` that exist can still be read: they open files for themselves.
+        """
         self._closed = True
 
     def __enter__(self) -> Self:
@@ -329,8 +212,8 @@ class PartitionLog(Table):
         The first and the last batch may hold records outside the range. `read_committed` leaves out
         batches of aborted transactions. Arguments and errors are those of `records`.
         """
-        read = self._read(start_offset, end_offset, start_timestamp, isolation_level)
-        return LogBatches(read, read.batches(committed=isolation_level == "read_committed"))
+        self._check_open()
+        return self._opened.batches(Ranges(start_offset, end_offset, start_timestamp), isolation_level)
 
     def records(
         self,
@@ -344,7 +227,8 @@ class PartitionLog(Table):
 
         Args:
             start_offset: the first offset (inclusive).
-            start_timestamp: start at the first record with this timestamp (ms) or a later one.
+            start_timestamp: start at the first record with this timestamp (ms) or a later one, or before it
+                at damage that may hide an earlier one.
             isolation_level: `read_committed` leaves out aborted transactions and ends at the last stable
                 offset, the iterator's `end_offset`. It trusts the markers in the log alone, so the whole
                 log is surveyed first.
@@ -354,19 +238,26 @@ class PartitionLog(Table):
             magicbyte.Error: at damage, with FAILFAST, after the records before it.
 
         """
-        read = self._read(start_offset, end_offset, start_timestamp, isolation_level)
-        return LogRecords(read, read.records())
+        self._check_open()
+        return self._opened.reader.records(
+            start_offset=start_offset,
+            end_offset=end_offset,
+            start_timestamp=start_timestamp,
+            isolation_level=isolation_level,
+        )
 
     def offset_for_timestamp(self, timestamp: int | datetime) -> int | None:
-        """The first offset whose record has this timestamp (ms) or a later one."""
+        """The first offset whose record has this timestamp (ms) or a later one.
+
+        None if no readable record has. Damage is passed over.
+        """
         self._check_open()
-        return self._opened.core.offset_for_timestamp(timestamp)
+        return self._opened.reader.offset_for_timestamp(timestamp)
 
     def verify(self, isolation_level: IsolationLevel = "read_uncommitted") -> Reconciliation:
         """Decodes every record of every segment and accounts for every byte; keeps nothing."""
         self._check_open()
-        limit = self._opened.max_decompressed_bytes
-        return Reconciliation(json.loads(self._opened.core.verify(isolation_level, limit)))
+        return Reconciliation(json.loads(self._opened.reader.verify(isolation_level)))
 
     def _open_partitions(self) -> Sequence[OpenPartition]:
         self._check_open()
@@ -385,18 +276,6 @@ class PartitionLog(Table):
         self._check_open()
         return rescue(
             self.path,
-            max_decompressed_bytes=self._opened.max_decompressed_bytes,
+            max_decompressed_bytes=self._opened.reader.max_decompressed_bytes,
             log_start_offset=log_start_of(self._listing),
         )
-
-    def _read(
-        self,
-        start_offset: int | None,
-        end_offset: int | None,
-        start_timestamp: int | datetime | None,
-        isolation_level: IsolationLevel,
-    ) -> _Read:
-        self._check_open()
-        ranges = Ranges(start_offset, end_offset, start_timestamp)
-        batches = self._opened.batches(ranges, isolation_level)
-        return _Read(batches, self._listing, self._opened.mode)

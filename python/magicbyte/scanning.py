@@ -40,8 +40,9 @@ def scan(source: Sources | Table | LogArrowStream) -> pl.LazyFrame:
             timestampType, key, value and headers.
 
     Raises:
-        ValueError: for a log in PERMISSIVE mode, since nobody would see what it leaves out: give its stream
-            `log.to_arrow()`, whose `problems` and `accounts` tell what all reads of the frame have found.
+        ValueError: for a stream without columns; for a log in PERMISSIVE mode, since nobody would see what it
+            leaves out: give its stream `log.to_arrow()`, whose `problems` and `accounts` tell what all reads
+            of the frame have found.
         ModuleNotFoundError: if polars is missing.
         magicbyte.Error: from `collect`, at damage in the ranges that are read.
         RefusedError: if there is no partition, or a source is missing.
@@ -52,6 +53,9 @@ def scan(source: Sources | Table | LogArrowStream) -> pl.LazyFrame:
         from polars.io.plugins import register_io_source
     stream = _stream_of(source)
     schema = pl.Schema(stream)
+    if not schema:
+        # Polars counts no rows where a source has no columns.
+        raise ValueError("scan of a stream without columns: expected one column or more, such as offset")
     return register_io_source(_Source(stream, schema.names()), schema=schema)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -13,6 +14,7 @@ from magicbyte.derived_stream import RecordStream
 from magicbyte.enums import IsolationLevel
 from magicbyte.extras import naming_extras
 from magicbyte.open_partition import LOG_END, OpenPartition
+from magicbyte.read_accounts import PartitionReads, ReadAccount
 from magicbyte.table_options import EVERYTHING, Ranges, TableOptions
 from magicbyte.typed_stream import TypedColumn
 
@@ -20,38 +22,7 @@ if TYPE_CHECKING:
     from magicbyte.expressions.record_filter import RecordFilter
     from magicbyte.model import Problem
 
-__all__ = ["LogArrowStream", "ReadAccount", "Table"]
-
-
-class ReadAccount(NamedTuple):
-    """The account of one read of a partition, so far.
-
-    `good_bytes + quarantined_bytes + tail_bytes + outside_bytes == size`. A read that has ended passed
-    `outside_bytes` on purpose. `PartitionLog.verify` accounts for every record of a partition, too.
-    """
-
-    topic: str
-    partition: int
-    size: int
-    """Bytes of all segments when the log was opened, or more that have been read since."""
-    batches: int
-    """Batches that were read, including control batches and those of aborted transactions."""
-    good_bytes: int
-    """Their bytes."""
-    quarantined_bytes: int
-    """Bytes that could not be read."""
-    tail_bytes: int
-    """Bytes after the last batches: zeros, or a batch that was not written completely."""
-    outside_bytes: int
-    """Bytes that were not read: they are outside of the request, or not yet reached."""
-    rows: int
-    """Records decoded; `where` selects from them."""
-    end_offset: int | None
-    """The end of the read (exclusive), as in `LogBatches`. None: the end of the log, or not yet begun."""
-    problems: list[Problem]
-    """The first 1000 problems in PERMISSIVE mode, torn tails included."""
-    problems_left_out: int
-    """The number of further problems."""
+__all__ = ["LogArrowStream", "Table"]
 
 
 class _Columns:
@@ -92,16 +63,8 @@ class _Part(NamedTuple):
     decoded: ArrowStream
     stream: RecordStream
 
-    def problems(self) -> list[Problem]:
-        problems: list[Problem] = json.loads(self.decoded.problems())
-        return problems
-
-    def end_offset(self) -> int | None:
-        end = self.decoded.end_offset
-        return None if end == LOG_END else end
-
     def account(self) -> ReadAccount:
-        listing, counts = self.partition.listing, self.decoded.counts
+        listing, counts, end = self.partition.listing, self.decoded.counts, self.decoded.end_offset
         read = counts.good_bytes + counts.quarantined_bytes + counts.tail_bytes
         # A broker may have added to the log since it was opened.
         size = max(read, sum(segment["size"] for segment in listing["segments"]))
@@ -115,8 +78,8 @@ class _Part(NamedTuple):
             counts.tail_bytes,
             size - read,
             counts.rows,
-            self.end_offset(),
-            self.problems(),
+            None if end == LOG_END else end,
+            json.loads(self.decoded.problems()),
             self.decoded.problems_left_out(),
         )
 
@@ -125,17 +88,20 @@ class LogArrowStream:
     """The data records of a log as columns, for any Arrow consumer; see `Table.to_arrow`.
 
     Each consumer gets a fresh stream; `problems`, `accounts` and `end_offset` describe the latest one, at any
-    time. `magicbyte.scan` adds the reads of its frame to them.
+    time. `magicbyte.scan` adds the reads of its frame to them, as sums for each partition.
     """
 
     def __init__(self, partitions: Sequence[OpenPartition], options: TableOptions) -> None:
         self._partitions = partitions
         self._options = options
-        self._reads: list[_Part] = []
+        self._reads = self._no_reads()
         self._where = _filter_of(options)
         self._columns = _Columns(options, self._where)
         # Checks the options, and has the schema.
         self._first = self._part(partitions[0], self._columns, options)
+
+    def _no_reads(self) -> list[PartitionReads]:
+        return [PartitionReads() for _ in self._partitions]
 
     @staticmethod
     def _part(partition: OpenPartition, columns: _Columns, options: TableOptions) -> _Part:
@@ -146,22 +112,22 @@ class LogArrowStream:
         return self._first.stream.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """A stream from the beginning, cheap until its first batch is requested: only `last` reads before.
+        """A stream from the beginning, cheap until its first batch is requested.
 
         A requested schema is honoured if all its columns and types are ours; otherwise the consumer has
         to convert, as the interface says.
         """
         options = self._options
-        self._reads = [
-            self._part(partition, self._columns, _from_last(partition, options))
-            for partition in self._partitions
-        ]
+        parts = [self._part(partition, self._columns, options) for partition in self._partitions]
+        self._reads = self._no_reads()
+        for reads, part in zip(self._reads, parts, strict=True):
+            reads.begin(part)
         if options.where is None and not options.typed:
-            return chain_streams([part.decoded for part in self._reads], requested_schema)
+            return chain_streams([part.decoded for part in parts], requested_schema)
         import pyarrow as pa
 
         schema = pa.schema(self._first.stream)
-        batches = (pa.record_batch(batch) for part in self._reads for batch in part.stream)
+        batches = (pa.record_batch(batch) for part in parts for batch in part.stream)
         return pa.RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(requested_schema)
 
     def read(self, columns: Sequence[str], ranges: Callable[[str, int], Ranges | None]) -> Iterator[Any]:
@@ -174,13 +140,12 @@ class LogArrowStream:
 
         """
         decoded = _Columns(self._options.narrowed(columns, EVERYTHING), self._where)
-        for partition in self._partitions:
+        for partition, reads in zip(self._partitions, self._reads, strict=True):
             wanted = ranges(partition.listing["topic"], partition.listing["partition"])
             if wanted is not None:
-                options = self._options.narrowed(columns, wanted)
-                part = self._part(partition, decoded, _from_last(partition, options))
-                self._reads.append(part)
-                yield from part.stream
+                part = self._part(partition, decoded, self._options.narrowed(columns, wanted))
+                with reads.under_way(part):
+                    yield from part.stream
 
     def __repr__(self) -> str:
         names = ", ".join(partition.name for partition in self._partitions[:3])
@@ -207,23 +172,23 @@ class LogArrowStream:
     @property
     def problems(self) -> list[Problem]:
         """The problems so far in PERMISSIVE mode, torn tails included: the first 1000 of each partition."""
-        found = (problem for part in self._reads for problem in part.problems())
-        return list({tuple(problem.values()): problem for problem in found}.values())
+        return [problem for account in self.accounts for problem in account.problems]
 
     @property
     def problems_left_out(self) -> int:
         """The number of further problems."""
-        return sum(part.decoded.problems_left_out() for part in self._reads)
+        return sum(account.problems_left_out for account in self.accounts)
 
     @property
     def accounts(self) -> list[ReadAccount]:
-        """The account of each partition, in the order in which they are read."""
-        return [part.account() for part in self._reads]
+        """The account of each partition that a read has reached, in the order in which they are read."""
+        return [account for reads in self._reads if (account := reads.account) is not None]
 
     @property
     def end_offset(self) -> int | None:
-        """The end of a partition's stream (exclusive), as in `LogBatches`; of several, see `accounts`."""
-        return self._reads[0].end_offset() if len(self._reads) == 1 else None
+        """The end of a partition's last read (exclusive), as in `LogBatches`; of several, see `accounts`."""
+        account = self._reads[0].account if len(self._partitions) == 1 else None
+        return None if account is None else account.end_offset
 
 
 def _filter_of(options: TableOptions) -> RecordFilter | None:
@@ -236,12 +201,16 @@ def _filter_of(options: TableOptions) -> RecordFilter | None:
     return RecordFilter(options.where)
 
 
-def _from_last(partition: OpenPartition, options: TableOptions) -> TableOptions:
-    """The options with the range that `last` leaves of the partition."""
-    if options.last is None:
-        return options
-    start = partition.start_of_last(options)
-    return options._replace(ranges=options.ranges._replace(start_offset=start))
+def _count(last: int | None) -> int | None:
+    """The number of last records; a log has fewer than `LOG_END`."""
+    if last is None:
+        return None
+    if isinstance(last, bool) or not hasattr(last, "__index__"):
+        raise TypeError(f"last {last!r}: expected a number of records, as an int")
+    count = operator.index(last)
+    if count < 0:
+        raise ValueError(f"last {count}: expected 0 or more records")
+    return min(count, LOG_END)
 
 
 class Table(ABC):
@@ -294,7 +263,8 @@ class Table(ABC):
                 starts at the first record that late and keeps all that follow.
             end_timestamp: leave out every record with this timestamp (ms) or a later one.
             last: only the last records of this number in the range of offsets, of each partition. Timestamps
-                and `where` select from them. Segments are read from the end on to find them.
+                and `where` select from them. They are looked for when the first batch is requested, from
+                the end on. In PERMISSIVE mode, batches that do not decode have no records.
             where: leave out every record for which this condition, in DuckDB's SQL over offset, timestamp,
                 timestampMillis, key, value, keyBytes, valueBytes, headers, topic and partition, is not true;
                 the guide describes it. Where it fails for a record, the stream ends with an error that names
@@ -310,17 +280,18 @@ class Table(ABC):
         Raises:
             ValueError: for an unknown column, fewer than 1 or more than 256 threads, a negative `last`, or an
                 expression that is not valid.
+            TypeError: for a `last` that is no integer.
             ModuleNotFoundError: with an expression, if duckdb or pyarrow is missing; with typed columns, if
                 pyarrow is.
 
         """
         if isinstance(columns, str):
             raise TypeError(f"columns {columns!r}: expected a sequence of names, not a str")
-        if last is not None and last < 0:
-            raise ValueError(f"last {last}: expected 0 or more records")
         names = list(self._default_columns if columns is None else columns)
         ranges = Ranges(start_offset, end_offset, start_timestamp, end_timestamp)
-        options = TableOptions(names, ranges, last, where, key, value, views, isolation_level, threads)
+        options = TableOptions(
+            names, ranges, _count(last), where, key, value, views, isolation_level, threads
+        )
         with naming_extras("to_arrow", "arrow" if where is None else "sql"):
             return LogArrowStream(self._open_partitions(), options)
 

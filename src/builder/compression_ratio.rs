@@ -1,4 +1,4 @@
-//! How well the records of the next batch will compress, judged by the batches before it
+//! An estimate of how well the records of the next batch will compress, judged by the batches before it
 //! (`CompressionRatioEstimator`).
 
 /// Kafka's margin on the estimated size of compressed records.

@@ -16,7 +16,7 @@ pub struct ProducerState {
     pub producer_epoch: i16,
     /// The sequence number of the batch's first record, -1 for none and in control batches.
     pub base_sequence: i32,
-    /// Whether the batch belongs to a transaction of its producer.
+    /// True if the batch belongs to a transaction of its producer.
     pub is_transactional: bool,
 }
 

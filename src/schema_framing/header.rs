@@ -7,9 +7,6 @@ pub const KEY_SCHEMA_ID_HEADER: &str = "__key_schema_id";
 /// The header with the schema of a record's value.
 pub const VALUE_SCHEMA_ID_HEADER: &str = "__value_schema_id";
 
-const APICURIO_KEY: &[u8] = b"apicurio.key.";
-const APICURIO_VALUE: &[u8] = b"apicurio.value.";
-
 /// A header that names the schema of a key or value; of several, the smallest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SchemaHeader {
@@ -23,24 +20,32 @@ pub enum SchemaHeader {
     ApicurioOther,
 }
 
+const KEY_HEADERS: [(&str, SchemaHeader); 5] = [
+    (KEY_SCHEMA_ID_HEADER, SchemaHeader::Confluent),
+    ("apicurio.key.globalId", SchemaHeader::ApicurioGlobalId),
+    ("apicurio.key.contentId", SchemaHeader::ApicurioContentId),
+    ("apicurio.key.contentHash", SchemaHeader::ApicurioOther),
+    ("apicurio.key.artifactId", SchemaHeader::ApicurioOther),
+];
+const VALUE_HEADERS: [(&str, SchemaHeader); 5] = [
+    (VALUE_SCHEMA_ID_HEADER, SchemaHeader::Confluent),
+    ("apicurio.value.globalId", SchemaHeader::ApicurioGlobalId),
+    ("apicurio.value.contentId", SchemaHeader::ApicurioContentId),
+    ("apicurio.value.contentHash", SchemaHeader::ApicurioOther),
+    ("apicurio.value.artifactId", SchemaHeader::ApicurioOther),
+];
+
 impl SchemaHeader {
+    /// The headers of keys or values by their keys, in the order in which they count.
+    #[must_use]
+    pub fn all(is_key: bool) -> &'static [(&'static str, Self)] {
+        if is_key { &KEY_HEADERS } else { &VALUE_HEADERS }
+    }
+
     /// The header with this key, for keys or values; `None` if it is another one.
     #[must_use]
     pub fn of(key: &[u8], is_key: bool) -> Option<Self> {
-        let (confluent, apicurio) = if is_key {
-            (KEY_SCHEMA_ID_HEADER, APICURIO_KEY)
-        } else {
-            (VALUE_SCHEMA_ID_HEADER, APICURIO_VALUE)
-        };
-        if key == confluent.as_bytes() {
-            return Some(Self::Confluent);
-        }
-        match key.strip_prefix(apicurio)? {
-            b"globalId" => Some(Self::ApicurioGlobalId),
-            b"contentId" => Some(Self::ApicurioContentId),
-            b"contentHash" | b"artifactId" => Some(Self::ApicurioOther),
-            _ => None,
-        }
+        Self::all(is_key).iter().find(|header| header.0.as_bytes() == key).map(|header| header.1)
     }
 
     /// The key of Apicurio's header with the name of a Protobuf message, without its package.

@@ -7,23 +7,11 @@ import subprocess
 import time
 from pathlib import Path
 
-from kafka_broker import JAVA, ROOT, free_ports
+from kafka_broker import ALONE, CLUSTER, JAVA, ROOT, free_ports, kraft
 from oracle import MESSAGES
 
 OLD, NEW = "2.8.2", MESSAGES
 BROKERS = ROOT / "target" / "brokers"
-
-COMMON = """
-offsets.topic.replication.factor=1
-offsets.topic.num.partitions=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-transaction.state.log.num.partitions=1
-log.cleaner.dedupe.buffer.size=4000000
-num.network.threads=1
-num.io.threads=2
-auto.create.topics.enable=false
-"""
 
 
 class Node:
@@ -36,24 +24,20 @@ class Node:
         self._root, self._version = root, version
         self._zookeeper: subprocess.Popen[bytes] | None = None
         self._broker: subprocess.Popen[bytes] | None = None
-        listener = f"127.0.0.1:{self.port}"
         if version == OLD:
             self._start_zookeeper()
-            special = f"broker.id=1\nzookeeper.connect=127.0.0.1:{self._second_port}\nlisteners=PLAINTEXT://{listener}"
+            special = (
+                f"broker.id=1\nzookeeper.connect=127.0.0.1:{self._second_port}\n"
+                f"listeners=PLAINTEXT://{self.bootstrap}\n"
+            )
         else:
-            controller = f"127.0.0.1:{self._second_port}"
-            special = f"""process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@{controller}
-controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://{listener},CONTROLLER://{controller}
-advertised.listeners=PLAINTEXT://{listener}
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
-broker.session.timeout.ms=1500
-broker.heartbeat.interval.ms=200"""
-        (root / "server.properties").write_text(f"{special}\nlog.dirs={root / 'logs'}{COMMON}")
+            special = (
+                f"{kraft(self.port, {1: self._second_port})}"
+                "broker.session.timeout.ms=1500\nbroker.heartbeat.interval.ms=200\n"
+            )
+        (root / "server.properties").write_text(f"{special}{ALONE}log.dirs={root / 'logs'}\n")
         if version != OLD:
-            format_logs = ("kafka.tools.StorageTool", "format", "-t", "bWFnaWNieXRlLXRlc3RzMQ", "-c")
+            format_logs = ("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c")
             assert self._java(*format_logs, str(root / "server.properties")).wait(60) == 0, self.log()
         self.start()
 
@@ -69,16 +53,12 @@ broker.heartbeat.interval.ms=200"""
 
     def kill(self) -> None:
         """Kills the broker, as with kill -9."""
-        assert self._broker is not None
-        self._broker.kill()
-        self._broker.wait(60)
+        _kill(self._broker)
 
     def close(self) -> None:
-        """Ends all processes."""
-        self.kill()
-        if self._zookeeper is not None:
-            self._zookeeper.kill()
-            self._zookeeper.wait(60)
+        """Ends all processes that were started."""
+        _kill(self._broker)
+        _kill(self._zookeeper)
 
     def log(self) -> str:
         """The last lines of the output."""
@@ -108,3 +88,9 @@ broker.heartbeat.interval.ms=200"""
                 self.close()
                 raise RuntimeError(f"Kafka {self._version} did not start:\n{self.log()}")
             time.sleep(0.05)
+
+
+def _kill(process: subprocess.Popen[bytes] | None) -> None:
+    if process is not None:
+        process.kill()
+        process.wait(60)

@@ -84,3 +84,17 @@ async def raw(client: Client, name: str) -> list[Any]:
     return list(
         magicbyte.read_batches(response["responses"][0]["partitions"][0]["records"], allow_partial=True)
     )
+
+
+async def end_of(client: Client, name: str, partition: int, level: magicbyte.IsolationLevel) -> int:
+    return await Consumer(client, {}, isolation_level=level).offset_at(name, partition, "latest")
+
+
+async def committed(client: Client, name: str, partition: int = 0, *, is_open: bool = False) -> list[bytes]:
+    """What a `read_committed` consumer gets, once the markers of transactions that have ended are written."""
+    while not is_open and await end_of(client, name, partition, "read_committed") < await end_of(
+        client, name, partition, "read_uncommitted"
+    ):
+        await asyncio.sleep(0.02)
+    found = await read(client, name, partition=partition, isolation_level="read_committed")
+    return [record.value_bytes or b"" for record in found]

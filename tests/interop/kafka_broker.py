@@ -30,6 +30,20 @@ LEVELS = re.compile(r"\b(WARN|ERROR|FATAL)\b")
 WORDS = re.compile("corrupt|exception|invalid|truncat|could not|rebuild", re.IGNORECASE)
 # Logged for every log with a producer snapshot, needed or not.
 ROUTINE = re.compile("Reloading from producer snapshot and rebuilding producer state")
+# The settings of a broker that is small and quick to start, and of one that is alone.
+SMALL = """num.network.threads=1
+num.io.threads=2
+offsets.topic.num.partitions=1
+log.cleaner.dedupe.buffer.size=4000000
+auto.create.topics.enable=false
+"""
+ALONE = f"""{SMALL}offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+"""
+QUICK_RECOVERY = "background.threads=2\nnum.recovery.threads.per.data.dir=1\n"
+CLUSTER = "bWFnaWNieXRlLXRlc3RzMQ"
 # Nothing expires by age, and recovery writes index entries as densely as in the fixtures.
 TOPIC = (
     "retention.ms=-1 retention.bytes=-1 index.interval.bytes=256 segment.index.bytes=65536 "
@@ -83,6 +97,12 @@ class Tools:
     """Kafka's own tools, by the names of their scripts, in one process."""
 
     _CLASSES = {
+        "kafka-acls": "org.apache.kafka.tools.AclCommand",
+        "kafka-configs": "kafka.admin.ConfigCommand",
+        "kafka-metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
+        "kafka-share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
+        "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
+        "kafka-console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
         "kafka-topics": "org.apache.kafka.tools.TopicCommand",
         "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
         "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
@@ -112,6 +132,19 @@ class Tools:
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(60)
+
+
+def kraft(port: int, controllers: Mapping[int, int], node: int = 1) -> str:
+    """The settings of a node that is also a controller, given the ports of all controllers by node."""
+    voters = ",".join(f"{number}@127.0.0.1:{controller}" for number, controller in controllers.items())
+    return f"""process.roles=broker,controller
+node.id={node}
+controller.quorum.voters={voters}
+controller.listener.names=CONTROLLER
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controllers[node]}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+"""
 
 
 class Broker:
@@ -255,29 +288,10 @@ class Broker:
         self.root.mkdir(parents=True, exist_ok=True)
         properties = self.root / "server.properties"
         properties.write_text(
-            f"""process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:{self.controller}
-listeners=PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{self.controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{self.port}
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
-log.dirs={self.logs}
-num.network.threads=1
-num.io.threads=2
-background.threads=2
-num.recovery.threads.per.data.dir=1
-offsets.topic.replication.factor=1
-offsets.topic.num.partitions=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-transaction.state.log.num.partitions=1
-log.cleaner.dedupe.buffer.size=4000000
-auto.create.topics.enable=false
-{self.settings}
-"""
+            f"{kraft(self.port, {1: self.controller})}{ALONE}{QUICK_RECOVERY}"
+            f"log.dirs={self.logs}\n{self.settings}\n"
         )
-        command = java("kafka.tools.StorageTool", "format", "-t", "bWFnaWNieXRlLXRlc3RzMQ", "-c")
+        command = java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c")
         subprocess.run([*command, str(properties)], check=True, capture_output=True)
         self.start()
         self.client.ask("create", *(f"{topic} {TOPIC}" for topic in self.topics))

@@ -80,9 +80,11 @@ class RawClient:
             data += part
         return data
 
-    def produce(self, topic: str, records: bytes, transactional_id: str | None = None) -> dict[str, Any]:
+    def produce(
+        self, topic: str, records: bytes, transactional_id: str | None = None, *, acks: int = -1
+    ) -> dict[str, Any]:
         partition = struct.pack(">ii", 0, len(records)) + records
-        body = text(transactional_id) + struct.pack(">hi", -1, 20_000)
+        body = text(transactional_id) + struct.pack(">hi", acks, 20_000)
         answer = self._ask(PRODUCE, body + array(text(topic) + array(partition)))
         answer.read("i")
         answer.bytes("h")

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from avro_histories import Schemas, column_value, text_value, with_dicts
 from magicbyte.schema import decode
+from magicbyte.schema.compatibility.avro_schema import parse_avro
 from magicbyte.schema.compatibility.check import compare
+from magicbyte.schema.decoding import InvalidSchemaError
 from magicbyte.schema.registry import Schema
 
 pytestmark = pytest.mark.interop
@@ -161,3 +163,113 @@ def in_single_precision(value: Any) -> Any:
         case dict():
             return {key: in_single_precision(item) for key, item in value.items()}
     return value
+
+
+def record(*fields: tuple[str, Any], name: str = "R", **more: Any) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": [{"name": n, "type": of} for n, of in fields], **more}
+
+
+def field(name: str, of: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": of, **more}
+
+
+def with_default(of: Any, default: Any) -> tuple[Any, Any]:
+    """A writer without a field, and a reader that has it with this default."""
+    reader = record(("a", "int"))
+    return record(("a", "int")), {**reader, "fields": [*reader["fields"], field("d", of, default=default)]}
+
+
+def twice(one: Any, other: Any) -> tuple[Any, Any]:
+    """A schema that defines a type twice, which reads itself."""
+    both = record(("a", one), ("b", other))
+    return both, both
+
+
+ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
+FIXED = {"type": "fixed", "name": "F", "size": 2}
+INNER = record(("x", "int"), name="I")
+OLD = record(("x", "int"), name="a.Old")
+NEW = record(("x", "int"), name="b.New", aliases=["a.Old"])
+PAIRS = [
+    # Java makes numbers of the defaults of fields that are text, but not of text in other defaults.
+    *(
+        with_default("double", text)
+        for text in ("1.5", " -2 ", "1e3", ".5", "5.", "7d", "+1", "true", "", "1_0")
+    ),
+    *(with_default("float", text) for text in ("1.5", "16777217.0000001", "3F")),
+    with_default(["double", "null"], "1.5"),
+    with_default(["null", "double"], "1.5"),
+    with_default(["string", "double"], "1.5"),
+    with_default({"type": "array", "items": "double"}, ["1.5"]),
+    with_default("int", "5"),
+    with_default({**INNER, "fields": [field("x", "double", default="2.5")]}, {}),
+    with_default({**INNER, "fields": [field("x", "double", default="2.5")]}, {"x": "1.5"}),
+    with_default("bytes", "\u00ff\u0000"),
+    with_default(FIXED, "\u00fe"),
+    with_default(ENUM, "C"),
+    # A type may be defined again as it is.
+    twice(ENUM, ENUM),
+    twice(ENUM, {**ENUM, "doc": "again", "aliases": ["Z"], "default": "A"}),
+    twice(FIXED, FIXED),
+    twice(INNER, {**INNER, "doc": "again"}),
+    twice(record(("e", ENUM), name="O"), record(("e", ENUM), name="O")),
+    twice({"type": "array", "items": INNER}, {"type": "map", "values": INNER}),
+    # Aliases in unions.
+    (["null", OLD], ["null", record(("x", "int"), ("y", "int"), name="Other"), NEW]),
+    ({"type": "map", "values": ["null", OLD, "string"]}, {"type": "map", "values": ["string", NEW, "null"]}),
+    (["null", ENUM], ["null", {**ENUM, "name": "G", "aliases": ["E"], "symbols": ["B", "A"]}]),
+    (["null", FIXED], ["null", "bytes", {**FIXED, "name": "G", "aliases": ["F"]}]),
+    # Logical types of other base types, and decimals that are none.
+    *(
+        twice({"type": base, "logicalType": logical}, "int")
+        for base, logical in [
+            ("string", "date"),
+            ("double", "timestamp-millis"),
+            ("int", "uuid"),
+            ("int", "decimal"),
+        ]
+    ),
+    *(
+        twice({"type": "bytes", "logicalType": "decimal", **more}, "int")
+        for more in [
+            {},
+            {"precision": 0},
+            {"precision": 4, "scale": 5},
+            {"precision": "4"},
+            {"precision": 2**31},
+        ]
+    ),
+]
+
+
+@pytest.mark.parametrize(("writer", "reader"), PAIRS, ids=[json.dumps(one[1])[-100:] for one in PAIRS])
+def test_pairs(writer: Any, reader: Any) -> None:
+    try:
+        (reads,) = by_java([(writer, reader)])
+    except subprocess.CalledProcessError:
+        # Java does not parse the schema: nor is the default read here.
+        reads = [(b"\0", UNREADABLE)]
+    found = decode(
+        [b"\0\0\0\0\7" + payload for payload, _ in reads],
+        {7: json.dumps(writer)},
+        reader_schema=json.dumps(reader),
+    )
+    rows = zip(found.field("value").to_pylist(), found.field("_error").to_pylist(), reads, strict=True)
+    for value, error, (_, text) in rows:
+        if text in (UNREADABLE, FAILS):
+            assert error is not None
+        else:
+            like = column_value(reader, json.loads(text))
+            assert (error, with_dicts(value, like)) == (None, like)
+
+
+@pytest.mark.parametrize("other", [{**ENUM, "symbols": ["A"]}, {**FIXED, "name": "E"}, record(name="E")])
+def test_types_that_are_defined_twice_differently(other: Any) -> None:
+    both, _ = twice(ENUM, other)
+    text = json.dumps(both)
+    with pytest.raises(subprocess.CalledProcessError):
+        by_java([(both, both)])
+    with pytest.raises(InvalidSchemaError, match="twice"):
+        decode([], {7: text}, reader_schema=text)
+    with pytest.raises(InvalidSchemaError, match="twice"):
+        parse_avro(text)

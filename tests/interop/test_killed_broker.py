@@ -12,7 +12,7 @@ from typing import Any
 
 import magicbyte
 import pytest
-from kafka_broker import Broker
+from kafka_broker import CLUSTER, Broker
 from magicbyte import Compression
 from magicbyte.cli import main
 from magicbyte.log_dir import read_offset_checkpoint
@@ -130,7 +130,7 @@ def test_an_intact_directory(run: Run, logs: Path, tmp_path: Path) -> None:
     (log_dir,) = report["log_dirs"]
     marks = read_offset_checkpoint(logs / HIGH_WATERMARKS)
     assert log_dir["broker_id"] == 1
-    assert log_dir["cluster_id"] == "bWFnaWNieXRlLXRlc3RzMQ"
+    assert log_dir["cluster_id"] == CLUSTER
     assert not log_dir["clean_shutdown"]
     assert {(one["topic"], one["partition"]) for one in log_dir["partitions"]} >= marks.keys()
     assert log_dir["offsets"] == log_dir["offsets_held"] == sum(marks.values())

@@ -33,14 +33,23 @@ class Page(HTMLParser):
             self._figure = None
 
 
+OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage")
+
+
+def program() -> str:
+    """The path of the browser."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next((path for name in names if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.fail(
+            "Chromium is missing, which opens the pages of --html and of the documentation: make browser"
+        )
+    return found
+
+
 def chromium(page: Path, *options: str) -> str:
     """Opens a page in a headless browser; returns the document as the browser parsed it."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = next((path for name in names if (path := shutil.which(name))), None)
-    if program is None:
-        pytest.fail("Chromium is missing, which opens the pages of --html: make browser")
-    quiet = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage")
-    command = [program, *quiet, f"--user-data-dir={page.parent / 'profile'}", *options, page.as_uri()]
+    command = [program(), *OPTIONS, f"--user-data-dir={page.parent / 'profile'}", *options, page.as_uri()]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
 
 

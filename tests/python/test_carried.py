@@ -11,7 +11,6 @@ import magicbyte
 import pytest
 from conftest import KAFKA, Cli
 from magicbyte import PartitionLog, RecordsBuilder, _core
-from magicbyte.errors import RefusedError
 from test_cleanup_policy import metadata, partition_record, topic
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ def test_epoch_minus_1_is_refused(cli: Cli, tmp_path: Path) -> None:
         cli(command, "--leader-epoch", -1, source, tmp_path / "out", code=2)
         cli(command, "--leader-epoch", 0, source, tmp_path / command)
         assert epochs(tmp_path / command / "orders-0") == [0, 0, 0]
-    with pytest.raises(RefusedError, match="use 0"):
+    with pytest.raises(ValueError, match="leader_epoch: -1 is not in the range from 0"):
         magicbyte.commands.convert(source, tmp_path / "out", leader_epoch=-1)
 
 
@@ -153,5 +152,5 @@ def test_the_spark_writer(spark: SparkSession, tmp_path: Path) -> None:
     writer.option("topicIds", json.dumps({"orders": ID})).save(str(out))
     assert id_in(out / "orders-0") == ID
     assert set(epochs(out / "orders-0")) == {0}
-    with pytest.raises(Exception, match="topicIds must look like"):
+    with pytest.raises(Exception, match=r"topicIds: .* does not look like"):
         writer.option("topicIds", '{"orders": "x"}').save(str(tmp_path / "refused"))

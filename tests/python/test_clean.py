@@ -248,7 +248,7 @@ def test_modes(command: str, tmp_path: Path, cli: Cli) -> None:
     assert (raised.value.kind, raised.value.position) == ("crc_mismatch", len(good))
     assert "CRC" in fails(cli, command, "--mode", "failfast", *options, source, out, code=3)
     assert sorted(os.listdir(tmp_path)) == ["in"]
-    with pytest.raises(ValueError, match="PERMISSIVE or FAILFAST"):
+    with pytest.raises(ValueError, match="mode: 'keep' is not one of PERMISSIVE, FAILFAST"):
         run(source, out, mode="keep", **selected)
     report = run(source, out, **selected)
     assert report["balanced"]

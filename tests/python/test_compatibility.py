@@ -196,7 +196,16 @@ def test_each_json_rule_has_a_pair_and_a_remedy() -> None:
         ('["int", "int"]', "a union has int twice"),
         ('["int", ["null"]]', "a union has a union"),
         (
+            '[{"type": "fixed", "name": "F", "size": 1}, {"type": "fixed", "name": "F", "size": 2}]',
+            "defined twice",
+        ),
+        (
             '[{"type": "fixed", "name": "F", "size": 1}, {"type": "fixed", "name": "F", "size": 1}]',
+            "a union has fixed F twice",
+        ),
+        (
+            '{"type": "record", "name": "R", "fields": [{"name": "a", "type": {"type": "record", "name": "R",'
+            ' "fields": []}}]}',
             "defined twice",
         ),
         ("[" * 100_000, "too deep"),

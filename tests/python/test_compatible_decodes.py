@@ -1,6 +1,6 @@
-"""What `schemas check` calls compatible is read: random changes of JSON Schemas and Protobuf files.
+"""What `schemas check` calls compatible is read: random changes of the schemas of all formats.
 
-Avro's histories are in tests/interop/test_avro_resolution.py, where Java makes the values.
+Avro's histories are also in tests/interop/test_avro_resolution.py, where Java makes and reads the values.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import struct
 from typing import Any
 
 import pytest
+from avro_histories import Schemas
 from google.protobuf import descriptor_pb2
+from google.protobuf.message import DecodeError
 from magicbyte.schema import decode
 from magicbyte.schema.compatibility.check import compare
 from magicbyte.schema.registry import Schema
-from proto_files import classes, schema_of
+from proto_files import classes, normal, ordered, row_of, schema_of, varint
 from test_protobuf_random import fill, random_file, random_type
 
 ROUNDS, CHANGES, VALUES = 40, 25, 6
@@ -181,16 +183,15 @@ def changed_file(
     return made
 
 
-@pytest.mark.parametrize("syntax", ["proto2", "proto3"])
+@pytest.mark.parametrize("syntax", ["proto2", "proto3", "editions"])
 def test_protobuf(syntax: str) -> None:
     compatible = changes = 0
     for seed in range(ROUNDS):
         random_ = random.Random(seed)
         old = random_file(random_, syntax)
         message = classes(old)["r.M0"]
-        values = [
-            struct.pack(">bIb", 0, 7, 0) + fill(random_, message()).SerializeToString() for _ in range(VALUES)
-        ]
+        payloads = [fill(random_, message()).SerializeToString() for _ in range(VALUES)]
+        values = [struct.pack(">bIb", 0, 7, 0) + payload for payload in payloads]
         for _ in range(CHANGES // 3):
             new, changes = changed_file(random_, old), changes + 1
             texts = [schema_of(one) for one in (new, old)]
@@ -198,7 +199,73 @@ def test_protobuf(syntax: str) -> None:
                 continue
             compatible += 1
             rows = decode(values, {7: texts[1]}, "protobuf", reader_schema=texts[0])
-            for error in rows.field("_error").to_pylist():
-                # Bytes that become a string are read if they are text, as Google's parsers do.
-                assert error is None or "UTF-8" in error, f"{old} as {new}: {error}"
+            reader = classes(new)["r.M0"]
+            errors = rows.field("_error").to_pylist()
+            for payload, row, error in zip(payloads, rows.field("value").to_pylist(), errors, strict=True):
+                try:
+                    theirs = row_of(reader.FromString(payload))
+                except DecodeError:
+                    # Bytes that become a string are read if they are text.
+                    assert "UTF-8" in error
+                else:
+                    assert error is None, f"{old} as {new}: {error}"
+                    assert repr(ordered(normal(row, theirs))) == repr(ordered(theirs))
     assert changes / 5 < compatible < changes, (compatible, changes)
+
+
+def avro_payload(random_: random.Random, schema: Any) -> bytes:
+    """A value of a schema in Avro's binary form."""
+    if isinstance(schema, list):
+        branch = random_.randrange(len(schema))
+        return zigzag(branch) + avro_payload(random_, schema[branch])
+    match schema if isinstance(schema, str) else schema["type"]:
+        case "null":
+            return b""
+        case "boolean":
+            return random_.choice([b"\0", b"\1"])
+        case "int" | "long":
+            return zigzag(random_.choice([0, -1, 5, 2**31 - 1, -(2**31)]))
+        case "float":
+            return struct.pack("<f", random_.choice([0.0, 1.5]))
+        case "double":
+            return struct.pack("<d", random_.choice([0.0, -1.5]))
+        case "bytes" | "string":
+            text = random_.choice(["", "a", "üß"]).encode()
+            return zigzag(len(text)) + text
+        case "fixed":
+            return b"x" * schema["size"]
+        case "enum":
+            return zigzag(random_.randrange(len(schema["symbols"])))
+        case "array":
+            items = [avro_payload(random_, schema["items"]) for _ in range(random_.randrange(3))]
+            return (zigzag(len(items)) if items else b"") + b"".join(items) + b"\0"
+        case "map":
+            values = [avro_payload(random_, schema["values"]) for _ in range(random_.randrange(2))]
+            entries = [zigzag(1) + b"k" + value for value in values]
+            return (zigzag(len(entries)) if entries else b"") + b"".join(entries) + b"\0"
+    return b"".join(avro_payload(random_, field["type"]) for field in schema["fields"])
+
+
+def zigzag(number: int) -> bytes:
+    return varint((number << 1) ^ (number >> 63))
+
+
+def test_avro() -> None:
+    compatible = changes = 0
+    for seed in range(3 * ROUNDS):
+        # Without bytes, which a string may follow, whatever they are.
+        random_, schemas = random.Random(seed), Schemas(seed, text=False)
+        versions = [schemas.record() if seed % 3 else schemas.any()]
+        while len(versions) < 4:
+            versions.append(schemas.newer(versions[-1]))
+        new = json.dumps(versions[-1])
+        for version in versions:
+            changes += 1
+            old = json.dumps(version)
+            if compare(*(Schema("AVRO", text) for text in (new, old)), "BACKWARD"):
+                continue
+            compatible += 1
+            values = [struct.pack(">bI", 0, 7) + avro_payload(random_, version) for _ in range(VALUES)]
+            errors = decode(values, {7: old}, "avro", new).field("_error").to_pylist()
+            assert errors == [None] * VALUES, f"{old} as {new}: {errors}"
+    assert changes / 3 < compatible < changes, (compatible, changes)

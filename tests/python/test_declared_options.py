@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import math
 import pickle
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -12,8 +14,10 @@ from typing import Any, Literal
 
 import click
 import magicbyte
+import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import Cli
 from magicbyte import commands
 from magicbyte.calls import Run, reads
 from magicbyte.cli import options as cli_options
@@ -26,16 +30,19 @@ from magicbyte.cli.record_options import RecordOptions
 from magicbyte.cli.terminal import print_line
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.lake.table import TableTarget
-from magicbyte.options import compact, ingest, read, redact, rewrite, serve, shared, typed
+from magicbyte.options import compact, diff, find, ingest, merge, read, redact, rewrite, serve, shared, typed
 from magicbyte.options.declare import Options, argument, declared, narrowed, option
 from magicbyte.options.values import SIZE, Number, Real, Repeated, Size, words
 
 OF_COMMANDS: dict[str, tuple[type[Options], ...]] = {
     "advise": (read.AdviseOptions, PartitionChoice, EngineChoice),
+    "cluster": (read.ClusterOptions, PartitionChoice, EngineChoice),
     "compact": (compact.CompactOptions, PartitionChoice, EngineChoice, View),
     "convert": (rewrite.ConvertOptions, PartitionChoice, EngineChoice, View),
+    "diff": (diff.DiffOptions, PartitionChoice, EngineChoice),
     "dump": (DumpOptions, PartitionChoice, typed.Registry),
     "explain": (read.ExplainOptions, PartitionChoice, EngineChoice),
+    "find": (find.FindOptions, EngineChoice),
     "ingest": (
         ingest.IngestOptions,
         ingest.TargetOptions,
@@ -45,6 +52,7 @@ OF_COMMANDS: dict[str, tuple[type[Options], ...]] = {
         EngineChoice,
         View,
     ),
+    "merge": (merge.MergeOptions, PartitionChoice, EngineChoice),
     "offsets": (read.OffsetsOptions, PartitionChoice, EngineChoice),
     "records": (RecordOptions, PartitionChoice),
     "recover": (rewrite.RecoverOptions, PartitionChoice, EngineChoice, View),
@@ -233,7 +241,7 @@ def test_values_are_kept_in_one_form() -> None:
     assert (
         rewrite.ConvertOptions(compression="ZSTD").codec == rewrite.ConvertOptions(compression=4).codec == 4
     )
-    with pytest.raises(ValueError, match="no codec 'zst': expected one of none, gzip"):
+    with pytest.raises(ValueError, match="compression: 'zst' is not one of none, gzip"):
         magicbyte.convert("samples", "nowhere", compression="zst")
     with pytest.raises(TypeError, match="rebatch is True or False; the size of a batch is batch_bytes"):
         magicbyte.convert("samples", "nowhere", rebatch=65536)  # type: ignore[arg-type]
@@ -291,3 +299,54 @@ def test_a_catalogs_secrets_are_in_no_repr() -> None:
 def test_what_is_out_of_range(kind: Any, text: str, says: str) -> None:
     with pytest.raises(ValueError, match=re.escape(says)):
         kind.parse(text)
+
+
+def _message(work: Callable[[], object]) -> str:
+    with pytest.raises(ValueError, match="is") as refused:
+        work()
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "given", "says"),
+    [
+        (read.AdviseOptions, "windows", 0, "0 is not in the range from 1 to 10,000"),
+        (read.AdviseOptions, "windows", 10_001, "10001 is not in the range from 1 to 10,000"),
+        (read.AdviseOptions, "windows", 1.5, "1.5 is not a whole number"),
+        (read.AdviseOptions, "windows", True, "True is not a whole number"),
+        (read.AdviseOptions, "windows", "7", "'7' is not a whole number"),
+        (read.AdviseOptions, "windows", None, "None is not a whole number"),
+        (read.AdviseOptions, "price_per_tb_month", math.inf, "inf is not a finite number"),
+        (read.AdviseOptions, "price_per_tb_month", -1, "-1 is not at least 0"),
+        (read.AdviseOptions, "price_per_tb_month", "1", "'1' is not a number"),
+        (ingest.FollowOptions, "interval", 0, "0 is not above 0"),
+        (rewrite.CopyOptions, "segment_bytes", 1 << 31, "2147483648 is more than 2,147,483,647 bytes"),
+        (rewrite.CopyOptions, "max_decompressed_bytes", 0, "0 is less than 1 bytes"),
+        (rewrite.ConvertOptions, "level", 1 << 31, "2147483648 is not in the range"),
+        (rewrite.ConvertOptions, "magic", 3, "3 is not one of 2, 1, 0, keep"),
+        (rewrite.ConvertOptions, "compression", 9, "9 is not one of none, gzip"),
+        (rewrite.CopyOptions, "leader_epoch", -1, "-1 is not in the range from 0"),
+        (ingest.IngestOptions, "start_offset", -1, "-1 is not in the range from 0"),
+        (ingest.IngestOptions, "start_timestamp", 1 << 63, "9223372036854775808 is not in the range"),
+        (ingest.IngestOptions, "isolation_level", "none", "'none' is not one of read_uncommitted"),
+        (serve.ServeOptions, "idle_ms", 0, "0 ms, in seconds, is not in the range from 1"),
+    ],
+)
+def test_every_class_checks_what_it_is_given(options: Any, name: str, given: Any, says: str) -> None:
+    assert _message(lambda: options(**{name: given})).startswith(f"{name}: {says}")
+
+
+def test_numbers_of_other_libraries() -> None:
+    assert read.AdviseOptions(windows=np.int64(7)).windows == 7
+    assert type(read.AdviseOptions(windows=np.int64(7)).windows) is int
+    assert ingest.FollowOptions(interval=np.float32(0.5)).seconds == 0.5
+    assert serve.ServeOptions(idle_ms=1500).idle_ms == 1500
+
+
+def test_a_number_is_refused_through_every_door(cli: Cli) -> None:
+    """Spark's are in test_spark_options.py."""
+    assert _message(lambda: magicbyte.advise("samples", windows=0)) == (
+        "windows: 0 is not in the range from 1 to 10,000"
+    )
+    cli("advise", "--windows", "0", "samples", code=2)
+    assert "'--windows': 0 is not in the range from 1 to 10,000" in cli.error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import struct
-from itertools import takewhile
 from pathlib import Path
 
 import magicbyte
@@ -13,7 +12,6 @@ from conftest import KAFKA, PARTITIONS, Cli
 from digest import expected
 from kafka_dumps import DUMPS, LOG
 from magicbyte import _core
-from magicbyte.cli.batch_layout import Field, batch_layout
 from magicbyte.files.segment import open_segment
 
 
@@ -60,12 +58,12 @@ def test_layouts_hold_every_byte_and_value(name: str) -> None:
     for batch in expected(KAFKA / name, "batches.jsonl"):
         stored = (KAFKA / name / batch["segment"]).read_bytes()
         stored = stored[batch["position"] : batch["position"] + batch["size"]]
-        parts = list(batch_layout(stored, 1 << 30))
-        outer = list(takewhile(lambda part: isinstance(part, Field), parts))
+        fields = list(_core.BatchLayout(stored, max_decompressed_bytes=1 << 30))
+        outer = [field for field in fields if not field.is_decompressed]
         assert b"".join(field.data for field in outer) == stored
-        inner = outer if len(outer) == len(parts) else parts[len(outer) + 1 :]
+        inner = fields[len(outer) :] or outer
         is_value = re.compile(r"((record|message) \d+: )?value").fullmatch
-        values += [field.data for field in inner if is_value(field.name)]
+        values += [field.data for field in inner if is_value(field.label)]
     known = [record["value"] for record in expected(KAFKA / name) if record["value"] is not None]
     assert len(values) == len(known)
     for value, text in zip(values, known, strict=True):

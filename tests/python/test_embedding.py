@@ -109,3 +109,59 @@ def test_errors_that_pass_and_those_that_do_not(flaky_broker: Any) -> None:
     broker.code = 29  # TOPIC_AUTHORIZATION_FAILED
     with pytest.raises(KafkaError, match=r"orders-0: TOPIC_AUTHORIZATION_FAILED \(busy\)"):
         produce(broker, SENT)
+
+
+def produce_in_parts(broker: Any, sent: list[bytes], retry_timeout: float) -> list[KafkaError | OSError]:
+    """Produces with a flush now and then; returns the errors that it raised."""
+    errors: list[KafkaError | OSError] = []
+
+    async def run() -> None:
+        server = await asyncio.start_server(broker.serve, "127.0.0.1", 0)
+        broker.port = server.sockets[0].getsockname()[1]
+        client = Client(f"127.0.0.1:{broker.port}", retry_timeout=retry_timeout)
+        async with server, client, Producer(client, batch_size=200, linger=0) as producer:
+            for start in range(0, len(sent), 60):
+                try:
+                    for value in sent[start : start + 60]:
+                        await producer.send("orders", 0, value)
+                    await producer.flush()
+                except (KafkaError, OSError) as error:
+                    errors.append(error)
+
+    asyncio.run(run())
+    return errors
+
+
+def answered(code: int) -> dict[str, Any]:
+    return {"responses": [{"name": "orders", "partitionResponses": [{"index": 0, "errorCode": code}]}]}
+
+
+LOST, REQUEST_TIMED_OUT, MESSAGE_TOO_LARGE, NOT_ENOUGH_REPLICAS_AFTER_APPEND = None, 7, 10, 20
+
+
+@pytest.mark.parametrize("code", [LOST, REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND])
+@pytest.mark.parametrize("refuses", [False, True])
+def test_what_may_be_written_is_not_written_twice(flaky_broker: Any, code: int | None, refuses: bool) -> None:
+    """A leader writes batches without confirming them, until attempts take too long or it refuses one."""
+
+    class Unsure(flaky_broker):  # type: ignore[misc]
+        requests = 0
+
+        def Produce(self, body: dict[str, Any]) -> dict[str, Any]:
+            self.requests += 1
+            self.produced = 1  # so that the connection stays open
+            if refuses and self.requests == 9:
+                return answered(MESSAGE_TOO_LARGE)
+            response: dict[str, Any] = super().Produce(body)
+            if not 4 <= self.requests < (9 if refuses else 14):
+                return response
+            if code is LOST:
+                self.produced = 0  # so that it is closed
+            return response if code is LOST else answered(code)
+
+    broker = Unsure()
+    errors = produce_in_parts(broker, SENT, retry_timeout=10 if refuses else 0.05)
+    assert errors
+    found = [record.value_bytes for batch in stored(broker) for record in batch]
+    assert found == [value for value in SENT if value in {*found}], "each once, in order"
+    assert len(found) > 300, "the later ones are there"

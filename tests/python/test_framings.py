@@ -22,9 +22,17 @@ from magicbyte.schema import ColumnDecoder, decode
 from magicbyte.schema.avro_fingerprint import canonical_form, fingerprint
 from magicbyte.schema.decoding import InvalidSchemaError
 from magicbyte.schema.directory import files_of, read_directory
-from magicbyte.schema.framing import Window, parse, split_window
+from magicbyte.schema.framing import (
+    KEY_SCHEMA_ID,
+    VALUE_SCHEMA_ID,
+    Window,
+    header_names,
+    parse,
+    split_window,
+)
 from magicbyte.schema.registry import Schema, StoredRegistry
-from magicbyte.spark.options import OptionError, parse_table
+from magicbyte.spark.given import OptionError
+from magicbyte.spark.options import parse_table
 
 WRITTEN = json.loads((Path(__file__).parent.parent / "data" / "framings" / "framings.json").read_text())
 VALUES = {
@@ -348,3 +356,22 @@ def test_options_of_spark() -> None:
     assert {"_key_window_start", "_key_window_end"} <= {*table.columns}
     with pytest.raises(OptionError, match="keyFraming: 'x' is not one of"):
         parse_table({**keys, "keyFraming": "x"})
+
+
+def test_headers_that_name_schemas() -> None:
+    apicurio = [f"apicurio.value.{name}" for name in ("globalId", "contentId", "contentHash", "artifactId")]
+    assert header_names() == ["__value_schema_id", *apicurio] == [VALUE_SCHEMA_ID, *apicurio]
+    assert header_names(is_key=True) == [name.replace("value", "key") for name in header_names()]
+    assert header_names(framing="apicurio") == apicurio
+    assert header_names(is_key=True, framing="confluent") == ["__key_schema_id"] == [KEY_SCHEMA_ID]
+    for framing in ("glue", "single-object", "none"):
+        assert header_names(framing=framing) == []
+    with pytest.raises(ValueError, match='framing "x": expected auto'):
+        header_names(framing="x")
+
+
+def test_keywords_that_there_are_not() -> None:
+    with pytest.raises(TypeError, match="unexpected keywords: formats, key"):
+        ColumnDecoder(StoredRegistry(), None, key=True, formats=True)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keywords: formats"):
+        decode([], {}, formats=True)  # type: ignore[call-arg]

@@ -246,7 +246,8 @@ class TestStreams:
             self.stream(log)
 
     def test_not_in_batch_queries(self, log: Path) -> None:
-        from magicbyte.spark.options import OptionError, parse_options
+        from magicbyte.spark.given import OptionError
+        from magicbyte.spark.options import parse_options
 
         with pytest.raises(OptionError, match="includeAboveHighWatermark is only for streams"):
             parse_options({"path": str(log), "includeAboveHighWatermark": "true"})

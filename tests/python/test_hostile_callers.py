@@ -434,16 +434,15 @@ def test_threads_at_one_iterator(tmp_path: Path) -> None:
 
     (tmp_path / "t-0").mkdir()
     (tmp_path / "t-0" / f"{0:020}.log").write_bytes(MANY)
-    log: Any = _core.PartitionLogCore(tmp_path / "t-0")
-    asked = {"start_offset": None, "end_offset": None, "start_timestamp": None}
-    how = {"isolation_level": "read_uncommitted", "check_crcs": True, "mode": "FAILFAST"}
+    log = magicbyte.PartitionLog(tmp_path / "t-0")
     for _ in range(5):
         for make, total in (
             (lambda: magicbyte.read_batches(MANY), 60),
             (lambda: iter(next(magicbyte.read_batches(MANY))), 20),
             (lambda: kafka_python.MemoryRecords(MANY), 60),
             (lambda: aiokafka.MemoryRecords(MANY), 60),
-            (lambda: log.batches(**asked, **how, max_decompressed_bytes=1 << 20), 60),
+            (log.batches, 60),
+            (log.records, 1200),
         ):
             one: Any = make()
             assert sum(in_threads(lambda one=one: drain(one))) == total

@@ -309,3 +309,54 @@ def test_failfast_says_what_cannot_be_decoded(logs: Path) -> None:
     options = ReadOptions(columns, mode="FAILFAST", typed=(decoder,))
     with pytest.raises(JobError, match="offset 2: the value cannot be decoded: id: the string"):
         list(read_chunk(json.dumps(chunk), options))
+
+
+P = {"a": {"type": "string"}, "b": {"type": "integer"}}
+STRUCT = pa.struct([("a", pa.string()), ("b", pa.int64())])
+PARTS: list[tuple[dict[str, Any], pa.DataType]] = [
+    # A union that says nothing besides the type, the properties or their values.
+    ({"properties": P, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, STRUCT),
+    ({"type": "object", "properties": P, "anyOf": [{"type": "object", "required": ["a"]}, True]}, STRUCT),
+    ({"properties": P, "oneOf": [{"properties": {"a": {"const": "x"}}}, {"not": {"required": ["a"]}}]},
+     STRUCT),
+    ({"properties": P, "anyOf": [{"properties": {"b": {"type": "number"}}}, {"type": "null"}]}, STRUCT),
+    ({"type": "string", "anyOf": [{"format": "date"}, {"format": "time"}]}, pa.string()),
+    ({"type": "integer", "anyOf": [{"type": ["integer", "string"]}, {"minimum": 5}]}, pa.int64()),
+    ({"type": "array", "items": {"type": "integer"}, "oneOf": [{"minItems": 2}, {"maxItems": 1}]},
+     pa.list_(pa.int64())),
+    # Unions of one type and null, however null is written.
+    ({"oneOf": [{"const": None}, {"type": "integer"}]}, pa.int64()),
+    ({"anyOf": [{"type": "integer"}, {"enum": [None]}]}, pa.int64()),
+    ({"anyOf": [{"type": ["integer", "null"]}, {"type": "null"}]}, pa.int64()),
+    # All of several types.
+    ({"allOf": [{"type": "integer"}, {"type": "integer", "minimum": 1}]}, pa.int64()),
+    ({"type": "integer", "allOf": [{"type": "number"}, {"minimum": 1}]}, pa.int64()),
+    ({"allOf": [{"type": ["integer", "string"]}, {"type": "integer"}]}, pa.int64()),
+    ({"allOf": [{"properties": {"b": {"type": "integer"}}}, {"properties": {"b": {"minimum": 5}}}]},
+     pa.struct([("b", pa.int64())])),
+    ({"allOf": [{"properties": {"p": {"properties": P}}},
+                {"properties": {"p": {"properties": {"c": {"type": "boolean"}}}}}]},
+     pa.struct([("p", pa.struct([*STRUCT, ("c", pa.bool_())]))])),
+    ({"allOf": [{"items": {"type": "integer"}, "type": "array"}, {"type": "array", "items": {"maximum": 5}}]},
+     pa.list_(pa.int64())),
+    # What a column of the type alone would lose is kept as text.
+    ({"properties": P, "oneOf": [{"properties": {"c": {"type": "integer"}}}, {"required": ["a"]}]},
+     pa.string()),
+    ({"properties": P, "anyOf": [{"type": "string"}, {"type": "object"}]}, pa.string()),
+    ({"type": ["object", "string"], "properties": P}, pa.string()),
+    ({"properties": P, "allOf": [{"type": ["object", "string"]}]}, pa.string()),
+    ({"allOf": [{"type": "integer"}, {"type": "string"}]}, pa.string()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "expected"), PARTS, ids=[json.dumps(one[0])[:90] for one in PARTS])
+def test_a_value_is_of_its_type_and_of_all_parts(schema: dict[str, Any], expected: pa.DataType) -> None:
+    reader = Schema("JSON", json.dumps({"type": "object", "properties": {"x": schema}}))
+    column = ColumnDecoder(StoredRegistry(), reader, "json").schema.field("value").type
+    assert column.field("x").type == expected
+    # A reference is one of the parts; so is what is beside it.
+    whole = {"$ref": "#/$defs/x", "$defs": {"x": {"properties": {"x": schema}}}, "properties": {"y": True}}
+    column = (
+        ColumnDecoder(StoredRegistry(), Schema("JSON", json.dumps(whole)), "json").schema.field("value").type
+    )
+    assert column == pa.struct([("x", expected), ("y", pa.string())])

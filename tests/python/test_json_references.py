@@ -418,3 +418,14 @@ def test_references_to_nowhere_matter_where_a_value_may_be(reference: str) -> No
     unused = {"properties": {"x": INT}, "definitions": {"a": {"$ref": reference}}}
     column = ColumnDecoder(StoredRegistry(), Schema("JSON", json.dumps(unused)), "json").schema.field("value")
     assert column.type.field("x").type == pa.int64()
+
+
+@pytest.mark.parametrize("draft", ["4", "6", "7"])
+def test_a_document_without_a_draft_is_of_the_schemas(draft: str) -> None:
+    """An `$id` that is a fragment names a place in these drafts alone."""
+    keyword = "id" if draft == "4" else "$id"
+    other = {"definitions": {"a": {keyword: "#foo", "type": "integer"}, "b": {"$ref": "#foo"}}}
+    schema = {"$schema": DRAFTS[draft], "properties": {"x": {"$ref": "other.json#/definitions/b"}}}
+    registry, reader = registry_of(schema, {"other.json": other})
+    column = ColumnDecoder(registry, reader, "json").schema.field("value").type
+    assert column.field("x").type == pa.int64()

@@ -23,7 +23,8 @@ from magicbyte.options.typed import TypedColumns
 from magicbyte.schema import decode
 from magicbyte.schema.decoding import ColumnDecoder, InvalidSchemaError
 from magicbyte.schema.registry import Reference, Schema, StoredRegistry, SubjectVersion
-from magicbyte.spark.options import OptionError, parse_table
+from magicbyte.spark.given import OptionError
+from magicbyte.spark.options import parse_table
 
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 DRAFT_6 = "http://json-schema.org/draft-06/schema#"
@@ -318,8 +319,10 @@ FORMATS = [
     ("uri", ["http://a.b/c"], ["//a", "a b"], 4),
     ("json-pointer", ["/a/~01", ""], ["a", "/~2"], 6),
     ("uri-reference", ["/a"], ["\\\\a"], 6),
-    ("date", ["2024-02-29"], ["2023-02-29", "24-2-9"], 4),
-    ("time", ["12:00:00Z"], ["25:00:00Z", "12:00"], 4),
+    ("date", ["2024-02-29"], ["2023-02-29", "24-2-9"], 7),
+    ("time", ["12:00:00Z"], ["25:00:00Z", "12:00"], 7),
+    ("idn-email", ["ü@b.example"], ["a"], 7),
+    ("idn-hostname", ["ü.example"], ["\u302ea.example", "-ü.example"], 7),
     ("regex", ["^a+$"], ["("], 4),
     ("uuid", ["2eb8aa08-aa98-11ea-b4aa-73b441d16380"], ["2eb8aa08"], 2019),
     ("duration", ["P1DT2H"], ["P", "1D"], 2019),

@@ -200,7 +200,7 @@ def test_a_commit_says_what_it_added(lake: Lake, root: Path) -> None:
         stored = [json.loads(one["magicbyte"]) for one in summaries]
     assert [entry["job"] for entry in stored] == [second["job"], first["job"]]
     what = (
-        {"sources": [str(root)], "partitions": second["partitions"]}
+        {"sources": [str(root)], "partitions": second["partitions"], "read_version": 1, "restored": 0}
         if lake.format == "delta"
         else {"changed_partitions": 1, "rows": 2}
     )
@@ -500,5 +500,5 @@ def test_sizes_of_plain_files_are_not_chosen(root: Path, tmp_path: Path, cli: Cl
     assert "--fail-on-missing and --follow need --format delta or iceberg" in cli.error
     cli("ingest", "--target-file-size", "64MiB", "--format", "delta", root, tmp_path / "out")
     cli("ingest", "--target-file-size", "0", "--format", "delta", root, tmp_path / "out", code=2)
-    with pytest.raises(RefusedError, match="target_file_size 0: expected at least 1"):
+    with pytest.raises(ValueError, match="target_file_size: 0 is less than 1 bytes"):
         magicbyte.ingest(root, tmp_path / "out", format="delta", target_file_size=0)

@@ -33,6 +33,7 @@ LAYERS = [
         "magicbyte.lab",
         "magicbyte.model",
         "magicbyte.notebook",
+        "magicbyte.read_accounts",
         "magicbyte.reconciliation",
     },
     {"magicbyte.storage"},

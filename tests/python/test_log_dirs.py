@@ -93,6 +93,12 @@ def test_a_missing_first_segment_is_named_by_its_index(cli: Cli, root: Path) -> 
     assert (log_dir["offsets"], log_dir["offsets_held"]) == (RECORDS, RECORDS - 232)
 
 
+def test_a_checkpoint_names_a_topic_that_no_path_can_have(cli: Cli, root: Path) -> None:
+    write_checkpoint(root, "recovery-point-offset-checkpoint", {("or\0ders", 0): 7})
+    (missing,) = problems(cli.json("verify", root, code=1), "partition_missing")
+    assert missing["topic"] == "or\0ders"
+
+
 def test_a_missing_last_segment_is_named_by_its_index(cli: Cli, root: Path) -> None:
     (root / "orders-0" / f"{SECOND}.log").unlink()
     report = cli.json("verify", root, code=1)

@@ -8,11 +8,13 @@ import pickle
 import shutil
 import struct
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import magicbyte
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -155,8 +157,84 @@ def test_last_records_read_only_the_end(tmp_path: Path) -> None:
     assert pa.table(stream)["offset"].to_pylist() == list(range(9990, 10000))
     (account,) = stream.accounts
     assert account.rows == 10
-    with pytest.raises(ValueError, match="last -1: expected 0 or more"):
-        PartitionLog(tmp_path / "orders-0").to_arrow(last=-1)
+
+
+def test_the_number_of_last_records(tmp_path: Path) -> None:
+    log = PartitionLog(write_partition(tmp_path, "orders-0", 2))
+    for last in (7, np.int64(7), np.uint8(7)):
+        assert pa.table(log.to_arrow(["offset"], last=last)).num_rows == 7  # type: ignore[arg-type]
+    for last in (2**63 - 1, 2**63, 10**30):
+        assert pa.table(log.to_arrow(["offset"], last=last)).num_rows == 2 * BATCH
+    unfit: Any
+    for unfit in (2.5, 2.0, "2", b"2", [2], True, False, np.float64(2)):
+        with pytest.raises(TypeError, match="expected a number of records, as an int"):
+            log.to_arrow(last=unfit)
+    for unfit in (-1, -(2**70), np.int64(-1)):
+        with pytest.raises(ValueError, match=rf"last {unfit}: expected 0 or more records"):
+            Log(tmp_path).to_arrow(last=unfit)
+
+
+def test_last_records_of_a_file_with_a_wrong_name(tmp_path: Path) -> None:
+    """A name above the content, as after a restore, does not make the whole log the last records."""
+    directory = write_partition(tmp_path, "orders-0", 4)
+    (directory / f"{0:020}.log").rename(directory / f"{150:020}.log")
+    for last in (1, 60, 149, 200):
+        stream = PartitionLog(directory).to_arrow(["offset"], last=last)
+        assert pa.table(stream)["offset"].to_pylist() == list(range(200))[-last:]
+
+
+def without_a_record(batch: magicbyte.RecordBatch | magicbyte.LegacyBatch) -> bytes:
+    """The batch with a right CRC and records that do not decode."""
+    broken = bytearray(batch.to_bytes())
+    broken[-20] ^= 1
+    broken[17:21] = magicbyte.crc32c(bytes(broken[21:])).to_bytes(4, "big")
+    return bytes(broken)
+
+
+def test_last_records_among_batches_that_do_not_decode(tmp_path: Path) -> None:
+    directory = write_partition(tmp_path, "orders-0", 5)
+    path = next(directory.glob("*.log"))
+    *first, broken, last = magicbyte.read_batches(path.read_bytes())
+    path.write_bytes(
+        b"".join([*(one.to_bytes() for one in first), without_a_record(broken), last.to_bytes()])
+    )
+    offsets = [*range(150), *range(200, 250)]
+    log = PartitionLog(directory, mode="PERMISSIVE")
+    for count in (10, 50, 51, 120, 200):
+        stream = log.to_arrow(["offset"], last=count)
+        assert pa.table(stream)["offset"].to_pylist() == offsets[-count:]
+        assert len(stream.problems) == (count > 50)
+        # The range does not depend on the columns; by its header, the batch has records.
+        headers_only = pa.table(log.to_arrow(["topic"], last=count))
+        assert headers_only.num_rows == count + 50 * (count > 50)
+    fails_fast = PartitionLog(directory)
+    assert pa.table(fails_fast.to_arrow(["offset"], last=50)).num_rows == 50
+    with pytest.raises(Exception, match="batch at offset 150"):
+        pa.table(fails_fast.to_arrow(["offset"], last=51))
+
+
+@pytest.mark.parametrize("isolation_level", ["read_uncommitted", "read_committed"])
+def test_last_records_of_many_segments(tmp_path: Path, isolation_level: Any) -> None:
+    """The time is proportional to the number of segments: a quadratic search takes ten times as long."""
+    directory = tmp_path / "orders-0"
+    directory.mkdir()
+    for base in range(0, 6000, 10):
+        builder = magicbyte.RecordsBuilder(2)
+        for offset in range(base, base + 10):
+            builder.append(offset, 0, None, b"value")
+        (directory / f"{base:020}.log").write_bytes(builder.build())
+    log = PartitionLog(directory)
+
+    def seconds(last: int | None) -> float:
+        start = time.process_time()
+        assert pa.table(log.to_arrow(["offset"], last=last, isolation_level=isolation_level)).num_rows == 5000
+        return time.process_time() - start
+
+    everything = PartitionLog(directory).to_arrow(["offset"], isolation_level=isolation_level)
+    start = time.process_time()
+    assert pa.table(everything).num_rows == 6000
+    whole = time.process_time() - start
+    assert min(seconds(5000) for _ in range(3)) < 0.2 + 8 * whole
 
 
 def test_accounts_add_up(twelve: Path) -> None:
@@ -182,11 +260,9 @@ def test_accounts_add_up(twelve: Path) -> None:
 def test_accounts_of_records_that_do_not_decode(tmp_path: Path, threads: int) -> None:
     directory = write_partition(tmp_path, "orders-0", 4)
     path = next(directory.glob("*.log"))
-    first, second, *others = (batch.to_bytes() for batch in magicbyte.read_batches(path.read_bytes()))
-    broken = bytearray(second)
-    broken[-20] ^= 1
-    broken[17:21] = magicbyte.crc32c(bytes(broken[21:])).to_bytes(4, "big")
-    path.write_bytes(b"".join([first, broken, *others]))
+    first, second, *others = magicbyte.read_batches(path.read_bytes())
+    broken = without_a_record(second)
+    path.write_bytes(b"".join([first.to_bytes(), broken, *(batch.to_bytes() for batch in others)]))
     stream = PartitionLog(directory, mode="PERMISSIVE").to_arrow(threads=threads)
     assert pa.table(stream).num_rows == 3 * BATCH
     (account,) = stream.accounts
@@ -326,6 +402,34 @@ def test_chained_streams_have_the_same_columns(twelve: Path) -> None:
         _core.chain_streams([])
     with pytest.raises(ValueError, match="different columns"):
         _core.chain_streams([one, other])
+
+
+def test_a_stream_outlives_its_log(twelve: Path) -> None:
+    log = PartitionLog(twelve / "orders-3")
+    stream, records = log.to_arrow(["offset"]), log.records()
+    log.close()
+    assert pa.table(stream).num_rows == len(list(records)) == 4 * BATCH
+    for read in (log.to_arrow, log.records, log.batches, log.verify, lambda: pa.table(log)):
+        with pytest.raises(ValueError, match="is closed"):
+            read()
+
+
+def test_two_readers_of_a_stream_have_sums_of_their_own(tmp_path: Path) -> None:
+    """They share what the stream shows, and both lower it at a batch that does not decode."""
+    directory = write_partition(tmp_path, "orders-0", 40)
+    path = next(directory.glob("*.log"))
+    first, *others = magicbyte.read_batches(path.read_bytes())
+    path.write_bytes(first.to_bytes() + b"".join(without_a_record(batch) for batch in others))
+    (opened,) = PartitionLog(directory, mode="PERMISSIVE").to_arrow(["offset"]).partitions
+    stream = opened.decoded(["offset"], PartitionLog(directory).to_arrow(["offset"], threads=2)._options)
+    # Each has read batches ahead when the other begins.
+    one, other = iter(stream), iter(stream)
+    assert [next(reader).num_rows for reader in (one, other)] == [BATCH, BATCH]
+    for reader in (one, other):
+        assert list(reader) == []
+        counts = stream.counts
+        assert (counts.batches, counts.good_bytes, counts.rows) == (1, first.size_in_bytes, BATCH)
+        assert counts.quarantined_bytes == path.stat().st_size - first.size_in_bytes
 
 
 def test_batches_of_a_stream_are_objects() -> None:

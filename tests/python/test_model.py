@@ -175,6 +175,45 @@ def large_partition(directory: Path) -> None:
             file.write(builder.build())
 
 
+def replicas(root: Path) -> list[str]:
+    """Copies of a partition: a good one, one that is damaged in several ways, an empty one, another log."""
+    batches = []
+    for offset in range(8):
+        builder = RecordsBuilder(producer_id=7, producer_epoch=0, base_sequence=offset)
+        builder.append(offset, 1, None, b"v%d" % offset)
+        batches.append(bytearray(builder.build()))
+    damaged = [bytearray(batch) for batch in batches]
+    damaged[1][-1] ^= 1
+    damaged[3][12:16] = (9).to_bytes(4, "big")
+    damaged[7][-1] ^= 1
+    other = RecordsBuilder()
+    other.append(5, 1, None, b"other")
+    contents = [batches, damaged, [], [*batches[:5], other.build()]]
+    for number, content in enumerate(contents):
+        directory = root / f"{number}" / "t-0"
+        directory.mkdir(parents=True)
+        (directory / f"{0:020}.log").write_bytes(b"".join(content))
+    return [listed(root / f"{number}" / "t-0") for number in range(len(contents))]
+
+
+def merges(root: Path) -> Iterator[tuple[str, Any]]:
+    """The documents of a merge, with their types."""
+    listings = replicas(root)
+    starts = [
+        {"checkpoints": {**dict.fromkeys(get_type_hints(model.PartitionCheckpoints)), "log_start_offset": 1}},
+        {},
+    ]
+    for start, cleaned_until in zip(starts, (-(1 << 63), 3), strict=True):
+        given = [json.dumps({**json.loads(listing), **start}) for listing in listings]
+        surveys = [
+            [_core.survey_segment(json.dumps(s)) for s in json.loads(one)["segments"]] for one in given
+        ]
+        plans = [_core.plan_partition(*pair) for pair in zip(given, surveys, strict=True)]
+        alignment = _core.align_copies(given, plans, cleaned_until=cleaned_until)
+        yield alignment, model.Alignment
+        yield _core.plan_merge(alignment, given, plans, cleaned_until=cleaned_until), model.MergePlan
+
+
 def test_every_field_and_type_has_been_seen(tmp_path: Path) -> None:
     """Each field had a value of each of its types: the types name nothing that the core never returns."""
     seen = Seen()
@@ -200,6 +239,12 @@ def test_every_field_and_type_has_been_seen(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "t-1.tar", "w") as archive:
         archive.add(tmp_path / "t-1", "t-1")
     check(listed(tmp_path / "t-1.tar" / "t-1"), seen)
+    for text, expected in merges(tmp_path / "replicas"):
+        seen.check(json.loads(text), expected, expected.__name__)
+    found = _core.find_runs(tmp_path / "replicas/0/t-0" / f"{0:020}.log", 10, "[]")
+    seen.check(json.loads(found), model.FoundRuns, "FoundRuns")
+    # A disk that cannot be read is not to be had in a test.
+    seen.fields[model.FoundRuns, "unreadable"].add(str)
     for expected in TYPES:
         never = []
         for name, hint in get_type_hints(expected).items():

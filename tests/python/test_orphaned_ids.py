@@ -161,6 +161,30 @@ def test_counts_are_those_of_all_records(registry: StoredRegistry, tmp_path: Pat
     assert "all of a sample of 200," in finding["remedy"]
 
 
+def test_copies_of_a_partition_count_once(registry: StoredRegistry, tmp_path: Path) -> None:
+    values = [framed(9, b"\x02x")] * 3
+    for broker, count in (("a", 3), ("b", 2), ("c", 0)):
+        (tmp_path / broker).mkdir()
+        write(tmp_path / broker / "orders-0", values[:count])
+        write(tmp_path / broker / "numbers-0", longs(2**34, 2**34 + 1)[:count])
+    brokers = [str(tmp_path / broker) for broker in "abc"]
+    for sources in (
+        [str(tmp_path)],
+        brokers,
+        [*brokers, *brokers],
+        brokers[::-1],
+        [f"{brokers[0]}/orders-0", *brokers],
+    ):
+        report = lint_schemas(registry, sources)
+        (finding,) = report["findings"]
+        assert "no schema has the id 9, which 3 records name" in finding["message"]
+        assert report["examined"] == {"numbers": 2, "orders": 3}
+        assert "numbers, values: 2 of 2 begin" in report["notes"][1]
+        assert report["notes"][0] == "not examined: 4 older copies of partitions"
+    (note, *_) = lint_schemas(registry, [*brokers[:1], f"{brokers[1]}/orders-0"])["notes"]
+    assert note == "not examined: 1 older copy of partitions"
+
+
 def test_progress(registry: StoredRegistry, tmp_path: Path) -> None:
     for topic in ("a", "b"):
         for partition in range(2):

@@ -52,6 +52,8 @@ class Segment:
         self.survey = _core.survey_segment(self.segment)
         self.plan = _core.plan_partition(self.listing, [self.survey])
         self.chunk = json.dumps(json.loads(self.plan)["chunks"][0])
+        self.alignment = _core.align_copies([self.listing], [self.plan])
+        self.merged = _core.plan_merge(self.alignment, [self.listing], [self.plan])
         self.new = root / "new"
         self.new.mkdir()
 
@@ -99,19 +101,24 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "decompress": lambda: c.decompress(0, 2, b"x"),
         "encode_varint": lambda: c.encode_varint(1),
         "batches_cost": lambda: c.batches_cost(V2),
+        "align_copies": lambda: c.align_copies([one.listing], [one.plan]),
         "check_chunk": lambda: c.check_chunk(one.chunk, 1 << 20),
         "chunk_cost": lambda: c.chunk_cost(one.chunk),
         "cost_report": lambda: c.cost_report([]),
+        "digest_chunk": lambda: c.digest_chunk(one.chunk, 4096, 1 << 20),
         "finish_partition": lambda: c.finish_partition(one.new / "topic-2", []),
         "index_keys": lambda: c.index_keys([]),
+        "join_alignments": lambda: c.join_alignments(one.alignment, one.alignment),
         "kafka_python_crc32c": lambda: d.kafka_python_crc32c(b"x"),
         "kafka_python_decode_varint": lambda: d.kafka_python_decode_varint(b"\2"),
         "kafka_python_encode_varint": lambda: d.kafka_python_encode_varint(1, lambda byte: None),
         "kafka_python_size_of_varint": lambda: d.kafka_python_size_of_varint(1),
         "leader_epoch_checkpoint": lambda: c.leader_epoch_checkpoint("0\n0\n"),
+        "list_log": lambda: c.list_log(str(one.path)),
         "list_partition": lambda: c.list_partition(str(one.path)),
         "producer_summary": lambda: c.producer_summary([], []),
         "offset_for_timestamp": lambda: c.offset_for_timestamp(one.plan, 1),
+        "start_for_timestamp": lambda: c.start_for_timestamp(one.plan, 1),
         "offset_index": lambda: c.offset_index(b"", 0),
         "request_record_sets": lambda: c.request_record_sets(b"\0"),
         "response_record_sets": lambda: c.response_record_sets(b"\0", 1, 4),
@@ -120,15 +127,18 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "is_secret_record": lambda: c.is_secret_record("__cluster_metadata", b"\1\x0b\0"),
         "decode_data": lambda: c.decode_data("ConsumerProtocolAssignment", b"\0\0\0\0\0\0\0\0\0\0"),
         "parse_schema_framing": lambda: c.parse_schema_framing(b"\0\0\0\0\1"),
+        "schema_header_names": c.schema_header_names,
         "split_window": lambda: c.split_window(b"k" * 20, "time"),
         "partition_metadata": lambda: c.partition_metadata("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"),
         "plan_compaction": lambda: c.plan_compaction(one.plan, one.listing, now=0),
+        "plan_merge": lambda: c.plan_merge(one.alignment, [one.listing], [one.plan]),
         "plan_partition": lambda: c.plan_partition(one.listing, [one.survey]),
         "plan_redaction": lambda: c.plan_redaction(one.plan),
         "protobuf_structure": lambda: c.protobuf_structure("message A {}"),
         "producer_snapshot": lambda: c.producer_snapshot(b""),
         "unpickle_batch": lambda: c.unpickle_batch(V2, 0, True, 1 << 20),
         "unpickle_record": lambda: c.unpickle_record((0, 0, 0, 0, 0), (None, None, b"", 0), (False, False)),
+        "find_runs": lambda: c.find_runs(str(one.path), 1, "[]"),
         "segments_from": lambda: c.segments_from(one.listing, 0),
         "write_schema_framing": lambda: c.write_schema_framing(1, []),
         "read_batches": lambda: c.read_batches(V2),
@@ -138,6 +148,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
             text, [], text, one.new, keys=c.KeySet([]), tombstones=False, clean_until=0
         ),
         "reduce_keys": lambda: c.reduce_keys([], one.new, seed=0),
+        "repair_holes": lambda: c.repair_holes(one.alignment, one.merged, [one.plan], one.new),
         "rewrite_chunks": lambda: c.rewrite_chunks([], one.new, 0),
         "set_aside": lambda: c.set_aside(one.chunk, "zeros"),
         "set_last_offset": lambda: c.set_last_offset(V2, 9),
@@ -181,7 +192,8 @@ STORED = {
     "KafkaPythonLegacyRecord.key", "KafkaPythonLegacyRecord.offset", "KafkaPythonLegacyRecord.value",
     "KafkaPythonLegacyRecordBatch.size_in_bytes", "KafkaPythonLegacyRecordBatchBuilder.record_overhead",
     "LegacyRecordMetadata.crc", "LegacyRecordMetadata.offset", "LegacyRecordMetadata.size",
-    "LegacyRecordMetadata.timestamp", "LogBatchesCore.__iter__",
+    "LegacyRecordMetadata.timestamp", "LogBatches.__iter__", "LogRecords.__iter__",
+    "PartitionReader.max_decompressed_bytes",
     "Record.attributes", "Record.key", "Record.key_bytes", "Record.offset", "Record.timestamp",
     "Record.value", "Record.value_bytes",
     "PartitionSimulator.config",
@@ -198,13 +210,12 @@ def results() -> dict[str, tuple[Any, ...]]:
     return {
         "AbortedTransaction": (1, 2, 3),
         "AppendInfo": (b"", 0, 0, 1, 1, None, 0, 0),
-        "BatchField": (False, 0, b"", "magic", None, None, 2, None),
+        "BatchField": (False, 0, b"", "magic", "magic", "2", None, None, 2, None),
         "BatchMetadata": (0, 0, 1, 1, 9),
         "Check": ("append", "", None),
         "CompletedTransaction": (1, 2, 3, True, 4),
         "FetchResponse": (b"", 0, 0, 0, []),
         "ListedOffset": (1, 2, 3),
-        "LogBatch": (None, "0.log", 0, 1, True),
         "OffsetIndexEntry": (7, 0),
         "PartitionMetadata": (0, "AAAAAAAAAAAAAAAAAAAAAA"),
         "ProduceResponse": (0, 0, -1, 0, False),
@@ -226,11 +237,10 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
     header = [("h", b"x")]
     default = (2, 4, 0, -1, -1, -1, 1000)
     fields = (0, 1, b"k", b"v")
-    log = c.PartitionLogCore(one.path)
+    reader = c.PartitionReader(one.listing, True, 1 << 20, "FAILFAST")
     asked: dict[str, Any] = {"start_offset": None, "end_offset": None, "start_timestamp": None}
-    asked |= {"isolation_level": "read_uncommitted", "check_crcs": True, "max_decompressed_bytes": 1 << 20}
-    asked |= {"mode": "FAILFAST"}
-    stream = {**asked, "views": False, "end_timestamp": None, "threads": 1}
+    asked |= {"isolation_level": "read_uncommitted"}
+    stream = {**asked, "views": False, "end_timestamp": None, "last": None, "threads": 1}
 
     def converter() -> Any:
         return c.Converter(1)
@@ -334,14 +344,15 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
         "LegacyBatch": (lambda: batch(V1), {"to_arrow": (["offset"],)}),
         "LegacyRecordMetadata": (lambda: d.LegacyRecordMetadata(0, 1, 2, 3), {}),
         "LineWriter": (lambda: c.LineWriter(), {"lines": (ROWS,), "header": (ROWS,)}),
-        "LogBatchesCore": (lambda: log.batches(**asked), {}),
-        "PartitionLogCore": (
-            lambda: c.PartitionLogCore(one.path),
+        "LogBatches": (lambda: reader.batches(**asked), {}),
+        "LogRecords": (lambda: reader.records(**asked), {}),
+        "PartitionReader": (
+            lambda: c.PartitionReader(one.listing, True, 1 << 20, "FAILFAST"),
             {
-                "of_listing": (one.listing,),
-                "verify": ("read_uncommitted", 1 << 20),
+                "verify": ("read_uncommitted",),
                 "to_arrow": (["offset"], stream),
                 "batches": (asked,),
+                "records": (asked,),
                 "offset_for_timestamp": (1,),
             },
         ),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from magicbyte.jobs.find.partitions import list_partitions
 from magicbyte.jobs.run.engines import LocalEngine, group_by_size
-from magicbyte.jobs.run.plan import MIB, plan_partitions, target_bytes, tasks_of
+from magicbyte.jobs.run.plan import MIB, plan_partitions, size_of, target_bytes, tasks_of
 
 
 def test_small_neighbours_are_grouped() -> None:
@@ -33,7 +33,7 @@ def test_target(size: int, parallelism: int, tasks: int | None, target: int) -> 
 
 def test_tasks_cover_every_byte_once(kafka: Path) -> None:
     listings = list_partitions([str(kafka)])
-    plans = plan_partitions(listings, LocalEngine(2), tasks=100)
+    plans = plan_partitions(listings, LocalEngine(2), chunk_bytes=target_bytes(size_of(listings), 2, 100))
     chunks = [chunk for planned in plans for chunk in planned.plan["chunks"]]
     for planned in plans:
         for segment in planned.plan["segments"]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
+from typing import Any
 
 import google.type
 import pytest
@@ -12,7 +14,8 @@ from confluent_kafka.schema_registry.confluent.type import decimal_pb2, variant_
 from google.protobuf import descriptor_pb2
 from magicbyte.schema import decode
 from magicbyte.schema.compatibility.protobuf_schema import parse_protobuf
-from proto_files import varint
+from magicbyte.schema.decoding import InvalidSchemaError
+from proto_files import classes, compare, file_of, schema_of, varint
 
 MAPS = """syntax = "proto3"; package s; message Outer {
     map<string, string> m = 1; map<string, int32> n = 2;
@@ -72,3 +75,121 @@ def test_files_that_registries_know(path: str) -> None:
                 type_ = descriptor_pb2.FieldDescriptorProto.Type.Name(theirs.type)
                 assert one.type.name == type_.removeprefix("TYPE_").lower()
             assert (one.label == "repeated" or one.type.kind == "map") == theirs.is_repeated
+
+
+DELIMITED = file_of("""
+    name: "e.proto" syntax: "editions" edition: EDITION_2023 package: "e"
+    options { features { message_encoding: DELIMITED } }
+    message_type {
+      name: "M"
+      field { name: "m" number: 1 type: TYPE_MESSAGE type_name: ".e.M" label: LABEL_OPTIONAL }
+      field { name: "x" number: 2 type: TYPE_INT32 label: LABEL_OPTIONAL }
+      extension_range { start: 100 end: 200 }
+    }
+    extension {
+      name: "one" extendee: ".e.M" number: 100 type: TYPE_MESSAGE type_name: ".e.M" label: LABEL_OPTIONAL
+    }
+    extension {
+      name: "many" extendee: ".e.M" number: 101 type: TYPE_MESSAGE type_name: ".e.M" label: LABEL_REPEATED
+    }
+    extension {
+      name: "sized" extendee: ".e.M" number: 102 type: TYPE_MESSAGE type_name: ".e.M" label: LABEL_OPTIONAL
+      options { features { message_encoding: LENGTH_PREFIXED } }
+    }
+    extension { name: "number" extendee: ".e.M" number: 103 type: TYPE_INT32 label: LABEL_REPEATED }
+""")
+
+
+def test_extensions_that_are_stored_as_groups() -> None:
+    message = classes(DELIMITED)["e.M"]
+    pool = message.DESCRIPTOR.file.pool
+    one, many, sized, number = (
+        pool.FindExtensionByName(f"e.{name}") for name in ("one", "many", "sized", "number")
+    )
+    value = message(x=1)
+    value.Extensions[one].x = 2
+    value.Extensions[many].add(x=3)
+    value.Extensions[many].add().m.Extensions[one].x = 4
+    value.Extensions[sized].x = 5
+    value.Extensions[number].extend([6, 7])
+    payloads = [value.SerializeToString(), message(m=value).SerializeToString()]
+    # Without its end, and as it is not stored.
+    payloads += [b"\xa3\x06\x10\x01", b"\xa2\x06\x02\x10\x01", b"\xb3\x06\xb4\x06"]
+    assert compare(DELIMITED, message, payloads) == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "default"),
+    [("-inf", -float("inf")), ("inf", float("inf")), ("- 1.5", -1.5), ("-0.0", -0.0), ("+ 2", None)],
+)
+def test_defaults_of_an_edition(written: str, default: float | None) -> None:
+    text = f'edition = "2023"; message M {{ double d = 1 [deprecated = true, default = {written}]; }}'
+    if default is None:
+        with pytest.raises(InvalidSchemaError):
+            decode([b"\0\0\0\0\7\0"], {7: text}, "protobuf")
+        return
+    (row,) = decode([b"\0\0\0\0\7\0"], {7: text}, "protobuf").field("value").to_pylist()
+    assert repr(row) == repr({"d": default})
+
+
+ALIKE = [
+    # Names that differ in case and underscores, names of the same JSON, and names of JSON that are given.
+    ("proto3", ["id", "ID", "i_d"], ["id", "ID", "iD"]),
+    ("proto3", ["user_id", "userId"], ["user_id", "userId"]),
+    ("proto2", ["user_id", "userId", "userid"], ["user_id", "userId", "userid"]),
+    ("proto2", ["foo__bar", "foo_bar", "FOO_BAR"], ["foo__bar", "foo_bar", "FOOBAR"]),
+    ("proto3", ["a_b", "ab"], ["aB", "ab"]),
+]
+
+
+@pytest.mark.parametrize(("syntax", "names", "in_json"), ALIKE)
+@pytest.mark.parametrize("as_descriptor", [False, True])
+def test_fields_whose_names_are_alike(
+    syntax: str, names: list[str], in_json: list[str], *, as_descriptor: bool
+) -> None:
+    label = "optional " if syntax == "proto2" else ""
+    fields = "".join(f"{label}int32 {name} = {number};" for number, name in enumerate(names, 1))
+    text = (
+        f'syntax = "{syntax}"; package p; message M {{ {fields} message N {{ {label}int32 x = 1; }}'
+        f" {label}E e = 11; repeated int32 packed = 12; {label}N n = 13; repeated E all = 14; }}"
+        " enum E { Z = 0; Y = 1; }"
+    )
+    if as_descriptor:
+        text = described(syntax, names)
+    payload = b"".join(varint(number << 3) + varint(number) for number, _ in enumerate(names, 1))
+    payload += b"\x58\x63" + b"\x62\x02\1\2" + b"\x6a\0" + b"\x72\x02\1\x63"
+    values = [b"\0\0\0\0\7\0" + payload, b"\0\0\0\0\7\0"]
+    rows = decode(values, {7: text}, "protobuf").field("value").to_pylist()
+    given: dict[str, Any] = {name: number for number, name in enumerate(names, 1)}
+    closed = syntax == "proto2"
+    absent = None if closed else 0
+    # What the syntax says of other fields holds as ever.
+    assert rows == [
+        given
+        | {"e": None if closed else "99", "packed": [1, 2], "n": {"x": absent}}
+        | {"all": ["Y"] if closed else ["Y", "99"]},
+        dict.fromkeys(names, absent) | {"e": None if closed else "Z", "packed": [], "n": None, "all": []},
+    ]
+    shown = json.loads(decode(values, {7: text}, "protobuf", as_text=True).field("value")[0].as_py())
+    assert list(shown.items())[: len(names)] == list(zip(in_json, given.values(), strict=True))
+    labels = {one.label for one in parse_protobuf(text).types["p.M"].fields.values()}
+    assert labels == ({"optional", "repeated"} if closed else {"repeated", None})
+
+
+def described(syntax: str, names: list[str]) -> str:
+    """The descriptor that protoc makes of the file above."""
+    file = descriptor_pb2.FileDescriptorProto(name="a.proto", package="p")
+    if syntax == "proto3":
+        file.syntax = syntax
+    message = file.message_type.add(name="M")
+    for number, name in enumerate(names, 1):
+        message.field.add(name=name, number=number, label=1, type=5)
+    message.field.add(name="e", number=11, label=1, type=14, type_name=".p.E")
+    message.field.add(name="packed", number=12, label=3, type=5)
+    message.field.add(name="n", number=13, label=1, type=11, type_name=".p.M.N")
+    message.field.add(name="all", number=14, label=3, type=14, type_name=".p.E")
+    message.nested_type.add(name="N").field.add(name="x", number=1, label=1, type=5)
+    enum = file.enum_type.add(name="E")
+    for number, name in enumerate(("Z", "Y")):
+        enum.value.add(name=name, number=number)
+    return schema_of(file)

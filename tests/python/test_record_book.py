@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import client_tables
 import limits
 import pytest
 import report
@@ -16,7 +17,7 @@ import run
 from commits import HERE, Commit, Repository, Since
 from figures import Figure, Figures, Run, figure
 from floor_table import floor_table, limit_table
-from floors import FILE, FLOORS, VERSION, Floor, history
+from floors import FILE, FLOORS, VERSION, Floor, history, judged
 from limits import BUILDING, LIMIT, LIMITS, READING, Limit, declared, share
 from ratios import Comparison
 from sets import PROJECT, Found, Set
@@ -414,3 +415,60 @@ def test_the_parts_of_a_limit_follow_each_other(tmp_path: Path, monkeypatch: pyt
     assert BUILDING.program(of, "zstd").names == BUILDING.parts
     assert BUILDING.program(of).names == ("crc of output", "copy of output")
     assert Limit(("crc",), peer="a plain read").program(of).rates(of) == {"a plain read": 20}
+
+
+# --- Whole clients ---------------------------------------------------------------------------------
+
+
+def costs_of_clients(*without: str) -> client_tables.Costs:
+    """A record costs the first client 1, 1.5 and 2 us, the second 2, 3 and 4, and so on; drop-ins half."""
+    return {
+        (name, work, codec): [(place / 2 if "drop-in" in name else place) * turn / 2 for turn in (2, 3, 4)]
+        for place, name in enumerate(client_tables.NAMES, 1)
+        for work in client_tables.WORKS
+        for codec in client_tables.CODECS
+        if name not in without
+    }
+
+
+def book(costs: client_tables.Costs) -> Figures:
+    return Figures({one.key: one for one in client_tables.figures_of(costs)})
+
+
+def test_figures_of_clients_decide_their_floors() -> None:
+    figures = book(costs_of_clients())
+    floors = [floor for floor in FLOORS if floor.part == client_tables.PART]
+    assert len(floors) == 2
+    for floor in floors:
+        one = judged(floor, figures)
+        assert one is not None, floor
+        # The third client of the table against the first, turn by turn.
+        assert (one.ratio, one.low, one.high, one.turns) == (3, 3, 3, 3)
+        assert (one.ours, one.peers) == (6.667e5, 2.222e5)
+
+
+def test_the_tables_of_clients_follow_from_the_figures() -> None:
+    head, _, *lines = client_tables.cost_table(book(costs_of_clients()))
+    assert head.count("|") == 8
+    cells = {line.split(" | ")[0].removeprefix("| "): line.split(" | ")[1:] for line in lines}
+    assert list(cells) == list(client_tables.NAMES)
+    assert cells["the example client, `send`"] == ["1.50", "1.50", "1.50", "1.50", "1.50", "1.50 |"]
+    # It only consumes.
+    assert cells["kafkarrow"] == ["", "", "", "7.50", "7.50", "7.50 |"]
+    assert client_tables.dropin_table(book(costs_of_clients()))[2:] == [
+        "| aiokafka | 1.71 | 1.71 | 1.71 | 1.71 | 1.71 | 1.71 |",
+        "| kafka-python | 1.78 | 1.78 | 1.78 | 1.78 | 1.78 | 1.78 |",
+    ]
+
+
+def test_a_client_that_was_not_measured_has_no_row() -> None:
+    lines = client_tables.cost_table(book(costs_of_clients("kafkarrow")))
+    assert not any(line.startswith("| kafkarrow |") for line in lines)
+    assert len(lines) == 2 + len(client_tables.NAMES) - 1
+
+
+@pytest.mark.parametrize("name", client_tables.TABLES)
+def test_pages_have_the_tables_of_the_record_book(name: str) -> None:
+    page = (PROJECT / "docs" / name).read_text()
+    figures = Figures.load(PROJECT / "docs/benchmarks.json")
+    assert client_tables.with_table(page, client_tables.TABLES[name](figures)) == page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -88,7 +89,9 @@ def test_the_links_stand_in_every_file(tree: Path) -> None:
     assert len(links) > 10
     assert [link for link in links if not link.startswith(("https://", "#"))] == []
     for link in links:
-        assert (ROOT / link.removeprefix(f"{REPOSITORY}/blob/main/")).exists(), link
+        # A picture is no page.
+        kind = "raw" if link.endswith(".svg") else "blob"
+        assert (ROOT / link.removeprefix(f"{REPOSITORY}/{kind}/main/")).exists(), link
 
 
 def test_a_repository_can_move(tree: Path) -> None:
@@ -196,3 +199,104 @@ def test_a_file_that_disagrees_stops_the_release(tree: Path) -> None:
     path = tree / "CITATION.cff"
     path.write_text(path.read_text().replace("3.0.0", "2.0.0"))
     assert run(tree, "release.py", "v3.0.0")[0] == 1
+
+
+# --- The commit of a tag --------------------------------------------------------------------------
+
+
+def git(tree: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.com")
+    command = ["git", *identity, *arguments]
+    return subprocess.run(command, cwd=tree, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def tagged(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with the tag v3.0.0 on main; its `gh` prints the file `runs` and notes its arguments."""
+    release(tree, "3.0.0")
+    git(tree, "init", "--quiet", "--initial-branch=main")
+    git(tree, "add", "--all")
+    git(tree, "commit", "--quiet", "--message=ready")
+    git(tree, "tag", "--annotate", "v3.0.0", "--message=v3.0.0")
+    git(tree, "update-ref", "refs/remotes/origin/main", "HEAD")
+    answer(tree, status="completed", conclusion="success")
+    (tree / "bin").mkdir()
+    (tree / "bin/gh").write_text('#!/bin/sh\necho "$@" > asked\ncat runs\n')
+    (tree / "bin/gh").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tree / "bin"), prepend=":")
+    return tree
+
+
+def answer(tree: Path, **run: str) -> None:
+    (tree / "runs").write_text(json.dumps([{**run, "url": "https://github.com/run/1"}] if run else []))
+
+
+def test_a_tag_on_main_that_passed(tagged: Path) -> None:
+    assert run(tagged, "release.py", "v3.0.0", "--tagged") == (0, "v3.0.0 may be released\n")
+    asked = (tagged / "asked").read_text()
+    assert f"--commit {git(tagged, 'rev-parse', 'HEAD')} " in asked
+    assert "--workflow ci.yml --branch main --event push" in asked
+
+
+def test_main_may_have_gone_on(tagged: Path) -> None:
+    git(tagged, "commit", "--quiet", "--allow-empty", "--message=later")
+    git(tagged, "update-ref", "refs/remotes/origin/main", "HEAD")
+    assert run(tagged, "release.py", "v3.0.0", "--tagged")[0] == 0
+    assert f"--commit {git(tagged, 'rev-parse', 'HEAD~')} " in (tagged / "asked").read_text()
+
+
+def test_a_commit_outside_of_main_stops_the_release(tagged: Path) -> None:
+    git(tagged, "switch", "--quiet", "--create", "elsewhere")
+    git(tagged, "commit", "--quiet", "--allow-empty", "--message=not reviewed")
+    git(tagged, "tag", "--force", "v3.0.0")
+    code, output = run(tagged, "release.py", "v3.0.0", "--tagged")
+    assert code == 1
+    assert output.endswith("of v3.0.0 is not on main, as far as this clone knows\n")
+    assert not (tagged / "asked").exists()
+
+
+def test_a_clone_without_main_stops_the_release(tagged: Path) -> None:
+    git(tagged, "update-ref", "-d", "refs/remotes/origin/main")
+    code, output = run(tagged, "release.py", "v3.0.0", "--tagged")
+    assert (code, "is not on main" in output) == (1, True)
+
+
+def test_a_tag_that_does_not_exist(tagged: Path) -> None:
+    """It is no problem before it is made; a branch of its name is no tag."""
+    git(tagged, "tag", "--delete", "v3.0.0")
+    git(tagged, "branch", "v3.0.0")
+    assert run(tagged, "release.py", "v3.0.0")[0] == 0
+    assert run(tagged, "release.py", "v3.0.0", "--tagged") == (1, "there is no tag v3.0.0\n")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "says"),
+    [
+        ({}, "CI has not run for"),
+        ({"status": "completed", "conclusion": "failure"}, ": failure, see https://github.com/run/1"),
+        ({"status": "completed", "conclusion": "cancelled"}, ": cancelled, see"),
+        ({"status": "completed", "conclusion": "skipped"}, ": skipped, see"),
+        ({"status": "in_progress", "conclusion": ""}, ": in_progress, see"),
+        ({"status": "queued", "conclusion": ""}, ": queued, see"),
+    ],
+)
+def test_ci_that_has_not_succeeded_stops_the_release(
+    tagged: Path, outcome: dict[str, str], says: str
+) -> None:
+    answer(tagged, **outcome)
+    code, output = run(tagged, "release.py", "v3.0.0", "--tagged")
+    assert code == 1
+    assert says in output
+
+
+def test_a_gh_that_fails_stops_the_release(tagged: Path) -> None:
+    (tagged / "bin/gh").write_text("#!/bin/sh\necho 'set GH_TOKEN' >&2; exit 4\n")
+    code, output = run(tagged, "release.py", "v3.0.0", "--tagged")
+    assert code == 1
+    assert output.endswith("set GH_TOKEN\n")
+
+
+@pytest.mark.parametrize("arguments", [(), ("v3.0.0", "v3.0.1"), ("v3.0.0", "--forced")])
+def test_arguments_that_are_none(tree: Path, arguments: tuple[str, ...]) -> None:
+    code, output = run(tree, "release.py", *arguments)
+    assert (code, "scripts/release.py TAG [--tagged]" in output) == (2, True)

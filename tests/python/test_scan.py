@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import pickle
 import random
+import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -34,10 +37,13 @@ def whole(source: Any = SAMPLES) -> pl.DataFrame:
     return pl.DataFrame(Log(source))
 
 
-def read_by(stream: LogArrowStream, query: pl.LazyFrame) -> tuple[pl.DataFrame, list[magicbyte.ReadAccount]]:
-    """The result of a query over the stream's frame, and the accounts of its reads."""
-    before = len(stream.accounts)
-    return query.collect(), stream.accounts[before:]
+Query = Callable[[pl.LazyFrame], pl.LazyFrame]
+
+
+def read_by(stream: LogArrowStream, query: Query) -> tuple[pl.DataFrame, list[magicbyte.ReadAccount]]:
+    """The result of a query over a frame of such a stream, and the accounts of what the query has read."""
+    fresh = copy.copy(stream)
+    return query(magicbyte.scan(fresh)).collect(), fresh.accounts
 
 
 def conditions(random: random.Random, frame: pl.DataFrame) -> pl.Expr:
@@ -83,16 +89,19 @@ def predicate(random: random.Random, frame: pl.DataFrame, depth: int = 3) -> pl.
     return one & other if kind == "and" else one | other
 
 
+def selecting(expression: pl.Expr, columns: list[str]) -> Query:
+    return lambda frame: frame.filter(expression).select(columns)
+
+
 @pytest.mark.parametrize("source", [SAMPLES, BROKERS], ids=["samples", "brokers"])
 def test_filters_select_the_rows_of_the_whole_log(source: Any) -> None:
-    everything, stream = whole(source), Log(source).to_arrow()
-    frame, pushed = magicbyte.scan(stream), 0
-    size = sum(account.size for account in read_by(stream, frame)[1])
+    everything, stream, pushed = whole(source), Log(source).to_arrow(), 0
+    size = sum(account.size for account in read_by(stream, lambda frame: frame)[1])
     for seed in range(ROUNDS):
         rng = random.Random(seed)
         expression = predicate(rng, everything)
         columns = rng.sample(everything.columns, rng.randint(1, 8))
-        result, accounts = read_by(stream, frame.filter(expression).select(columns))
+        result, accounts = read_by(stream, selecting(expression, columns))
         assert result.equals(everything.filter(expression).select(columns)), f"{seed}: {expression}"
         pushed += sum(account.good_bytes for account in accounts) < size
     assert pushed > ROUNDS // 5
@@ -160,34 +169,33 @@ def test_a_predicate_of_any_depth() -> None:
 
 def test_partitions_are_chosen(twelve: Path) -> None:
     stream = Log(twelve).to_arrow()
-    frame = magicbyte.scan(stream)
-    rows, accounts = read_by(stream, frame.filter(pl.col("partition").is_in([3, 7])))
+    rows, accounts = read_by(stream, lambda frame: frame.filter(pl.col("partition").is_in([3, 7])))
     assert [account.partition for account in accounts] == [3, 7]
     assert rows["partition"].unique().to_list() == [3, 7]
-    rows, accounts = read_by(stream, frame.filter(pl.col.topic == "payments"))
+    rows, accounts = read_by(stream, lambda frame: frame.filter(pl.col.topic == "payments"))
     assert (rows.height, accounts) == (0, [])
-    assert rows.schema == frame.collect_schema()
+    assert rows.schema == magicbyte.scan(stream).collect_schema()
 
 
 def test_ranges_of_offsets_read_only_their_batches(tmp_path: Path) -> None:
     stream = PartitionLog(write_partition(tmp_path, "orders-0", 200)).to_arrow()
-    frame = magicbyte.scan(stream)
-    rows, (account,) = read_by(stream, frame.filter(pl.col.offset.is_between(100, 149)))
+    ninety_nine = datetime.fromtimestamp(99, UTC)
+    rows, (account,) = read_by(stream, lambda frame: frame.filter(pl.col.offset.is_between(100, 149)))
     assert (rows.height, account.rows) == (50, 50)
     assert account.good_bytes < account.size / 50
-    rows, (account,) = read_by(stream, frame.filter(pl.col.timestamp >= datetime.fromtimestamp(99, UTC)))
+    rows, (account,) = read_by(stream, lambda frame: frame.filter(pl.col.timestamp >= ninety_nine))
     assert (rows.height, account.rows) == (100, 100)
-    rows, (account,) = read_by(stream, frame.filter(date(1970, 1, 2) < pl.col.timestamp))
+    rows, (account,) = read_by(stream, lambda frame: frame.filter(date(1970, 1, 2) < pl.col.timestamp))
     assert (rows.height, account.batches) == (0, 0)
 
 
 def test_head_ends_the_read(twelve: Path) -> None:
     stream = Log(twelve).to_arrow()
-    rows, accounts = read_by(stream, magicbyte.scan(stream).head(5))
+    rows, accounts = read_by(stream, lambda frame: frame.head(5))
     assert (rows.height, len(accounts)) == (5, 1)
-    rows, accounts = read_by(stream, magicbyte.scan(stream).head(201))
+    rows, accounts = read_by(stream, lambda frame: frame.head(201))
     assert (rows["partition"].to_list()[-1], len(accounts)) == (1, 2)
-    rows, accounts = read_by(stream, magicbyte.scan(stream).head(0))
+    rows, accounts = read_by(stream, lambda frame: frame.head(0))
     assert (rows.height, accounts) == (0, [])
 
 
@@ -237,9 +245,85 @@ def test_what_is_left_out_is_in_the_account(twelve: Path) -> None:
     by_partition = [frame.filter(pl.col("partition") == number) for number in (2, 5)]
     assert [rows.height for rows in pl.collect_all(by_partition)] == [3 * BATCH, 3 * BATCH]
     assert sorted(problem["partition"] for problem in stream.problems) == [2, 5]
+    (second, fifth) = stream.accounts
     frame.collect()
     assert len(stream.problems) == 2
-    assert sum(account.quarantined_bytes > 0 for account in stream.accounts) == 4
+    assert stream.problems_left_out == 0
+    assert [account.partition for account in stream.accounts] == list(range(12))
+    for before, after in ((second, stream.accounts[2]), (fifth, stream.accounts[5])):
+        assert after[2:9] == tuple(2 * number for number in before[2:9])
+        assert after.problems == before.problems
+    for account in stream.accounts:
+        read = account.good_bytes + account.quarantined_bytes + account.tail_bytes
+        assert read + account.outside_bytes == account.size
+
+
+def test_problems_of_copies_of_a_log(twelve: Path, tmp_path: Path) -> None:
+    """The same damage in two copies of a partition is two problems."""
+    flip_bit(twelve / "orders-5", 100)
+    shutil.copytree(twelve / "orders-5", tmp_path / "copy" / "orders-5")
+    stream = Log([twelve / "orders-5", tmp_path / "copy" / "orders-5"], mode="PERMISSIVE").to_arrow()
+    for _ in range(2):
+        assert magicbyte.scan(stream).collect().height == 6 * BATCH
+        assert len(stream.problems) == 2
+
+
+def test_problems_that_are_left_out_are_counted_once(tmp_path: Path) -> None:
+    directory = write_partition(tmp_path, "orders-0", 2500)
+    path = next(directory.glob("*.log"))
+    data = bytearray(path.read_bytes())
+    for batch in list(magicbyte.read_batches(bytes(data)))[::2]:
+        data[batch.position + 70] ^= 1
+    path.write_bytes(data)
+    stream = PartitionLog(directory, mode="PERMISSIVE").to_arrow()
+    frame = magicbyte.scan(stream)
+    for _ in range(3):
+        frame.collect()
+        assert (len(stream.problems), stream.problems_left_out) == (1000, 250)
+    stream = PartitionLog(directory, mode="PERMISSIVE").to_arrow()
+    frame, half = magicbyte.scan(stream), 1250 * BATCH
+    for condition in (pl.col.offset < half, pl.col.offset >= half, pl.col.offset < half):
+        frame.filter(condition).collect()
+    assert (len(stream.problems), stream.problems_left_out) == (1000, 250)
+
+
+def test_the_end_of_the_last_read(twelve: Path) -> None:
+    stream = PartitionLog(twelve / "orders-3").to_arrow()
+    frame = magicbyte.scan(stream)
+    assert stream.end_offset is None
+    for end in (3050, 3100, 3020):
+        frame.filter(pl.col.offset < end).collect()
+        assert stream.end_offset == end
+    frame.collect()
+    assert stream.end_offset is None
+    several = Log(twelve).to_arrow(end_offset=50)
+    magicbyte.scan(several).collect()
+    assert several.end_offset is None
+    assert {account.end_offset for account in several.accounts} == {50}
+
+
+def test_memory_of_many_reads(twelve: Path) -> None:
+    stream = Log(twelve).to_arrow()
+    frame = magicbyte.scan(stream).select("offset")
+    for _ in range(20):
+        assert frame.collect().height == 48 * BATCH
+        assert frame.head(1).collect().height == 1
+    gc.collect()
+    kept = [read for reads in stream._reads for read in reads._reads.values()]
+    assert len(kept) <= 3 * 12
+    assert all(isinstance(read, magicbyte.ReadAccount) for read in kept)
+    # `head` has read the first partition only, as far as its first Arrow batch.
+    assert sum(account.rows for account in stream.accounts) == 20 * (48 + 4) * BATCH
+
+
+def test_streams_without_columns(twelve: Path) -> None:
+    """Polars would count no rows of them."""
+    for source in (Log(twelve), PartitionLog(twelve / "orders-3")):
+        with pytest.raises(ValueError, match="stream without columns: expected one column or more"):
+            magicbyte.scan(source.to_arrow([]))
+    assert magicbyte.scan(twelve).select(pl.len()).collect().item() == 48 * BATCH
+    assert magicbyte.scan(twelve).select([]).collect().shape == (0, 0)
+    assert magicbyte.scan(twelve).select(pl.lit(1)).collect().shape == (1, 1)
 
 
 def test_a_stream_gives_its_columns_and_options() -> None:

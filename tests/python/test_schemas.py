@@ -468,9 +468,29 @@ def test_files_named_by_uuids(tmp_path: Path, cli: Cli) -> None:
     (schemas / "map.json").write_text(f'{{"{first}": "7.avsc", "a-value": "7.avsc", "7": "7.avsc"}}')
     report = cli.json("schemas", "list", schemas / "map.json")
     assert [len(report[name]) for name in ("subjects", "without_subject", "by_uuid")] == [1, 0, 1]
-    cli("schemas", "copy", schemas / "map.json", tmp_path / "copied")
+    copied = cli("schemas", "copy", schemas / "map.json", tmp_path / "copied")
+    assert copied == f"{tmp_path}/copied: 1 subject, 1 version, 1 schema with a UUID\n"
     again = cli.json("schemas", "list", tmp_path / "copied")
     assert again["by_uuid"] == report["by_uuid"]
+
+
+@pytest.mark.parametrize(
+    ("files", "counts"),
+    [
+        (["b7b4a7f0-9c96-4e4a-a687-fb5de9ef0c63.avsc"], "1 schema with a UUID"),
+        (["7.avsc", "8.avsc"], "2 schemas with only an id"),
+        (["orders-value.avsc"], "1 subject, 1 version"),
+        (["7.avsc", "orders-value.avsc"], "1 subject, 1 version, 1 schema with only an id"),
+    ],
+)
+def test_copy_says_what_it_copied(tmp_path: Path, cli: Cli, files: list[str], counts: str) -> None:
+    schemas = tmp_path / "schemas"
+    schemas.mkdir()
+    for name in files:
+        (schemas / name).write_text('"string"')
+    copied = tmp_path / "copied"
+    assert cli("schemas", "copy", schemas, copied) == f"{copied}: {counts}\n"
+    assert cli("schemas", "copy", copied, tmp_path / "again") == f"{tmp_path}/again: {counts}\n"
 
 
 def test_a_map(tmp_path: Path, cli: Cli) -> None:

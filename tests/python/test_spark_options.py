@@ -14,13 +14,14 @@ import pytest
 pytest.importorskip("pyspark")
 
 from magicbyte.jobs.run.columns import KAFKA_COLUMNS
+from magicbyte.spark.declared import WriteOptions
+from magicbyte.spark.given import Given, OptionError
 from magicbyte.spark.offsets import Edge
 from magicbyte.spark.options import (
     BATCH_OPTIONS,
     QUERY_OPTIONS,
     STREAM_OPTIONS,
     TRIGGER_OPTIONS,
-    OptionError,
     Options,
     Topics,
     parse_options,
@@ -95,22 +96,33 @@ def test_text_that_would_become_null_without_a_trace() -> None:
     [
         ({"startingOffset": "earliest"}, "did you mean startingOffsets"),
         ({"bananas": "3"}, "unknown option bananas. Known are: path,"),
-        ({"table": "record"}, "table must be one of"),
+        ({"table": "record"}, "table: 'record' is not one of records, batches"),
         ({"mode": "DROPMALFORMED"}, "mode: 'DROPMALFORMED' is not one of"),
         ({"isolationLevel": "committed"}, "isolationLevel: 'committed' is not"),
         ({"keyAs": "utf-8"}, "keyAs: 'utf-8' is not one of binary, string, json"),
-        ({"includeHeaders": "yes"}, "includeHeaders must be"),
-        ({"minPartitions": "0"}, "minPartitions must be"),
+        ({"includeHeaders": "yes"}, "includeHeaders: 'yes' is not one of true, false"),
+        ({"minPartitions": "0"}, "minPartitions: 0 is not at least 1"),
+        ({"minPartitions": "many"}, "minPartitions: 'many' is not a whole number"),
+        ({"maxRecordsPerPartition": "-1"}, "maxRecordsPerPartition: -1 is not at least 1"),
+        ({"maxDecompressedBytes": "0"}, "maxDecompressedBytes: 0 is less than 1 bytes"),
+        ({"maxDecompressedBytes": "2g"}, "maxDecompressedBytes must be at most"),
         ({"subscribe": "a", "assign": '{"a":[0]}'}, "only one of"),
         ({"subscribePattern": "("}, "not a regular expression"),
-        ({"assign": "[1]"}, "assign must look like"),
+        ({"assign": "[1]"}, "assign: .* does not look like"),
+        ({"assign": '{"a":"12"}'}, "assign: .* does not look like"),
+        ({"assign": '{"a":[0.7,true]}'}, "assign: .* does not look like"),
+        ({"assign": '{"a":[1e999]}'}, "assign: .* does not look like"),
+        ({"assign": '{"a":[-1]}'}, "assign: .* does not look like"),
         ({"startingOffsets": "latest"}, "cannot be latest"),
         ({"startingOffsets": '{"t":{"0":-1}}'}, "cannot be latest"),
         ({"endingOffsets": "earliest"}, "cannot be earliest"),
         ({"endingOffsets": '{"t":{"0":-2}}'}, "cannot be earliest"),
         ({"startingOffsets": "17"}, "must look like"),
         ({"startingTimestamp": "yesterday"}, "milliseconds"),
-        ({"startingOffsetsByTimestampStrategy": "first"}, "error or latest"),
+        (
+            {"startingOffsetsByTimestampStrategy": "first"},
+            "startingOffsetsByTimestampStrategy: 'first' is not one of error, latest",
+        ),
     ],
 )
 def test_wrong_options(given: dict[str, str], message: str) -> None:
@@ -237,3 +249,33 @@ def test_the_sessions_zone(monkeypatch: pytest.MonkeyPatch) -> None:
         assert with_session_zone(rows) is rows
     with pytest.raises(ValueError, match="'Mars/X' is not a time zone that this machine knows"):
         instants(rows.column(0), "Mars/X")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"batchBytes": "0"}, "batchBytes: 0 is less than 1 bytes"),
+        ({"batchBytes": "large"}, "batchBytes: 'large' is not a size"),
+        ({"segmentBytes": "2g"}, "segmentBytes: 2g is more than 2,147,483,647 bytes"),
+        ({"level": "best"}, "level: 'best' is not a whole number"),
+        (
+            {"compression": "xz"},
+            "compression: 'xz' is not one of none, gzip, snappy, lz4, zstd",
+        ),
+        ({"topicIds": '{"t": "no id"}'}, "topicIds: .* does not look like"),
+        ({"topicIds": "[" * 100_000}, "topicIds: .* does not look like"),
+        ({"topics": "t"}, "unknown option topics; did you mean topic"),
+    ],
+)
+def test_wrong_options_of_the_writer(given: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        Given(given, WRITE_OPTIONS).read(WriteOptions)
+
+
+def test_options_of_the_writer() -> None:
+    topic_id = "AAAAAAAAAAAAAAAAAAAAAQ"
+    given = {"BATCHBYTES": "64k", "compression": "uncompressed", "topicIds": f'{{"t": "{topic_id}"}}'}
+    options = Given(given, WRITE_OPTIONS).read(WriteOptions)
+    assert (options.batch_bytes, options.compression, options.topic_ids) == (64 << 10, 0, {"t": topic_id})
+    defaults = Given({"kafka.bootstrap.servers": "b:9092"}, WRITE_OPTIONS).read(WriteOptions)
+    assert (defaults.segment_bytes, defaults.level, defaults.topic_ids) == (1 << 30, None, {})

@@ -15,7 +15,8 @@ from conftest import KAFKA
 from magicbyte import RecordsBuilder
 from magicbyte.jobs.run.engines import SparkEngine
 from magicbyte.options.typed import TypedColumns
-from magicbyte.spark.options import OptionError, parse_table
+from magicbyte.spark.given import OptionError
+from magicbyte.spark.options import parse_table
 from proto_files import file_of, schema_of
 
 if TYPE_CHECKING:

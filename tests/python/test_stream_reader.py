@@ -19,8 +19,9 @@ pytest.importorskip("pyspark", minversion="4.2")
 
 from magicbyte import _core
 from magicbyte.errors import CorruptRecordError, JobError
+from magicbyte.spark.given import OptionError
 from magicbyte.spark.limits import limit_offsets
-from magicbyte.spark.options import OptionError, parse_stream_options
+from magicbyte.spark.options import parse_stream_options
 from magicbyte.spark.stream import MagicbyteStreamReader
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
@@ -410,9 +411,9 @@ def test_where_a_stream_starts(tmp_path: Path) -> None:
         ("endingOffsets", "latest", "endingOffsets is only for batch queries"),
         ("filterPushdown", "true", "filterPushdown is only for batch queries"),
         ("table", "segments", "cannot be streamed"),
-        ("maxOffsetsPerTrigger", "0", "must be a whole number above 0"),
-        ("maxTriggerDelay", "soon", "must be a duration"),
-        ("failOnDataLoss", "maybe", "failOnDataLoss must be one of true, false"),
+        ("maxOffsetsPerTrigger", "0", "maxOffsetsPerTrigger: 0 is not at least 1"),
+        ("maxTriggerDelay", "soon", "maxTriggerDelay: 'soon' is not a duration"),
+        ("failOnDataLoss", "maybe", "failOnDataLoss: 'maybe' is not one of true, false"),
     ],
 )
 def test_refused_options(option: str, value: str, message: str) -> None:

@@ -21,7 +21,8 @@ from magicbyte.errors import JobError
 from magicbyte.jobs.typed import column_decoders
 from magicbyte.options.typed import TypedColumns
 from magicbyte.schema.avro_fingerprint import fingerprint
-from magicbyte.spark.options import OptionError, parse_options, parse_stream_options
+from magicbyte.spark.given import OptionError
+from magicbyte.spark.options import parse_options, parse_stream_options
 from magicbyte.spark.stream import MagicbyteStreamReader
 from magicbyte.spark.typed import SchemaLookup, decoders_for, with_schemas
 from test_http_registry import Handler, Server, server  # noqa: F401 (a fixture)

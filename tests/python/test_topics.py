@@ -12,8 +12,8 @@ import magicbyte
 import pyarrow.dataset as ds
 import pytest
 from conftest import KAFKA, Cli
-from magicbyte.internal_topics.cluster import ClusterState
 from magicbyte.internal_topics.groups import GroupsState
+from magicbyte.internal_topics.metadata.cluster import ClusterState
 
 Batch = magicbyte.RecordBatch | magicbyte.LegacyBatch
 
@@ -235,7 +235,7 @@ def test_deleted_topics_and_transactions_of_metadata() -> None:
 
 def test_a_metadata_transaction_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its records compress to nothing: they are kept up to a limit, and then none of them counts."""
-    monkeypatch.setattr("magicbyte.internal_topics.cluster._MAX_TRANSACTION", 1000)
+    monkeypatch.setattr("magicbyte.internal_topics.metadata.cluster._MAX_TRANSACTION", 1000)
     state = ClusterState()
     for count in (5, 500):
         state.replay(frame(23, b"\0"))

@@ -15,8 +15,9 @@ from magicbyte import RecordsBuilder, RefusedError
 from magicbyte.options.typed import Registry, TypedColumns
 from magicbyte.options.typed_rules import asks_for_schemas, broken_rule, flag_of_rule
 from magicbyte.schema.http_client import HttpSettings
+from magicbyte.spark.given import OptionError
 from magicbyte.spark.names import spark_name
-from magicbyte.spark.options import OptionError, parse_table
+from magicbyte.spark.options import parse_table
 
 SCHEMA = '"int"'
 GIVEN: dict[str, Any] = {

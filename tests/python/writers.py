@@ -32,8 +32,9 @@ WRITERS: dict[str, tuple[str, ...]] = {
     "ingest": ("ingest", "--engine", "local"),
     "ingest --overwrite": ("ingest", "--engine", "local", "--overwrite"),
     "rescue": ("rescue",),
+    "merge": ("merge", "--engine", "local", "--out"),
 }
-"""The commands by name, without SRC and OUT."""
+"""The commands by name, without SRC and OUT; OUT is first where it is an option."""
 
 # Processes that start at the same moment have loaded this module and what commands import.
 forked.load(__name__)
@@ -56,7 +57,8 @@ def make_source(directory: Path, partitions: Sequence[str], topics: Sequence[str
 
 def start(name: str, source: Path, out: Path, errors: Path, pause: float = 0) -> BaseProcess:
     """Runs a writer; its standard error goes to the file `errors`."""
-    command = [*WRITERS[name], str(source), str(out)]
+    paths = [out, source] if WRITERS[name][-1] == "--out" else [source, out]
+    command = [*WRITERS[name], *map(str, paths)]
     return forked.start(_run, command, errors, pause)
 
 

@@ -247,7 +247,8 @@ impl<'a> Payloads<'a> {
     }
 }
 
-fn write_blob(blob: Option<&[u8]>, bytes: &mut Vec<u8>) {
+/// Writes bytes after their length; null has a length that no bytes have.
+pub(crate) fn write_blob(blob: Option<&[u8]>, bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(&blob.map_or(u64::MAX, |blob| blob.len() as u64).to_le_bytes());
     bytes.extend_from_slice(blob.unwrap_or_default());
 }

@@ -37,6 +37,7 @@ pub(crate) mod payload_encoder;
 pub(crate) mod pipeline;
 pub(crate) mod problem_table;
 pub(crate) mod record_columns;
+pub(crate) mod record_digests;
 pub(crate) mod recycled;
 pub(crate) mod row_filter;
 pub(crate) mod rows;
@@ -62,6 +63,7 @@ pub use payload_decoder::PayloadDecoder;
 #[cfg(feature = "schemas")]
 pub use payload_encoder::{EncodeError, PayloadEncoder};
 pub use record_columns::RecordColumns;
+pub use record_digests::{ChunkDigests, RangeDigest, digest_chunk};
 pub use row_filter::RowFilter;
 pub use rows::{Defaults, Rows};
 pub use rows_writer::{RowsOptions, RowsWriter};

@@ -8,7 +8,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 
 use magicbyte::{Decompressor, Error};
 use magicbyte_log::{
-    DamageMode, Disposition, LogBatches, LogError, PartitionLog, Problem, Problems, ReadOptions,
+    DamageMode, Disposition, LogBatches, LogError, LogResult, PartitionLog, Problem, Problems, ReadOptions,
 };
 
 use crate::batch_decoder::{BatchDecoder, Checks, Framed};
@@ -54,6 +54,8 @@ pub struct ReadCounts {
 pub struct LogStream {
     stream: Stream<LogSource>,
     findings: Arc<Mutex<Findings>>,
+    /// Rows delivered.
+    rows: u64,
 }
 
 impl LogStream {
@@ -76,9 +78,11 @@ impl LogStream {
         let source = LogSource {
             partition: log,
             read,
+            last: None,
             selection,
             batches: None,
             findings,
+            counts: ReadCounts::default(),
             segment: None,
             undecodable_bytes: 0,
         };
@@ -88,7 +92,15 @@ impl LogStream {
             let checks = Checks { batches: false, messages: read.check_crcs };
             BatchDecoder::new(columns, Decompressor::with_limit(read.max_decompressed_bytes), checks)
         };
-        Self { stream: Stream::new(source, schema, threads, decoder), findings: shared }
+        Self { stream: Stream::new(source, schema, threads, decoder), findings: shared, rows: 0 }
+    }
+
+    /// Reads only the last records of this number in the range of offsets, which are looked for when the first
+    /// Arrow batch is requested: see [`PartitionLog::start_of_last`]. Ranges of timestamps select from them.
+    #[must_use]
+    pub fn last(mut self, count: u64) -> Self {
+        self.stream.source_mut().last = Some(count);
+        self
     }
 }
 
@@ -96,10 +108,13 @@ impl LogStream {
 struct LogSource {
     partition: PartitionLog,
     read: ReadOptions,
+    last: Option<u64>,
     selection: Selection,
     /// Opened when the first batch is read.
     batches: Option<LogBatches>,
     findings: Arc<Mutex<Findings>>,
+    /// The sums but for the rows. Another stream may have reset those in `findings`.
+    counts: ReadCounts,
     /// The name of the last batch's segment, to be shared with the next batch.
     segment: Option<Arc<str>>,
     /// The bytes of batches that were read but do not decode.
@@ -110,10 +125,22 @@ fn lock(findings: &Mutex<Findings>) -> MutexGuard<'_, Findings> {
     findings.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl LogSource {
+    fn open(&self) -> LogResult<LogBatches> {
+        let Some(count) = self.last else { return self.partition.batches(self.read) };
+        let start = self.partition.start_of_last(count, self.read)?;
+        self.partition.batches(ReadOptions { start_offset: start.or(self.read.start_offset), ..self.read })
+    }
+
+    fn show_counts(&self, findings: &mut Findings) {
+        findings.counts = ReadCounts { rows: findings.counts.rows, ..self.counts };
+    }
+}
+
 impl Source for LogSource {
     fn next(&mut self) -> Result<Option<Framed>, Failure> {
         if self.batches.is_none() {
-            let batches = self.partition.batches(self.read)?;
+            let batches = self.open()?;
             *lock(&self.findings) =
                 Findings { end_offset: Some(batches.end_offset()), ..Findings::default() };
             self.batches = Some(batches);
@@ -127,14 +154,14 @@ impl Source for LogSource {
             batch.disposition == Disposition::Rows
         });
         let (new, unread) = (batches.take_problems(), batches.unread_bytes());
+        self.counts.batches += passed;
+        self.counts.good_bytes += bytes;
+        self.counts.quarantined_bytes = unread.quarantined + self.undecodable_bytes;
+        self.counts.tail_bytes = unread.tail;
         {
             let mut findings = lock(&self.findings);
             findings.problems.join(new);
-            let counts = &mut findings.counts;
-            counts.batches += passed;
-            counts.good_bytes += bytes;
-            counts.quarantined_bytes = unread.quarantined + self.undecodable_bytes;
-            counts.tail_bytes = unread.tail;
+            self.show_counts(&mut findings);
         }
         let Some(batch) = next.transpose()? else { return Ok(None) };
         let selection = Selection {
@@ -155,12 +182,10 @@ impl Source for LogSource {
         let segment = framed.segment.as_deref().unwrap_or_default();
         let size = framed.data.len() as u64;
         self.undecodable_bytes += size;
-        {
-            let counts = &mut lock(&self.findings).counts;
-            counts.batches -= 1;
-            counts.good_bytes -= size;
-            counts.quarantined_bytes += size;
-        }
+        self.counts.batches -= 1;
+        self.counts.good_bytes -= size;
+        self.counts.quarantined_bytes += size;
+        self.show_counts(&mut lock(&self.findings));
         if self.read.mode == DamageMode::FailFast {
             return Err(LogError::Format { path: segment.into(), error }.into());
         }
@@ -179,7 +204,8 @@ impl Iterator for LogStream {
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.stream.next();
         if let Some(Ok(batch)) = &next {
-            lock(&self.findings).counts.rows += batch.num_rows() as u64;
+            self.rows += batch.num_rows() as u64;
+            lock(&self.findings).counts.rows = self.rows;
         }
         next
     }

@@ -74,6 +74,10 @@ impl<S: Source> Stream<S> {
         Self { source, schema, decoding, failure: None, ended: false }
     }
 
+    pub(super) fn source_mut(&mut self) -> &mut S {
+        &mut self.source
+    }
+
     fn fill(&mut self) -> std::result::Result<Option<RecordBatch>, Failure> {
         let Self { source, decoding, failure, .. } = self;
         match decoding {

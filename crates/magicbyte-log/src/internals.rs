@@ -3,7 +3,8 @@
 pub use crate::process::Process;
 pub use crate::read::chunk_reader::Step;
 pub use crate::read::header_scan::{Content, HeaderVisitor, survey_with};
-pub use crate::read::seek::{FoundRecord, record_for_timestamp};
+pub use crate::read::rescue::repair;
+pub use crate::read::timestamps::{FoundRecord, record_for_timestamp};
 pub use crate::storage::file_info::{Found, Other, changed};
 pub use crate::storage::local::{open_pinned, open_regular};
 pub use crate::storage::location::entries_as_they_are;

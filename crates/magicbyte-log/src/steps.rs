@@ -5,6 +5,7 @@
 //! read      is_partition, list_partition -> survey_segment -> plan_partition -> ChunkReader -> reconcile
 //! explain   list_partition -> segment_history -> partition_history
 //! rewrite   a plan -> rewrite_chunks -> finish_partition
+//! merge     plans of copies -> align -> plan_merge -> repair_holes, then as rewrite
 //! clean     a plan -> plan_compaction | plan_redaction -> index_keys -> reduce_keys, ProducerSummary -> clean_group
 //!           -> finish_partition -> check_segment
 //! ```
@@ -25,14 +26,22 @@ pub use crate::history::segment_history::{
     OffsetGap, SegmentHistory, SkippedRange, StepBack, segment_history,
 };
 pub use crate::located::Located;
+pub use crate::merge::align::align;
+pub use crate::merge::model::{AlignedCopy, Alignment, Damage, MAX_COPIES, Run, Share};
+pub use crate::merge::plan::{
+    LeftOut, LeftOutReason, MergeOptions, MergePlan, MergedCopy, MergedRange, MergedSegment, plan_merge,
+};
+pub use crate::merge::repair::repair_holes;
 pub use crate::names::{is_partition, is_segment_file};
 pub use crate::read::accounting::reconcile;
 pub use crate::read::chunk_reader::{BatchCounts, ChunkReader};
 pub use crate::read::header_scan::{survey_grown, survey_segment};
 pub use crate::read::name_order::{is_in_name_order, segments_from};
 pub use crate::read::plan::{Plan, PlanSegment, plan_partition};
-pub use crate::read::seek::offset_for_timestamp;
 pub use crate::read::survey::{Border, Survey};
 pub use crate::read::survey_in_parts::SurveyInParts;
+pub use crate::read::timestamps::{offset_for_timestamp, start_for_timestamp};
 pub use crate::read::trim::trim_chunk;
+pub use crate::runs::batch_run::{BatchRun, FoundRuns, ProducerRun, find_runs};
+pub use crate::runs::marks::BatchMark;
 pub use crate::write::rewriter::{RewriteOptions, Rewritten, rewrite_chunks};

@@ -92,8 +92,7 @@ unsafe extern "C" fn append(
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: the caller's promise.
-    let (py, builder, arguments) = unsafe { called(Append::Strict, slf, args, count, keywords) };
-    guarded(py, || builder.get().append_arguments(py, Append::Strict, arguments?).map(|_| py.None()))
+    unsafe { called(Append::Strict, slf, args, count, keywords, |py, _| py.None()) }
 }
 
 /// # Safety
@@ -104,33 +103,35 @@ unsafe extern "C" fn try_append(
     count: ffi::Py_ssize_t,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
+    let appended = |py: Python<'_>, appended| PyBool::new(py, appended).to_owned().into_any().unbind();
     // SAFETY: the caller's promise.
-    let (py, builder, arguments) = unsafe { called(Append::IfRoom, slf, args, count, keywords) };
-    guarded(py, || {
-        let appended = builder.get().append_arguments(py, Append::IfRoom, arguments?)?;
-        Ok(PyBool::new(py, appended).to_owned().into_any().unbind())
-    })
+    unsafe { called(Append::IfRoom, slf, args, count, keywords, appended) }
 }
 
-/// The builder and the arguments of a call.
+/// A call of the method, whose result is made of whether the record was appended.
 ///
 /// # Safety
 /// As [`append`].
 #[inline(always)]
-unsafe fn called<'a>(
+unsafe fn called(
     method: Append,
     slf: *mut ffi::PyObject,
     args: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
     keywords: *mut ffi::PyObject,
-) -> (Python<'a>, Borrowed<'a, 'a, PyRecordsBuilder>, PyResult<[Argument<'a, 'a>; PARAMETERS.len()]>) {
+    result: impl FnOnce(Python<'_>, bool) -> Py<PyAny>,
+) -> *mut ffi::PyObject {
     // SAFETY: Attached. The method's descriptor has checked that `slf` is a RecordsBuilder, which cannot be
-    // subclassed; the caller keeps it and the arguments for the call.
-    unsafe {
+    // subclassed; the caller keeps it for the call.
+    let (py, builder) = unsafe {
         let py = Python::assume_attached();
-        let builder = Borrowed::from_ptr(py, slf).cast_unchecked::<PyRecordsBuilder>();
-        (py, builder, arguments(py, method, args, count as usize, keywords))
-    }
+        (py, Borrowed::from_ptr(py, slf).cast_unchecked::<PyRecordsBuilder>())
+    };
+    guarded(py, || {
+        // SAFETY: the caller's promise, and the caller keeps the arguments for the call.
+        let arguments = unsafe { arguments(py, method, args, count as usize, keywords) }?;
+        builder.get().append_arguments(py, method, arguments).map(|appended| result(py, appended))
+    })
 }
 
 /// Adds the methods `append` and `try_append` to `RecordsBuilder`.

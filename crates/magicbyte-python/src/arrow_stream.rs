@@ -69,7 +69,7 @@ fn is_in_a_buffer(column: RecordColumn) -> bool {
 
 pub(super) enum Origin {
     Buffer { data: Bytes, check_crcs: bool, max_decompressed_bytes: usize, allow_partial: bool },
-    Log { log: Box<PartitionLog>, read: ReadOptions },
+    Log { log: Box<PartitionLog>, read: ReadOptions, last: Option<u64> },
 }
 
 type Reader = Box<dyn RecordBatchReader + Send>;
@@ -77,7 +77,7 @@ type Reader = Box<dyn RecordBatchReader + Send>;
 /// The columns and types that a consumer requested.
 type Requested = Option<(Vec<RecordColumn>, Flavour)>;
 
-/// What a stream is made of, each time that it is read.
+/// The parts of a stream, from which it is made each time that it is read.
 struct Recipe {
     origin: Origin,
     options: StreamOptions,
@@ -102,9 +102,13 @@ impl Recipe {
                 let (crcs, limit) = (*check_crcs, *max_decompressed_bytes);
                 Box::new(BatchStream::new(data.clone(), options, crcs, limit, *allow_partial))
             }
-            Origin::Log { log, read } => {
+            Origin::Log { log, read, last } => {
                 let findings = Arc::clone(&self.findings);
-                Box::new(LogStream::new(log.as_ref().clone(), *read, options, findings))
+                let stream = LogStream::new(log.as_ref().clone(), *read, options, findings);
+                Box::new(match last {
+                    Some(count) => stream.last(*count),
+                    None => stream,
+                })
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes};
 
@@ -120,7 +121,7 @@ result_class! {
         log_append_time: Option<i64>,
         temporary_memory_bytes: u64,
         records_converted: u64,
-    }
+    } holds(records)
 }
 
 #[doc = docstring!(broker, AppendValidator)]
@@ -134,6 +135,11 @@ pub(super) struct PyAppendValidator {
 
 #[pymethods]
 impl PyAppendValidator {
+    /// The configuration is the caller's object, which may refer to this one.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.config)
+    }
+
     #[new]
     #[pyo3(signature = (config = None))]
     fn new(py: Python<'_>, config: Option<Bound<'_, PyAny>>) -> PyResult<Self> {

@@ -161,6 +161,13 @@ pub(super) fn offset_for_timestamp(py: Python<'_>, plan: &str, timestamp: i64) -
     py.detach(|| steps::offset_for_timestamp(&plan, timestamp)).map_err(|e| log_to_py(py, &e))
 }
 
+#[doc = docstring!(steps, start_for_timestamp)]
+#[pyfunction]
+pub(super) fn start_for_timestamp(py: Python<'_>, plan: &str, timestamp: i64) -> PyResult<Option<i64>> {
+    let plan = parse_located(plan)?;
+    py.detach(|| steps::start_for_timestamp(&plan, timestamp)).map_err(|e| log_to_py(py, &e))
+}
+
 #[doc = docstring!(steps, reconcile)]
 #[pyfunction]
 pub(super) fn reconcile(
@@ -203,6 +210,25 @@ pub(super) fn check_chunk(
     });
     let (result, problems) = checked.map_err(|error: io::Error| io_to_py(&path, &error))?;
     Ok((to_json(&result)?, to_json(&problems)?))
+}
+
+/// The number of a range, its records and the sum of their hashes.
+type PyRangeDigest = (i64, u64, u128);
+
+#[doc = docstring!(steps, digest_chunk)]
+#[pyfunction]
+pub(super) fn digest_chunk(
+    py: Python<'_>,
+    chunk: &str,
+    width: i64,
+    max_decompressed_bytes: usize,
+) -> PyResult<(Vec<PyRangeDigest>, String, String)> {
+    let chunk: Chunk = parse_located(chunk)?;
+    let path = chunk.location.path().to_owned();
+    let digested = py.detach(|| magicbyte_arrow::digest_chunk(chunk, width, max_decompressed_bytes));
+    let digested = digested.map_err(|error| io_to_py(&path, &error))?;
+    let ranges = digested.ranges.iter().map(|one| (one.range, one.records, one.digest)).collect();
+    Ok((ranges, to_json(&digested.result)?, to_json(&digested.problems)?))
 }
 
 #[doc = docstring!(steps, ChunkDecoder)]

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use magicbyte::layout::{BatchLayout, Section};
+use magicbyte::layout::{BatchLayout, Field, Meanings, Section};
 use magicbyte::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 
 use crate::docs::docstring;
@@ -18,16 +18,24 @@ result_class! {
         start: usize,
         data: Py<PyBytes>,
         name: String,
+        label: String,
+        meaning: String,
         record: Option<u32>,
         header: Option<u32>,
         number: Option<i64>,
         computed_crc: Option<u32>,
-    }
+    } holds(data)
 }
 
 #[doc = docstring!(layout, BatchLayout)]
 #[pyclass(frozen, name = "BatchLayout", module = "magicbyte._core")]
-pub(super) struct PyBatchLayout(Locked<BatchLayout>);
+pub(super) struct PyBatchLayout(Locked<Explained>);
+
+/// A layout, and the meanings of the fields up to where it is.
+struct Explained {
+    layout: BatchLayout,
+    meanings: Meanings,
+}
 
 #[pymethods]
 impl PyBatchLayout {
@@ -36,7 +44,8 @@ impl PyBatchLayout {
     fn new(batch: &Bound<'_, PyAny>, max_decompressed_bytes: usize) -> PyResult<Self> {
         let decompressor = Decompressor::with_limit(max_decompressed_bytes);
         let batch = to_bytes("batch", batch)?;
-        Ok(Self(Locked::new(BatchLayout::new(batch, decompressor))))
+        let layout = BatchLayout::new(batch, decompressor);
+        Ok(Self(Locked::new(Explained { layout, meanings: Meanings::default() })))
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {
@@ -44,26 +53,41 @@ impl PyBatchLayout {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<BatchField>> {
-        let next = self.0.with(py, |layout| {
+        let next = self.0.with(py, |Explained { layout, meanings }| {
             let next = layout.next().transpose()?;
-            Ok(next.map(|field| (layout.bytes(field.section).slice(field.range.clone()), field)))
+            Ok(next.map(|field| {
+                let data = layout.bytes(field.section).slice(field.range.clone());
+                let words = (meanings.label(&field), meanings.meaning(&field, &data));
+                (field, data, words)
+            }))
         });
-        let Some((data, field)) = next.map_err(|error| to_py(py, &error))? else { return Ok(None) };
+        let Some((field, data, (label, meaning))) = next.map_err(|error| to_py(py, &error))? else {
+            return Ok(None);
+        };
+        let Field { section, range, name, record, header, number, computed_crc, .. } = field;
         Ok(Some(BatchField {
-            is_decompressed: field.section == Section::Decompressed,
-            start: field.range.start,
+            is_decompressed: section == Section::Decompressed,
+            start: range.start,
             data: PyBytes::new(py, &data).unbind(),
-            name: field.name.to_owned(),
-            record: field.record,
-            header: field.header,
-            number: field.number,
-            computed_crc: field.computed_crc,
+            name: name.to_owned(),
+            label,
+            meaning,
+            record,
+            header,
+            number,
+            computed_crc,
         }))
+    }
+
+    #[doc = docstring!(layout, BatchLayout.payload)]
+    #[getter]
+    fn payload(&self, py: Python<'_>) -> String {
+        self.0.with(py, |explained| explained.meanings.payload())
     }
 
     #[doc = docstring!(layout, BatchLayout.decompressed_size)]
     #[getter]
     fn decompressed_size(&self, py: Python<'_>) -> usize {
-        self.0.with(py, |layout| layout.bytes(Section::Decompressed).len())
+        self.0.with(py, |explained| explained.layout.bytes(Section::Decompressed).len())
     }
 }

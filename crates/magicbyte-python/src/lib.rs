@@ -26,6 +26,7 @@ mod layout;
 mod lines;
 mod locked;
 mod log;
+mod merge;
 mod message;
 mod objects;
 mod panics;
@@ -34,6 +35,7 @@ mod protobuf_structure;
 mod record;
 mod rescue;
 mod results;
+mod runs;
 mod schema_decoder;
 mod schema_encoder;
 mod schema_framing;
@@ -84,9 +86,9 @@ mod _core {
     use crate::internal_topics::{CommittedOffsets, decode_data, decode_record, is_secret_record};
     #[pymodule_export]
     use crate::jobs::{
-        PyChunkDecoder, PySurveyInParts, check_chunk, is_in_name_order, is_partition, is_segment_file,
-        list_partition, offset_for_timestamp, plan_partition, reconcile, segments_from, survey_segment,
-        trim_chunk, unreadable_directory,
+        PyChunkDecoder, PySurveyInParts, check_chunk, digest_chunk, is_in_name_order, is_partition,
+        is_segment_file, list_partition, offset_for_timestamp, plan_partition, reconcile, segments_from,
+        start_for_timestamp, survey_segment, trim_chunk, unreadable_directory,
     };
     #[pymodule_export]
     use crate::lab::{batches_cost, chunk_cost, cost_report, try_layouts};
@@ -95,8 +97,9 @@ mod _core {
     #[pymodule_export]
     use crate::lines::{PyLineWriter, PyRowFilter};
     #[pymodule_export]
-    use crate::log::{LogBatch, PyLogBatches, PyPartitionLog};
+    use crate::log::{PyLogBatches, PyLogRecords, PyPartitionReader, list_log};
     #[pymodule_export]
+    use crate::merge::{align_copies, join_alignments, plan_merge, repair_holes};
     #[pymodule_export]
     use crate::message::{
         apis, decode_request, decode_response, encode_request, encode_response, header_versions,
@@ -108,12 +111,14 @@ mod _core {
     #[pymodule_export]
     use crate::rescue::{PyRescuer, Repair, Rescued, Suspect};
     #[pymodule_export]
+    use crate::runs::find_runs;
+    #[pymodule_export]
     use crate::schema_decoder::PySchemaDecoder;
     #[pymodule_export]
     use crate::schema_encoder::PySchemaEncoder;
     #[pymodule_export]
     use crate::schema_framing::{
-        parse_message_indexes, parse_schema_framing, split_window, write_schema_framing,
+        parse_message_indexes, parse_schema_framing, schema_header_names, split_window, write_schema_framing,
     };
     #[pymodule_export]
     use crate::serve::PyServer;

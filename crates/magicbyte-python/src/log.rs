@@ -1,75 +1,108 @@
-//! `PartitionLog`, for the facade in `magicbyte.log`.
+//! A partition's log: its columns, batches and records.
 
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ::bytes::Bytes;
 use pyo3::prelude::*;
 
+use magicbyte::state::IsolationLevel;
+use magicbyte::{Decompressor, Error};
 use magicbyte_arrow::Selection;
-use magicbyte_log::{Disposition, LogBatches, PartitionLog, PlanOptions, ReadOptions};
+use magicbyte_log::{
+    DamageMode, Disposition, LogBatch, LogBatches, LogError, LogResult, PartitionLog, PlanOptions, Problem,
+    Problems, ReadOptions,
+};
 
 use crate::arguments::{Millis, millis};
 use crate::arrow_stream::{Origin, PyArrowStream, ToArrowArguments};
 use crate::batch::{Reading, new_batch};
-use crate::errors::log_to_py;
+use crate::errors::{log_to_py, to_py};
+use crate::gil_cell::GilCell;
+use crate::indexed_batch::IndexedBatch;
 use crate::jobs::{parse_located, to_json};
 use crate::locked::Locked;
-use crate::results::result_class;
+use crate::objects::record_object::{RECORD, record_at};
 use crate::store::located;
 use crate::view::{optional_items, parse_name};
 use crate::{docs::docstring, panics};
 
-#[doc = docstring!(log, PartitionLogCore)]
-#[pyclass(frozen, name = "PartitionLogCore", module = "magicbyte._core")]
-pub(super) struct PyPartitionLog(PartitionLog);
+#[doc = docstring!(log, list_log)]
+#[pyfunction]
+#[pyo3(signature = (path, *, include_deleted_records = false))]
+pub(super) fn list_log(py: Python<'_>, path: PathBuf, include_deleted_records: bool) -> PyResult<String> {
+    panics::here();
+    let log = py.detach(|| PartitionLog::open(located(&path))).map_err(|e| log_to_py(py, &e))?;
+    to_json(log.include_deleted_records(include_deleted_records).listing())
+}
+
+#[doc = docstring!(log, PartitionReader)]
+#[pyclass(frozen, name = "PartitionReader", module = "magicbyte._core")]
+pub(super) struct PyPartitionReader {
+    log: PartitionLog,
+    check_crcs: bool,
+    max_decompressed_bytes: usize,
+    mode: String,
+}
+
+impl PyPartitionReader {
+    fn options(&self) -> PyResult<ReadOptions> {
+        let (check_crcs, max_decompressed_bytes) = (self.check_crcs, self.max_decompressed_bytes);
+        Ok(ReadOptions {
+            check_crcs,
+            max_decompressed_bytes,
+            mode: parse_name(&self.mode)?,
+            ..ReadOptions::default()
+        })
+    }
+
+    fn read(&self, py: Python<'_>, options: ReadOptions) -> PyResult<LogBatches> {
+        panics::here();
+        py.detach(|| self.log.batches(options)).map_err(|e| log_to_py(py, &e))
+    }
+}
 
 #[pymethods]
-impl PyPartitionLog {
+impl PyPartitionReader {
     #[new]
-    #[pyo3(signature = (path, *, include_deleted_records = false))]
-    fn new(py: Python<'_>, path: PathBuf, include_deleted_records: bool) -> PyResult<Self> {
-        panics::here();
-        let log = PartitionLog::open(located(&path)).map_err(|e| log_to_py(py, &e))?;
-        Ok(Self(log.include_deleted_records(include_deleted_records)))
+    fn new(listing: &str, check_crcs: bool, max_decompressed_bytes: usize, mode: String) -> PyResult<Self> {
+        let log = PartitionLog::of_listing(parse_located(listing)?);
+        let reader = Self { log, check_crcs, max_decompressed_bytes, mode };
+        reader.options()?;
+        Ok(reader)
     }
 
-    #[doc = docstring!(log, PartitionLogCore.of_listing)]
-    #[staticmethod]
-    fn of_listing(listing: &str) -> PyResult<Self> {
-        panics::here();
-        Ok(Self(PartitionLog::of_listing(parse_located(listing)?)))
+    /// For pickle: the arguments of the constructor.
+    fn __getnewargs__(&self) -> PyResult<(String, bool, usize, &str)> {
+        Ok((to_json(self.log.listing())?, self.check_crcs, self.max_decompressed_bytes, &self.mode))
     }
 
-    #[doc = docstring!(log, PartitionLogCore.listing)]
-    fn listing(&self) -> PyResult<String> {
-        to_json(self.0.listing())
+    #[doc = docstring!(log, PartitionReader.max_decompressed_bytes)]
+    #[getter]
+    fn max_decompressed_bytes(&self) -> usize {
+        self.max_decompressed_bytes
     }
 
-    #[doc = docstring!(log, PartitionLogCore.verify)]
-    fn verify(
-        &self,
-        py: Python<'_>,
-        isolation_level: &str,
-        max_decompressed_bytes: usize,
-    ) -> PyResult<String> {
-        panics::here();
+    #[doc = docstring!(log, PartitionReader.verify)]
+    fn verify(&self, py: Python<'_>, isolation_level: &str) -> PyResult<String> {
         let isolation_level = parse_name(isolation_level)?;
         let options = PlanOptions { isolation_level, ..PlanOptions::default() };
-        let verified = py.detach(|| self.0.verify_limited(options, max_decompressed_bytes));
+        let verified = py.detach(|| self.log.verify_limited(options, self.max_decompressed_bytes));
         to_json(&verified.map_err(|e| log_to_py(py, &e))?)
     }
 
-    #[doc = docstring!(log, PartitionLogCore.offset_for_timestamp)]
+    #[doc = docstring!(log, PartitionReader.offset_for_timestamp)]
     fn offset_for_timestamp(&self, py: Python<'_>, timestamp: Millis) -> PyResult<Option<i64>> {
         panics::here();
-        py.detach(|| self.0.offset_for_timestamp(timestamp.0)).map_err(|e| log_to_py(py, &e))
+        py.detach(|| self.log.offset_for_timestamp(timestamp.0)).map_err(|e| log_to_py(py, &e))
     }
 
-    #[doc = docstring!(log, PartitionLogCore.to_arrow)]
+    #[doc = docstring!(log, PartitionReader.to_arrow)]
     #[pyo3(signature = (
-        columns, *, views, start_offset, end_offset, start_timestamp, end_timestamp, threads,
-        isolation_level, check_crcs, max_decompressed_bytes, mode
+        columns, *, views, start_offset, end_offset, start_timestamp, end_timestamp, last, threads,
+        isolation_level
     ))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python method")]
     fn to_arrow(
@@ -81,25 +114,19 @@ impl PyPartitionLog {
         end_offset: Option<i64>,
         start_timestamp: Option<Millis>,
         end_timestamp: Option<Millis>,
+        last: Option<u64>,
         threads: usize,
         isolation_level: &str,
-        check_crcs: bool,
-        max_decompressed_bytes: usize,
-        mode: &str,
     ) -> PyResult<PyArrowStream> {
         let (start_timestamp, end_timestamp) = (millis(start_timestamp), millis(end_timestamp));
         let selection = Selection { start_offset, end_offset, start_timestamp, end_timestamp };
         let options = ToArrowArguments { columns, views, selection, threads }.options(py)?;
-        let isolation_level = parse_name(isolation_level)?;
-        let read = ReadOptions { isolation_level, ..read_options(check_crcs, max_decompressed_bytes, mode)? };
-        PyArrowStream::new(Origin::Log { log: Box::new(self.0.clone()), read }, options)
+        let read = ReadOptions { isolation_level: parse_name(isolation_level)?, ..self.options()? };
+        PyArrowStream::new(Origin::Log { log: Box::new(self.log.clone()), read, last }, options)
     }
 
-    #[doc = docstring!(log, PartitionLogCore.batches)]
-    #[pyo3(signature = (
-        *, start_offset, end_offset, start_timestamp, isolation_level, check_crcs, max_decompressed_bytes, mode
-    ))]
-    #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python method")]
+    #[doc = docstring!(log, PartitionReader.batches)]
+    #[pyo3(signature = (*, start_offset, end_offset, start_timestamp, isolation_level))]
     fn batches(
         &self,
         py: Python<'_>,
@@ -107,47 +134,82 @@ impl PyPartitionLog {
         end_offset: Option<i64>,
         start_timestamp: Option<Millis>,
         isolation_level: &str,
-        check_crcs: bool,
-        max_decompressed_bytes: usize,
-        mode: &str,
     ) -> PyResult<PyLogBatches> {
-        let options = ReadOptions {
-            start_offset,
-            end_offset,
-            start_timestamp: millis(start_timestamp),
-            isolation_level: parse_name(isolation_level)?,
-            ..read_options(check_crcs, max_decompressed_bytes, mode)?
+        let start_timestamp = millis(start_timestamp);
+        let isolation_level = parse_name(isolation_level)?;
+        let options =
+            ReadOptions { start_offset, end_offset, start_timestamp, isolation_level, ..self.options()? };
+        // The log's reader has already checked the CRCs.
+        let reading = Reading::new(self.check_crcs, self.max_decompressed_bytes);
+        let delivered = match isolation_level {
+            IsolationLevel::ReadCommitted => Delivered::Committed,
+            IsolationLevel::ReadUncommitted => Delivered::All,
         };
-        panics::here();
-        let batches = py.detach(|| self.0.batches(options)).map_err(|e| log_to_py(py, &e))?;
-        Ok(PyLogBatches {
-            batches: Locked::new(batches),
-            // The log's reader has already checked the CRCs.
-            reading: Reading::new(check_crcs, max_decompressed_bytes),
-        })
+        Ok(PyLogBatches { batches: Locked::new(self.read(py, options)?), reading, delivered })
+    }
+
+    #[doc = docstring!(log, PartitionReader.records)]
+    #[pyo3(signature = (*, start_offset, end_offset, start_timestamp, isolation_level))]
+    fn records(
+        &self,
+        py: Python<'_>,
+        start_offset: Option<i64>,
+        end_offset: Option<i64>,
+        start_timestamp: Option<Millis>,
+        isolation_level: &str,
+    ) -> PyResult<PyLogRecords> {
+        let (start_timestamp, isolation_level) = (millis(start_timestamp), parse_name(isolation_level)?);
+        let options =
+            ReadOptions { start_offset, end_offset, start_timestamp, isolation_level, ..self.options()? };
+        let listing = self.log.listing();
+        let reading = RecordsOfBatches {
+            batches: self.read(py, options)?,
+            topic: listing.topic.clone(),
+            partition: listing.partition,
+            check_crcs: self.check_crcs,
+            fails_fast: options.mode == DamageMode::FailFast,
+            decompressor: Decompressor::with_limit(self.max_decompressed_bytes),
+            undecodable: Problems::default(),
+        };
+        Ok(PyLogRecords { reading: Locked::new(reading), located: GilCell::new(VecDeque::new()) })
     }
 }
 
-fn read_options(check_crcs: bool, max_decompressed_bytes: usize, mode: &str) -> PyResult<ReadOptions> {
-    let mode = parse_name(mode)?;
-    Ok(ReadOptions { check_crcs, max_decompressed_bytes, mode, ..ReadOptions::default() })
+/// The batches that an iterator delivers.
+#[derive(Clone, Copy)]
+enum Delivered {
+    All,
+    /// Without batches of aborted transactions.
+    Committed,
+    Data,
 }
 
-result_class! {
-    log, "magicbyte._core", LogBatch {
-        batch: Py<PyAny>,
-        segment: String,
-        start_offset: i64,
-        end_offset: i64,
-        is_data: bool,
+impl Delivered {
+    fn includes(self, batch: &LogBatch) -> bool {
+        match (self, batch.disposition) {
+            (Self::All, _) | (_, Disposition::Rows) => true,
+            (Self::Committed, _) => batch.data.batch().is_control(),
+            (Self::Data, _) => false,
+        }
     }
 }
 
-#[doc = docstring!(log, LogBatchesCore)]
-#[pyclass(frozen, name = "LogBatchesCore", module = "magicbyte._core")]
+/// Problems as the plain data that JSON has for them.
+fn plain<'py>(py: Python<'py>, problems: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("json")?.call_method1("loads", (problems,))
+}
+
+/// The end of a read; None if that is the end of the log.
+fn end_of(batches: &LogBatches) -> Option<i64> {
+    Some(batches.end_offset()).filter(|&end| end != i64::MAX)
+}
+
+#[doc = docstring!(log, LogBatches)]
+#[pyclass(frozen, name = "LogBatches", module = "magicbyte")]
 pub(super) struct PyLogBatches {
     batches: Locked<LogBatches>,
     reading: Arc<Reading>,
+    delivered: Delivered,
 }
 
 #[pymethods]
@@ -156,36 +218,155 @@ impl PyLogBatches {
         slf
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<LogBatch>> {
-        let next = self.batches.with(py, Iterator::next);
-        let Some(next) = next else { return Ok(None) };
-        let next = next.map_err(|e| log_to_py(py, &e))?;
-        let is_data = next.disposition == Disposition::Rows;
-        let position = next.data.position();
-        let batch =
-            new_batch(py, next.data.data().clone(), Bytes::new(), position, Arc::clone(&self.reading))?;
-        Ok(Some(LogBatch {
-            batch,
-            segment: next.segment,
-            start_offset: next.start_offset,
-            end_offset: next.end_offset,
-            is_data,
-        }))
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        let is_delivered =
+            |next: &LogResult<LogBatch>| next.as_ref().map_or(true, |batch| self.delivered.includes(batch));
+        let next = self.batches.with(py, |batches| batches.find(is_delivered));
+        let Some(next) = next.transpose().map_err(|e| log_to_py(py, &e))? else { return Ok(None) };
+        let (data, position) = (next.data.data().clone(), next.data.position());
+        new_batch(py, data, Bytes::new(), position, Arc::clone(&self.reading)).map(Some)
     }
 
-    #[doc = docstring!(log, LogBatchesCore.problems)]
-    fn problems(&self, py: Python<'_>) -> PyResult<String> {
-        self.batches.with(py, |batches| to_json(&batches.problems()))
+    #[doc = docstring!(log, LogBatches.problems)]
+    #[getter]
+    fn problems<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &self.batches.with(py, |batches| to_json(&batches.problems()))?)
     }
 
-    #[doc = docstring!(log, LogBatchesCore.problems_left_out)]
+    #[doc = docstring!(log, LogBatches.problems_left_out)]
+    #[getter]
     fn problems_left_out(&self, py: Python<'_>) -> u64 {
         self.batches.with(py, |batches| batches.problems_left_out())
     }
 
-    #[doc = docstring!(log, LogBatchesCore.end_offset)]
+    #[doc = docstring!(log, LogBatches.end_offset)]
     #[getter]
-    fn end_offset(&self, py: Python<'_>) -> i64 {
-        self.batches.with(py, |batches| batches.end_offset())
+    fn end_offset(&self, py: Python<'_>) -> Option<i64> {
+        self.batches.with(py, |batches| end_of(batches))
+    }
+}
+
+/// The batches of a read, whose records are located one batch after the other.
+struct RecordsOfBatches {
+    batches: LogBatches,
+    topic: String,
+    partition: i32,
+    check_crcs: bool,
+    fails_fast: bool,
+    decompressor: Decompressor,
+    /// The batches that were left out because their records do not decode.
+    undecodable: Problems,
+}
+
+/// A batch that is being read, the index of its next record, and the offsets that are read of it.
+struct Current {
+    batch: Py<IndexedBatch>,
+    next: usize,
+    offsets: Range<i64>,
+}
+
+enum Failure {
+    Log(LogError),
+    Records(Error),
+}
+
+impl RecordsOfBatches {
+    /// Locates the records of the next batch with data.
+    fn locate_next(&mut self) -> Result<Option<(IndexedBatch, Range<i64>)>, Failure> {
+        loop {
+            let next =
+                self.batches.find(|next| next.as_ref().map_or(true, |batch| Delivered::Data.includes(batch)));
+            let Some(next) = next.transpose().map_err(Failure::Log)? else { return Ok(None) };
+            // The log's reader has already checked the CRC of the batch.
+            let located = IndexedBatch::read_until_error(
+                &next.data.batch(),
+                next.data.data(),
+                &mut self.decompressor,
+                self.check_crcs,
+            );
+            match located.and_then(|(indexed, error)| error.map_or(Ok(indexed), Err)) {
+                Ok(indexed) => return Ok(Some((indexed, next.start_offset..next.end_offset))),
+                Err(error) if self.fails_fast => return Err(Failure::Records(error)),
+                Err(error) => {
+                    let start = next.data.position();
+                    let range = start..start + next.data.data().len() as u64;
+                    let (topic, partition) = (&self.topic, self.partition);
+                    let problem = Problem::of_bytes(topic, partition, &next.segment, range, &error);
+                    self.undecodable.note(problem);
+                }
+            }
+        }
+    }
+}
+
+#[doc = docstring!(log, LogRecords)]
+#[pyclass(frozen, name = "LogRecords", module = "magicbyte")]
+pub(super) struct PyLogRecords {
+    reading: Locked<RecordsOfBatches>,
+    /// The batch that is being read; several only while threads share the iterator.
+    located: GilCell<VecDeque<Current>>,
+}
+
+impl PyLogRecords {
+    /// The next record of the batches that are located.
+    fn next_located(&self, py: Python<'_>) -> Option<(Py<IndexedBatch>, usize)> {
+        self.located.with(py, |located| {
+            while let Some(current) = located.front_mut() {
+                let Some(entry) = current.batch.get().entries.get(current.next) else {
+                    located.pop_front();
+                    continue;
+                };
+                current.next += 1;
+                if current.offsets.contains(&entry.offset) {
+                    return Some((current.batch.clone_ref(py), current.next - 1));
+                }
+            }
+            None
+        })
+    }
+}
+
+#[pymethods]
+impl PyLogRecords {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        loop {
+            if let Some((batch, index)) = self.next_located(py) {
+                return record_at(batch.bind(py), index, &RECORD);
+            }
+            let located = self.reading.with(py, RecordsOfBatches::locate_next);
+            let located = located.map_err(|failure| match failure {
+                Failure::Log(error) => log_to_py(py, &error),
+                Failure::Records(error) => to_py(py, &error),
+            })?;
+            let Some((indexed, offsets)) = located else { return Ok(None) };
+            let current = Current { batch: Py::new(py, indexed)?, next: 0, offsets };
+            self.located.with(py, |located| located.push_back(current));
+        }
+    }
+
+    #[doc = docstring!(log, LogRecords.problems)]
+    #[getter]
+    fn problems<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let problems = self.reading.with(py, |reading| {
+            let listed = [reading.batches.problems(), &reading.undecodable.listed].concat();
+            to_json(&listed)
+        });
+        plain(py, &problems?)
+    }
+
+    #[doc = docstring!(log, LogRecords.problems_left_out)]
+    #[getter]
+    fn problems_left_out(&self, py: Python<'_>) -> u64 {
+        self.reading.with(py, |reading| reading.batches.problems_left_out() + reading.undecodable.left_out)
+    }
+
+    #[doc = docstring!(log, LogRecords.end_offset)]
+    #[getter]
+    fn end_offset(&self, py: Python<'_>) -> Option<i64> {
+        self.reading.with(py, |reading| end_of(&reading.batches))
     }
 }

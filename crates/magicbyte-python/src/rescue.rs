@@ -23,7 +23,7 @@ result_class! {
         key: Option<Py<PyBytes>>,
         value: Option<Py<PyBytes>>,
         headers: Py<PyList>,
-    }
+    } holds(key, value, headers)
 }
 
 result_class! {
@@ -33,7 +33,7 @@ result_class! {
         change: String,
         chance: f64,
         is_proven: bool,
-    }
+    } holds(batch)
 }
 
 result_class! {
@@ -45,7 +45,7 @@ result_class! {
         data: Py<PyBytes>,
         repair: Option<Py<Repair>>,
         suspects: Py<PyList>,
-    } {
+    } holds(data, repair, suspects) {
         #[doc = docstring!(rescue, Rescued.end)]
         #[getter]
         fn end(&self, py: Python<'_>) -> PyResult<u64> {

@@ -4,8 +4,14 @@
 ///
 /// A result is compared, hashed, printed, unpacked, matched and pickled as its attributes in their order; they are
 /// also the arguments of its constructor. To Python's `dataclasses` it is a dataclass. It may have further methods.
+///
+/// The attributes that hold a Python object are named again behind `holds`, for the garbage collector: what they hold
+/// may refer to the result. Like a tuple, it cannot be cleared: a cycle has a mutable object, which can be.
 macro_rules! result_class {
-    ($stub:ident, $module:literal, $class:ident { $($name:ident: $type:ty),+ $(,)? } $({ $($methods:tt)* })?) => {
+    (
+        $stub:ident, $module:literal, $class:ident { $($name:ident: $type:ty),+ $(,)? }
+        $(holds($($held:ident),+))? $({ $($methods:tt)* })?
+    ) => {
         #[doc = $crate::docs::docstring!($stub, $class)]
         #[pyo3::pyclass(frozen, get_all, module = $module)]
         pub(crate) struct $class {
@@ -20,6 +26,13 @@ macro_rules! result_class {
                 $crate::panics::here();
                 pyo3::IntoPyObject::into_pyobject(($(&self.$name,)+), py)
             }
+
+            /// The dataclass of these attributes, which the descriptors of the class share.
+            fn dataclass() -> &'static $crate::results::Dataclass {
+                static DATACLASS: $crate::results::Dataclass =
+                    $crate::results::Dataclass::new(&[$(stringify!($name)),+]);
+                &DATACLASS
+            }
         }
 
         #[pyo3::pymethods]
@@ -33,14 +46,24 @@ macro_rules! result_class {
             #[classattr]
             #[pyo3(name = "__dataclass_fields__")]
             fn fields() -> $crate::results::DataclassAttribute {
-                $crate::results::DataclassAttribute::new("__dataclass_fields__", &[$(stringify!($name)),+])
+                $crate::results::DataclassAttribute::new("__dataclass_fields__", Self::dataclass())
             }
 
             #[classattr]
             #[pyo3(name = "__dataclass_params__")]
             fn params() -> $crate::results::DataclassAttribute {
-                $crate::results::DataclassAttribute::new("__dataclass_params__", &[])
+                $crate::results::DataclassAttribute::new("__dataclass_params__", Self::dataclass())
             }
+
+            $(
+                fn __traverse__(
+                    &self,
+                    visit: pyo3::gc::PyVisit<'_>,
+                ) -> Result<(), pyo3::gc::PyTraverseError> {
+                    $(visit.call(&self.$held)?;)+
+                    Ok(())
+                }
+            )?
 
             #[allow(clippy::too_many_arguments, reason = "an argument for each attribute")]
             #[new]
@@ -96,38 +119,53 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyTuple};
 
-/// An attribute by which `dataclasses` and pandas know a dataclass, as a descriptor: it is made when it is first
-/// read, so that `import magicbyte` does not load `dataclasses`.
+/// A dataclass with the attributes of a result, and without methods, since making them takes most of the time. It is
+/// made when it is first needed, so that `import magicbyte` does not load `dataclasses`.
+pub(crate) struct Dataclass {
+    fields: &'static [&'static str],
+    class: PyOnceLock<Py<PyAny>>,
+}
+
+impl Dataclass {
+    pub(crate) const fn new(fields: &'static [&'static str]) -> Self {
+        Self { fields, class: PyOnceLock::new() }
+    }
+
+    fn class<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        let class = self.class.get_or_try_init(py, || {
+            let options = [("init", false), ("repr", false), ("eq", false)].into_py_dict(py)?;
+            let arguments = ("Result", self.fields.to_vec());
+            py.import("dataclasses")?
+                .call_method("make_dataclass", arguments, Some(&options))
+                .map(Bound::unbind)
+        })?;
+        Ok(class.bind(py))
+    }
+}
+
+/// An attribute by which `dataclasses` and pandas know a dataclass, as a descriptor.
 #[pyclass(frozen, module = "magicbyte._core")]
 pub(crate) struct DataclassAttribute {
     name: &'static str,
-    fields: &'static [&'static str],
-    value: PyOnceLock<Py<PyAny>>,
+    dataclass: &'static Dataclass,
 }
 
 impl DataclassAttribute {
-    pub(crate) fn new(name: &'static str, fields: &'static [&'static str]) -> Self {
-        Self { name, fields, value: PyOnceLock::new() }
+    pub(crate) fn new(name: &'static str, dataclass: &'static Dataclass) -> Self {
+        Self { name, dataclass }
     }
 }
 
 #[pymethods]
 impl DataclassAttribute {
-    fn __get__(
+    fn __get__<'py>(
         &self,
-        py: Python<'_>,
-        _instance: &Bound<'_, PyAny>,
-        _owner: &Bound<'_, PyAny>,
-    ) -> PyResult<Py<PyAny>> {
+        py: Python<'py>,
+        _instance: &Bound<'py, PyAny>,
+        _owner: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         crate::panics::here();
-        let value = self.value.get_or_try_init(py, || {
-            // A class without methods, since making them takes most of the time.
-            let options = [("init", false), ("repr", false), ("eq", false)].into_py_dict(py)?;
-            let arguments = ("Result", self.fields.to_vec());
-            let class = py.import("dataclasses")?.call_method("make_dataclass", arguments, Some(&options))?;
-            class.getattr(self.name).map(Bound::unbind)
-        })?;
-        Ok(value.clone_ref(py))
+        self.dataclass.class(py)?.getattr(self.name)
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) struct PySchemaDecoder(Locked<SchemaDecoder>);
 impl PySchemaDecoder {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
-    #[pyo3(signature = (format, reader_schema, references = None, *, messages = None, is_key = false, framing = "auto", windows = "none", validate = false, formats = false, integers = "int64"))]
+    #[pyo3(signature = (format, reader_schema, references = None, *, messages = None, is_key = false, framing = "auto", windows = "none", json_rules = (false, false, "int64")))]
     fn new(
         py: Python<'_>,
         format: &str,
@@ -41,11 +41,10 @@ impl PySchemaDecoder {
         is_key: bool,
         framing: &str,
         windows: &str,
-        validate: bool,
-        formats: bool,
-        integers: &str,
+        json_rules: (bool, bool, &str),
     ) -> PyResult<Self> {
         panics::here();
+        let (validate, formats, integers) = json_rules;
         let json = JsonRules { validate, formats, integers: self::integers(integers)? };
         let references = References::of(references)?;
         let messages: Vec<PyBackedStr> = messages.map_or_else(|| Ok(Vec::new()), items)?;

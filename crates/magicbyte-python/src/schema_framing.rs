@@ -109,6 +109,16 @@ pub(super) fn parse_schema_framing<'py>(
     Ok(Some((schema_name(py, framed.schema)?, name, framed.value_offset(), framed.is_deflated)))
 }
 
+#[doc = docstring!(schema_framing, schema_header_names)]
+#[pyfunction]
+#[pyo3(signature = (*, is_key = false, framing = "auto"))]
+pub(super) fn schema_header_names(is_key: bool, framing: &str) -> PyResult<Vec<&'static str>> {
+    panics::here();
+    let framing = self::framing(framing)?;
+    let headers = SchemaHeader::all(is_key).iter().filter(|header| header.1.is_of(framing));
+    Ok(headers.map(|header| header.0).collect())
+}
+
 #[doc = docstring!(schema_framing, split_window)]
 #[pyfunction]
 pub(super) fn split_window(

@@ -1,6 +1,7 @@
 //! A partition in memory.
 
 use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
@@ -31,7 +32,7 @@ result_class! {
         last_stable_offset: i64,
         log_start_offset: i64,
         aborted_transactions: Py<PyList>,
-    }
+    } holds(records, aborted_transactions)
 }
 
 result_class! {
@@ -73,6 +74,11 @@ impl PySimulator {
 
 #[pymethods]
 impl PySimulator {
+    /// The configuration is the caller's object, which may refer to this one.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.config)
+    }
+
     #[new]
     #[pyo3(signature = (config = None, *, clock = 0))]
     fn new(py: Python<'_>, config: Option<Bound<'_, PyAny>>, clock: i64) -> PyResult<Self> {

@@ -98,7 +98,7 @@ result_class! {
     state, "magicbyte.state", Truncation {
         offset: Option<i64>,
         questions: Py<PyList>,
-    }
+    } holds(questions)
 }
 
 #[doc = docstring!(state, LeaderEpochs)]
@@ -243,7 +243,7 @@ result_class! {
         coordinator_epoch: i32,
         current_txn_first_offset: Option<i64>,
         batches: Py<PyTuple>,
-    }
+    } holds(batches)
 }
 
 impl ProducerStateEntry {

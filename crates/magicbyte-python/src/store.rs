@@ -128,7 +128,7 @@ pub(super) fn mount_store(prefix: &str, store: Py<PyAny>) {
 #[pyfunction]
 pub(super) fn add_encryption_key(py: Python<'_>, pem: &str, key_id: Option<&str>) -> PyResult<()> {
     panics::here();
-    py.detach(|| magicbyte_log::add_encryption_key(key_id, pem))
+    py.detach(|| STORES.write().unwrap_or_else(PoisonError::into_inner).add_encryption_key(key_id, pem))
         .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 

@@ -24,10 +24,11 @@ pub(super) const BYTES: &str = "bytes or any C-contiguous buffer";
 const BYTES_OR_TEXT: &str = "bytes, str or any C-contiguous buffer";
 
 /// The argument's bytes: shared with a `bytes` object, which cannot change; copied from any other buffer (a
-/// bytearray, memoryview or mmap may change at any time).
+/// bytearray, memoryview or mmap may change at any time). An object of a subclass may have attributes that refer back
+/// to who shares its bytes, which the garbage collector could not see, so its bytes are copied, too.
 pub(super) fn to_bytes(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     panics::here();
-    if let Ok(bytes) = object.cast::<PyBytes>() {
+    if let Ok(bytes) = object.cast_exact::<PyBytes>() {
         return Ok(Bytes::from_owner(PyBackedBytes::from(bytes.clone())));
     }
     Ok(buffer::copied(name, BYTES, object)?.into())

@@ -19,6 +19,10 @@ class BatchField:
     """Its bytes."""
     name: str
     """Its name in Kafka, or `rest` for the bytes after the last field."""
+    label: str
+    """Its name, with the record and the header that it is in: `record 0: header 1 key`."""
+    meaning: str
+    """Its meaning in words. Text of the batch is in it as it is, with invisible characters."""
     record: int | None
     """The index of its record; None outside of records."""
     header: int | None
@@ -34,6 +38,8 @@ class BatchField:
         start: int,
         data: bytes,
         name: str,
+        label: str,
+        meaning: str,
         record: int | None,
         header: int | None,
         number: int | None,
@@ -52,6 +58,9 @@ class BatchLayout:
     def __new__(cls, batch: Buffer, *, max_decompressed_bytes: int = ...) -> Self: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> BatchField: ...
+    @property
+    def payload(self) -> str:
+        """What the decompressed bytes are, with their codec, once one of their fields has been returned."""
     @property
     def decompressed_size(self) -> int:
         """Size of the decompressed payload; 0 until one of its fields has been returned."""

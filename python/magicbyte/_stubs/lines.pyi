@@ -15,7 +15,8 @@ class LineWriter:
             bytes, `%h` headers, `%%`; the escapes are `\n`, `\r`, `\t` and `\xNN`.
         key_format: `utf-8` (invalid bytes show as U+FFFD, but in a template they are written as they
             are), `hex`, `base64`, or `json`: documents are embedded. A key that is not JSON is null, and
-            shown as text in the additional field `invalidKey`. Not for a template.
+            shown in the additional field `invalidKey`: as text, or in JSON lines as an object with their
+            `base64` if they are not UTF-8. Not for a template.
         value_format: the same for values, with `invalidValue`. Values of headers are written as values
             are, for `json` as text.
         visible: escape the invisible characters of a record, for a terminal. In JSON they always are.

@@ -1,27 +1,33 @@
-"""A partition's directory: used by `magicbyte.log`."""
+"""A partition's log: used by `magicbyte.log`."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Self, final
+from typing import Self, final
 
 from magicbyte._stubs.arrow import ArrowStream
 from magicbyte._stubs.batches import LegacyBatch, RecordBatch
+from magicbyte._stubs.records import Record
+from magicbyte.model import Problem
+
+def list_log(path: str, *, include_deleted_records: bool = False) -> str:
+    """Lists a partition's directory, or one of its segments: a PartitionListing as JSON.
+
+    It has the log's start, which is read from the broker's checkpoint in the directory above.
+    """
 
 @final
-class PartitionLogCore:
-    """A partition's directory."""
+class PartitionReader:
+    """Reads the records of a partition, in one way: the same limits, and the same treatment of damage."""
 
-    def __new__(cls, path: str, *, include_deleted_records: bool = False) -> Self: ...
-    @staticmethod
-    def of_listing(listing: str) -> PartitionLogCore:
-        """Creates the log of a PartitionListing (JSON), whose files may be in several directories."""
-    def listing(self) -> str:
-        """The contents of the directory: a PartitionListing as JSON."""
-    def verify(self, isolation_level: str, max_decompressed_bytes: int) -> str:
+    def __new__(cls, listing: str, check_crcs: bool, max_decompressed_bytes: int, mode: str) -> Self: ...
+    def __getnewargs__(self) -> tuple[str, bool, int, str]: ...
+    @property
+    def max_decompressed_bytes(self) -> int:
+        """The limit for one batch, stored or decompressed, in bytes."""
+    def verify(self, isolation_level: str) -> str:
         """Decodes everything and accounts for every byte: a PartitionReconciliation as JSON."""
     def offset_for_timestamp(self, timestamp: int | datetime) -> int | None:
-        """The first offset whose record has this timestamp (ms) or a later one."""
+        """The first offset whose record has this timestamp (ms) or a later one; None without one."""
     def to_arrow(
         self,
         columns: Sequence[str] | None,
@@ -31,11 +37,9 @@ class PartitionLogCore:
         end_offset: int | None,
         start_timestamp: int | datetime | None,
         end_timestamp: int | datetime | None,
+        last: int | None,
         threads: int,
         isolation_level: str,
-        check_crcs: bool,
-        max_decompressed_bytes: int,
-        mode: str,
     ) -> ArrowStream:
         """The selected data records as columns."""
     def batches(
@@ -45,49 +49,53 @@ class PartitionLogCore:
         end_offset: int | None,
         start_timestamp: int | datetime | None,
         isolation_level: str,
-        check_crcs: bool,
-        max_decompressed_bytes: int,
-        mode: str,
-    ) -> LogBatchesCore:
-        """The batches that hold the selected records."""
+    ) -> LogBatches:
+        """The batches with the selected records; with read_committed none of aborted transactions."""
+    def records(
+        self,
+        *,
+        start_offset: int | None,
+        end_offset: int | None,
+        start_timestamp: int | datetime | None,
+        isolation_level: str,
+    ) -> LogRecords:
+        """The selected data records."""
 
 @final
-@dataclass(frozen=True, init=False)
-class LogBatch:
-    """A batch that a read of a log has reached."""
-
-    batch: RecordBatch | LegacyBatch
-    """The batch."""
-    segment: str
-    """The name of its segment."""
-    start_offset: int
-    """The first offset of the read."""
-    end_offset: int
-    """The end of the read (exclusive)."""
-    is_data: bool
-    """True if its records are delivered; not those of control batches and aborted transactions."""
-
-    def __new__(
-        cls,
-        batch: RecordBatch | LegacyBatch,
-        segment: str,
-        start_offset: int,
-        end_offset: int,
-        is_data: bool,
-    ) -> Self: ...
-    def __iter__(self) -> Iterator[Any]: ...
-    def __replace__(self, **changes: Any) -> Self: ...
-
-@final
-class LogBatchesCore:
-    """Iterates over the batches of one read of a log."""
+class LogBatches:
+    """The batches of one read of a log, with its problems; see `PartitionLog.batches`."""
 
     def __iter__(self) -> Self: ...
-    def __next__(self) -> LogBatch: ...
-    def problems(self) -> str:
-        """The first `LISTED` problems so far, as JSON."""
+    def __next__(self) -> RecordBatch | LegacyBatch: ...
+    @property
+    def problems(self) -> list[Problem]:
+        """The data skipped so far in PERMISSIVE mode, torn tails included: the first 1000 byte ranges."""
+    @property
     def problems_left_out(self) -> int:
         """The number of further problems."""
     @property
-    def end_offset(self) -> int:
-        """The end of the read (exclusive): the requested end, or the last stable offset."""
+    def end_offset(self) -> int | None:
+        """The end of the read (exclusive): the requested end, or for `read_committed` the last stable
+        offset, where the earliest open transaction begins. None: at the end of the log.
+        """
+
+@final
+class LogRecords:
+    """The data records of one read of a log, with its problems; see `PartitionLog.records`.
+
+    Threads that share it get each record once.
+    """
+
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Record: ...
+    @property
+    def problems(self) -> list[Problem]:
+        """The data skipped so far in PERMISSIVE mode, torn tails included: the first 1000 byte ranges, and
+        the first 1000 batches whose records do not decode.
+        """
+    @property
+    def problems_left_out(self) -> int:
+        """The number of further problems."""
+    @property
+    def end_offset(self) -> int | None:
+        """The end of the read (exclusive), as in `LogBatches`."""

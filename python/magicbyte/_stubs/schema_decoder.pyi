@@ -23,14 +23,13 @@ class SchemaDecoder:
             `single-object` or `none`.
         windows: the windows after keys: `none`, `time`, `session`, `store`; `auto` for those of rows that
             cannot be decoded otherwise.
-        validate: of JSON, whether a row that its own schema does not allow is an error; one without a schema
-            is validated by the reader's. Time and memory are bounded by its bytes and the schema, whatever
-            they are.
-        formats: whether validation checks the keyword `format`.
-        integers: of JSON, the type of columns of integers: `int64`, `decimal` (38 digits) or `text`.
+        json_rules: of JSON, whether a row that its own schema does not allow is an error, whether the keyword
+            `format` counts there, and the type of columns of integers: `int64`, `decimal` (38 digits) or
+            `text`. A row without a schema is validated by the reader's. Time and memory are bounded by its
+            bytes and the schema, whatever they are.
 
-    Raises ValueError if the schema cannot be used, for another framing, or if `validate` is set for another
-    format.
+    Raises ValueError if the schema cannot be used, for another framing, or if rows of another format are to
+    be validated.
     """
 
     def __new__(
@@ -43,9 +42,7 @@ class SchemaDecoder:
         is_key: bool = False,
         framing: str = "auto",
         windows: str = "none",
-        validate: bool = False,
-        formats: bool = False,
-        integers: str = "int64",
+        json_rules: tuple[bool, bool, str] = ...,
     ) -> SchemaDecoder: ...
     @property
     def schema(self) -> ArrowSchema:

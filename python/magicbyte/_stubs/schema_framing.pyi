@@ -15,6 +15,12 @@ def parse_schema_framing(
     ValueError for another framing.
     """
 
+def schema_header_names(*, is_key: bool = False, framing: str = "auto") -> list[str]:
+    """The headers that may name the schema of a key or value; the first one that a record has is decisive.
+
+    Raises ValueError for another framing.
+    """
+
 def split_window(key: Buffer, windows: str) -> tuple[int, int, int | None] | None:
     """The size of a key without its window, and the window's start and end (ms); None if it is too short.
 

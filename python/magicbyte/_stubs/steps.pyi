@@ -92,7 +92,14 @@ def plan_partition(
     """Folds the Surveys of a listing's segments, in any order, into a PartitionPlan."""
 
 def offset_for_timestamp(plan: str, timestamp: int) -> int | None:
-    """The first offset whose record has this timestamp (ms) or a later one."""
+    """The first offset whose record has this timestamp (ms) or a later one; None without one."""
+
+def start_for_timestamp(plan: str, timestamp: int) -> int | None:
+    """The offset at which a read of the records from this timestamp (ms) on has to start.
+
+    It is that of the first such record, or an earlier one where damage or a missing segment may hide one.
+    None if there is neither.
+    """
 
 def trim_chunk(chunk: str) -> str | None:
     """Narrows a Chunk to the bytes of its requested offsets and the damage between them; None for none.
@@ -109,6 +116,17 @@ def check_chunk(chunk: str, max_decompressed_bytes: int) -> tuple[str, str]:
 
     The problems are a JSON object: the list `problems`, and the number `problems_left_out`. Raises OSError if
     the file cannot be opened.
+    """
+
+def digest_chunk(
+    chunk: str, width: int, max_decompressed_bytes: int
+) -> tuple[list[tuple[int, int, int]], str, str]:
+    """Decodes every record of a Chunk, and adds up hashes of the records in each range of `width` offsets.
+
+    Returns the number of each range that has records (an offset divided by `width`), the records in it, and
+    the sum of their hashes modulo 2**128; then the ChunkResult and the problems as `check_chunk` does. A hash
+    is that of offset, timestamp, its type, key, value, headers, and whether it is a control record; codec,
+    magic and batch make no difference. Raises OSError if the file cannot be opened.
     """
 
 @final

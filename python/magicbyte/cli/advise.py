@@ -22,13 +22,7 @@ __all__ = ["advise"]
 @partition_choice.choice()
 @flags(AdviseOptions, "given")
 @click.option("--every-layout", "show_all", is_flag=True, help="Show every layout.")
-@click.option(
-    "--html",
-    "page",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="Also write the advice as an HTML page with charts to this file, which may replace an earlier page"
-    " but no other file.",
-)
+@options.html("the advice, with charts,")
 @flags(EngineChoice, "engine")
 @options.as_json
 def advise(

@@ -14,13 +14,17 @@ from click.shell_completion import shell_complete
 
 from magicbyte import _core
 from magicbyte.cli.advise import advise
+from magicbyte.cli.cluster import cluster
 from magicbyte.cli.compact import compact
 from magicbyte.cli.completion import COMPLETE_VARIABLE, completion
 from magicbyte.cli.convert import convert
+from magicbyte.cli.diff import diff
 from magicbyte.cli.dump import dump
 from magicbyte.cli.exits import CLEAN, FAILED, INTERRUPTED, USAGE
 from magicbyte.cli.explain import explain
+from magicbyte.cli.find import find
 from magicbyte.cli.ingest import ingest
+from magicbyte.cli.merge import merge
 from magicbyte.cli.offsets import offsets
 from magicbyte.cli.records import records
 from magicbyte.cli.recover import recover
@@ -41,9 +45,9 @@ __all__ = ["app", "run"]
 
 
 _SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Read": (records, dump, ingest, serve, topics, offsets, schemas, wire),
-    "Check": (verify, explain),
-    "Repair": (rescue, recover),
+    "Read": (records, dump, ingest, serve, cluster, topics, offsets, schemas, wire),
+    "Check": (verify, diff, explain),
+    "Repair": (rescue, recover, merge, find),
     "Change": (convert, compact, redact),
     "Learn": (stats, advise, completion),
 }

@@ -7,11 +7,11 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from magicbyte.cli.batch_layout import Field, Layout, Section, batch_layout
+from magicbyte import _core
 from magicbyte.cli.dump_options import DumpOptions
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.selection import Selection
-from magicbyte.cli.terminal import print_data, print_problem
+from magicbyte.cli.terminal import plain, print_data, print_problem
 from magicbyte.errors import Error
 from magicbyte.files.segment import open_segment, reading
 
@@ -38,7 +38,7 @@ def print_bytes(files: Sequence[str], given: DumpOptions) -> int:
                 if left == 0:
                     return code
                 left = None if left is None else left - 1
-                layout = batch_layout(data, limit)
+                layout = _core.BatchLayout(data, max_decompressed_bytes=limit)
                 if not _print_batch(path, position, len(data), layout):
                     code = PROBLEMS
         except Error as error:
@@ -82,13 +82,18 @@ def _bounds(file: BinaryIO, position: int) -> tuple[int | None, tuple[int, int] 
     return (position + _OVERHEAD + length if length > 0 else None), offsets
 
 
-def _print_batch(path: str, position: int, size: int, layout: Layout) -> bool:
+def _print_batch(path: str, position: int, size: int, layout: _core.BatchLayout) -> bool:
     """Prints a batch, up to its first error; returns whether there is none."""
     print_data(f"{path}: batch at byte {position}, {size} bytes")
     print_data(f"{'position':>8}  {'bytes':<{3 * _BYTES_PER_LINE - 1}}  {'field':<26}  meaning")
+    is_decompressed = False
     try:
-        for part in layout:
-            _print_part(part)
+        for field in layout:
+            if field.is_decompressed and not is_decompressed:
+                is_decompressed = True
+                payload = f"{layout.payload}: {layout.decompressed_size} bytes"
+                print_data(f"--- {payload}; positions count from their start")
+            _print_field(field)
     except Error as error:
         print_data(f"error: {error}", "")
         print_problem(f"magicbyte: {path}, batch at byte {position}: {error}")
@@ -97,16 +102,13 @@ def _print_batch(path: str, position: int, size: int, layout: Layout) -> bool:
     return True
 
 
-def _print_part(part: Field | Section) -> None:
-    if isinstance(part, Section):
-        print_data(f"--- {part.title}")
-        return
-    shown = part.data[:_BYTES_SHOWN]
+def _print_field(field: _core.BatchField) -> None:
+    shown = field.data[:_BYTES_SHOWN]
     starts = range(0, len(shown), _BYTES_PER_LINE)
     lines = [shown[start : start + _BYTES_PER_LINE].hex(" ") for start in starts] or [""]
     width = 3 * _BYTES_PER_LINE - 1
-    print_data(f"{part.start:>8}  {lines[0]:<{width}}  {part.name:<26}  {part.meaning}".rstrip())
+    print_data(f"{field.start:>8}  {lines[0]:<{width}}  {field.label:<26}  {plain(field.meaning)}".rstrip())
     for number, line in enumerate(lines[1:], 1):
-        print_data(f"{part.start + number * _BYTES_PER_LINE:>8}  {line}")
-    if len(part.data) > _BYTES_SHOWN:
-        print_data(f"{'':>8}  ... {len(part.data) - _BYTES_SHOWN} more bytes")
+        print_data(f"{field.start + number * _BYTES_PER_LINE:>8}  {line}")
+    if len(field.data) > _BYTES_SHOWN:
+        print_data(f"{'':>8}  ... {len(field.data) - _BYTES_SHOWN} more bytes")

@@ -21,13 +21,7 @@ __all__ = ["explain"]
 @click.command(short_help="Print the history of partitions: producers, transactions, gaps.")
 @partition_choice.sources
 @partition_choice.choice()
-@click.option(
-    "--html",
-    "page",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="Also write the histories as an HTML page with charts to this file, which may replace an earlier"
-    " page but no other file.",
-)
+@options.html("the histories, with charts,")
 @flags(ExplainOptions, "given")
 @click.option("--verify", is_flag=True, help="Also check all CRCs and records, as `magicbyte verify` does.")
 @flags(EngineChoice, "engine")

@@ -13,7 +13,6 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from magicbyte import _core
-from magicbyte.cli.batch_layout import wrapped_checksums
 from magicbyte.cli.dump_options import DumpOptions
 from magicbyte.cli.exits import exit_code
 from magicbyte.cli.internal_records import compact_json, decoded_text, decoder_for, topic_of_file
@@ -209,8 +208,9 @@ def _legacy_checksums(batch: Batch, max_decompressed_bytes: int) -> Iterator[str
         yield f" isValid: {_java(batch.is_valid())} crc: {batch.crc}"
     else:
         # The messages' own CRCs: with LogAppendTime they cover a timestamp that no record shows.
-        for crc, is_valid in wrapped_checksums(batch.to_bytes(), max_decompressed_bytes):
-            yield f" isValid: {_java(is_valid)} crc: {crc}"
+        for field in _core.BatchLayout(batch.to_bytes(), max_decompressed_bytes=max_decompressed_bytes):
+            if field.is_decompressed and field.name == "crc":
+                yield f" isValid: {_java(field.number == field.computed_crc)} crc: {field.number}"
 
 
 def _control(control: dict[str, Any] | None) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +14,7 @@ from magicbyte.cli import options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import exit_code
 from magicbyte.cli.flags import flags
-from magicbyte.cli.terminal import print_line, print_problem
+from magicbyte.cli.terminal import print_data, print_line, print_problem
 from magicbyte.cli.times import time_text
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.options.read import OffsetsOptions
@@ -27,12 +30,19 @@ __all__ = ["offsets"]
 @partition_choice.choice(prefer=True)
 @flags(OffsetsOptions, "given")
 @flags(EngineChoice, "engine")
+@click.option(
+    "--csv",
+    "as_csv",
+    is_flag=True,
+    help="Print lines for kafka-consumer-groups --reset-offsets --from-file: group,topic,partition,offset.",
+)
 @options.as_json
 def offsets(
     sources: tuple[str, ...],
     choice: PartitionChoice,
     given: OffsetsOptions,
     engine: EngineChoice,
+    as_csv: bool,
     as_json: bool,
 ) -> int:
     """Show the committed offsets of each consumer group, from __consumer_offsets-N at and below SRC.
@@ -53,9 +63,14 @@ def offsets(
     The groups follow. Their state is Empty or Stable, by the members in the log: a broker keeps the state of
     a rebalance in memory. --json also has the metadata of commits, and the members.
 
+    --csv prints what gives the groups their positions in another cluster with the same offsets, whether or
+    not the logs are in SRC. Share groups are not in it: Kafka keeps their positions elsewhere, and `cluster`
+    shows them.
+
     \b
     magicbyte offsets /backup/kafka-logs
     magicbyte offsets --group 'billing-*' /backup/kafka-logs
+    magicbyte offsets --csv --group 'billing-*' /backup/kafka-logs > positions.csv
     magicbyte offsets --topic orders --prefer /disk2 /disk1 /disk2
     magicbyte offsets --json /backup/kafka-logs | jq '.offsets[] | select(.lag > 10000)'
     magicbyte offsets /backup/kafka-logs/__consumer_offsets-7 /backup/kafka-logs/orders-0
@@ -63,12 +78,16 @@ def offsets(
     from magicbyte.cli import reports, tables
     from magicbyte.jobs.run.progress import terminal_progress
 
+    if as_csv and as_json:
+        raise click.UsageError("--csv and --json are different forms: give one of them")
     with engine.open("magicbyte offsets") as runner:
         report = magicbyte.offsets(
             sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
         )
     if as_json:
         reports.print_json(report)
+    elif as_csv:
+        _print_csv(report["offsets"])
     else:
         tables.print_table(["group", *_COLUMNS], [_row(offset) for offset in report["offsets"]])
         print_line()
@@ -110,6 +129,16 @@ _COLUMNS = (
     "expires",
     "metadata",
 )
+
+
+def _print_csv(offsets: Iterable[CommittedOffset]) -> None:
+    """Prints the lines that `ConsumerGroupCommand` parses: without a header, quoted where it is necessary."""
+    for one in offsets:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(
+            [one["group"], one["topic"], one["partition"], one["offset"]]
+        )
+        print_data(line.getvalue())
 
 
 def _row(one: CommittedOffset) -> list[object]:

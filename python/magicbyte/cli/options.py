@@ -6,6 +6,7 @@ import base64
 import binascii
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -15,7 +16,7 @@ from magicbyte.internal_topics.decode import DECODERS
 from magicbyte.options.declare import Options, option
 from magicbyte.options.values import OneOf
 
-__all__ = ["BYTE_FORMATS", "InternalTopics", "Json", "Secrets", "as_json", "key_bytes"]
+__all__ = ["BYTE_FORMATS", "InternalTopics", "Json", "Secrets", "as_json", "html", "key_bytes"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,6 +70,17 @@ class Json(Options):
     """The form of a report."""
 
     as_json: bool = option("Print one JSON document instead of text.", default=False, flag="--json")
+
+
+def html(what: str) -> Callable[[F], F]:
+    """`--html`, which the command gets as `page`; `what` is what the page shows."""
+    return click.option(
+        "--html",
+        "page",
+        type=click.Path(dir_okay=False, writable=True, path_type=Path),
+        help=f"Also write {what} as an HTML page to this file, which may replace an earlier page but no other"
+        " file.",
+    )
 
 
 as_json = flag(Json, "as_json")

@@ -13,9 +13,11 @@ from magicbyte.cli.flags import flags
 from magicbyte.cli.piped import saved
 from magicbyte.jobs.find.choice import PartitionChoice
 
-__all__ = ["choice", "local_sources", "out", "sources", "sources_and_out"]
+__all__ = ["choice", "local_sources", "out", "out_option", "sources", "sources_and_out", "two_sources"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_dry_run = click.option("--dry-run", is_flag=True, help="Write nothing: all arguments are SRC.")
 
 
 def local_sources(command: F) -> F:
@@ -58,9 +60,39 @@ def sources(command: F) -> F:
     )
 
 
+def two_sources(command: F) -> F:
+    """The arguments `A` and `B`, which may be URLs, and `--storage-option`; the command gets `sources`."""
+    inner = _encryption_keys(_with_stores(command))
+
+    @wraps(inner)
+    def with_both(first: str, second: str, **others: Any) -> Any:
+        return inner(sources=(first, second), **others)
+
+    decorated: Callable[..., Any] = with_both
+    for name, metavar in (("second", "B"), ("first", "A")):
+        decorated = click.argument(name, metavar=metavar, type=_Source())(decorated)
+    return cast(F, decorated)
+
+
 def out(command: F) -> F:
     """The argument `OUT`, which may be a URL, and `--storage-option`, for a command with local sources."""
     return click.argument("out", metavar="OUT", type=click.Path())(_with_stores(command))
+
+
+def out_option(command: F) -> F:
+    """The options `--out`, which may be a URL, `--dry-run` and `--storage-option`, for a command with local
+    sources; the command gets `out`, or None.
+    """
+    inner = _with_stores(command)
+
+    @wraps(inner)
+    def with_out(out: str | None, dry_run: bool, **others: Any) -> Any:
+        return inner(out=None if dry_run else out, **others)
+
+    decorated: Callable[..., Any] = _dry_run(with_out)
+    path = click.Path()
+    help = "Write into this directory or URL, which is new or empty."
+    return cast(F, click.option("--out", metavar="OUT", type=path, help=help)(decorated))
 
 
 def _with_stores(command: F) -> F:
@@ -161,7 +193,7 @@ def sources_and_out(command: F) -> F:
 
     decorated: Callable[..., Any] = _encryption_keys(with_paths)
     for option in (
-        click.option("--dry-run", is_flag=True, help="Write nothing: all arguments are SRC."),
+        _dry_run,
         click.argument("paths", metavar="SRC... [OUT]", nargs=-1, required=True, type=click.Path()),
     ):
         decorated = option(decorated)

@@ -99,7 +99,7 @@ class Reader:
     def _bounds(self, planned: Planned) -> Range:
         start = self.selection.start_offset
         if self.selection.start_timestamp is not None:
-            first = _core.offset_for_timestamp(planned.text, self.selection.start_timestamp)
+            first = _core.start_for_timestamp(planned.text, self.selection.start_timestamp)
             start = max(start or 0, (planned.plan["next_offset"] or 0) if first is None else first)
         return start, self.selection.end_offset
 

@@ -31,12 +31,12 @@ def records(
     reported on standard error. In the JSON of Kafka's internal topics, such as __consumer_offsets, keys and
     values are decoded into objects; passwords and keys in them are hidden, unless --show-secrets is given.
 
-    With the format json, a key or value that is not JSON is null, and shown as text in the additional field
-    invalidKey or invalidValue. With avro and protobuf, and with json if there is a --schema-registry or
-    one of --reader-schema and --key-reader-schema, it becomes JSON by the schema that it names, or that is
-    given; if it cannot be decoded, it is also reported. With --validate, so is JSON that its schema does not
-    allow. With --key-windows, the fields key_window_start and key_window_end have the times of a key's
-    window, in ms.
+    With the format json, a key or value that is not JSON is null, and shown in the additional field
+    invalidKey or invalidValue: as text, or in JSON lines as {"base64": ...} if it is not UTF-8. With avro
+    and protobuf, and with json if there is a --schema-registry or one of --reader-schema and
+    --key-reader-schema, it becomes JSON by the schema that it names, or that is given; if it cannot be
+    decoded, it is also reported. With --validate, so is JSON that its schema does not allow. With
+    --key-windows, the fields key_window_start and key_window_end have the times of a key's window, in ms.
 
     FORMAT has %t topic, %p partition, %o offset, %T timestamp (ms), %k key, %K its length, %s value, %S its
     length, %R that as four bytes, %h headers, %%, and the escapes \\n \\r \\t \\xNN. Keys and values are

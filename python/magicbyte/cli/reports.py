@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -177,7 +178,7 @@ def print_problems(problems: Sequence[Mapping[str, Any]], left_out: int) -> None
     for problem in problems[:_PROBLEMS_SHOWN]:
         place = f"{problem['topic']}-{problem['partition']}"
         if problem["segment"] is not None:
-            place += f"/{problem['segment']}"
+            place = os.path.join(place, problem["segment"])
         if problem["start"] is not None:
             place += (
                 f" bytes {problem['start']:,}-{'' if problem['end'] is None else format(problem['end'], ',')}"

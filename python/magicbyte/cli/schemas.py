@@ -14,6 +14,8 @@ from magicbyte.cli.schema_source import SchemaSource, schema_source
 from magicbyte.cli.terminal import print_data, print_line, print_problem
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from magicbyte.jobs.schemas import SchemasReport
     from magicbyte.schema.registry import Registry
 
@@ -112,9 +114,21 @@ def copy(source: SchemaSource, out: str) -> int:
     magicbyte schemas copy /backup/kafka-logs schemas/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     report = source.report(out)
-    versions = sum(len(subject["versions"]) for subject in report["subjects"])
-    print_line(f"{out}: {len(report['subjects'])} subjects, {versions} versions")
+    print_line(f"{out}: {', '.join(_counts(report)) or 'no schemas'}")
     return _report_problems(report["problems"])
+
+
+def _counts(report: SchemasReport) -> Iterator[str]:
+    """The number of schemas with each kind of name that a source has."""
+    from magicbyte.jobs.run.plan import count_of
+
+    if subjects := report["subjects"]:
+        yield count_of(len(subjects), "subject")
+        yield count_of(sum(len(subject["versions"]) for subject in subjects), "version")
+    if ids := len(report["without_subject"]):
+        yield f"{count_of(ids, 'schema')} with only an id"
+    if uuids := len(report["by_uuid"]):
+        yield f"{count_of(uuids, 'schema')} with a UUID"
 
 
 def _text(

@@ -61,7 +61,7 @@ def explain(
     return partition_histories(
         inputs.listings,
         engine,
-        coordinated=coordinated_transactions(inputs.consulted),
+        coordinated=coordinated_transactions(inputs.consulted)[0],
         now=options.now_ms,
         transaction_max_timeout_ms=options.transaction_max_timeout_ms,
         max_listed=options.max_listed,
@@ -71,11 +71,12 @@ def explain(
 
 def coordinated_transactions(
     listings: Iterable[PartitionListing],
-) -> Mapping[int, CoordinatedTransaction]:
+) -> tuple[Mapping[int, CoordinatedTransaction], list[str]]:
     """The transactions that the coordinator has open, by producer ID, according to the partitions of
-    `__transaction_state` among the listings. Damage in them is left out; their histories report it.
+    `__transaction_state` among the listings, and problems with reading these.
     """
     transactions = CoordinatedTransactions()
+    problems: list[str] = []
 
     def apply(batch: RecordBatch | LegacyBatch, record: Record) -> None:
         if not batch.is_control:
@@ -83,8 +84,8 @@ def coordinated_transactions(
 
     for listing in listings:
         if listing["topic"] == TRANSACTION_STATE and listing["segments"]:
-            replay(listing["path"], apply)
-    return transactions.by_producer
+            problems += replay(listing["path"], apply)
+    return transactions.by_producer, problems
 
 
 def partition_histories(

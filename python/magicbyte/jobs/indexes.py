@@ -22,6 +22,7 @@ from magicbyte.errors import Error
 from magicbyte.files.segment import batches
 from magicbyte.files.sidecars import Entry, read_sidecar
 from magicbyte.jobs.find.partitions import list_directory
+from magicbyte.jobs.run.accounting import first_listed
 from magicbyte.jobs.run.engines import Engine, LocalEngine
 from magicbyte.jobs.run.moving import ATTEMPTS
 from magicbyte.jobs.run.plan import plan_partitions
@@ -76,12 +77,12 @@ def check_indexes(
         sizes=[sum(segment["size"] for segment in listing["segments"]) for listing in listings],
         progress=progress,
     )
-    mismatches = [mismatch for one in checked for mismatch in one["mismatches"]]
+    mismatches, left_out = first_listed(
+        [mismatch for one in checked for mismatch in one["mismatches"]],
+        sum(one["mismatches_left_out"] for one in checked),
+    )
     return IndexReport(
-        compared=sum(one["compared"] for one in checked),
-        mismatches=mismatches[: _core.LISTED],
-        mismatches_left_out=sum(one["mismatches_left_out"] for one in checked)
-        + len(mismatches[_core.LISTED :]),
+        compared=sum(one["compared"] for one in checked), mismatches=mismatches, mismatches_left_out=left_out
     )
 
 

@@ -171,8 +171,6 @@ def check_options(options: IngestOptions) -> None:
     contradict each other.
     """
     check_column_limit("max_decompressed_bytes", options.max_decompressed_bytes)
-    if options.file_size < 1:
-        raise RefusedError(f"target_file_size {options.file_size}: expected at least 1")
     if options.bloom_filter and not can_write_bloom_filters():
         raise RefusedError("bloom filters need pyarrow 24 or newer")
     rule = broken_rule(options.typed, options.typed.formats, options.payloads)

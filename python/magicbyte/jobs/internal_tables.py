@@ -99,7 +99,7 @@ def write_internal_tables(
     if by_topic[CONSUMER_OFFSETS]:
         offsets = offsets_of(
             by_topic[CONSUMER_OFFSETS],
-            lambda _places: log_ends(plans),
+            lambda _commits: log_ends(plans),
             engine,
             max_decompressed_bytes=options.read.max_decompressed_bytes,
             progress=progress,

@@ -29,7 +29,9 @@ __all__ = [
     "Ends",
     "LogRange",
     "OffsetsReport",
+    "count_offsets",
     "log_ends",
+    "log_range",
     "offsets",
     "offsets_of",
 ]
@@ -105,9 +107,20 @@ class LogRange:
     lost: Sequence[tuple[int, int]] = ()
     """Ranges of offsets (inclusive) that are in no file."""
 
-    def lost_from(self, offset: int) -> int:
-        """The number of lost offsets from this one on."""
-        return sum(max(0, last + 1 - max(first, offset)) for first, last in self.lost)
+    def lost_from(self, offset: int) -> list[tuple[int, int]]:
+        """The ranges of lost offsets from this one on."""
+        return [(max(first, offset), last) for first, last in self.lost if last >= offset]
+
+    def has_position(self, offset: int) -> bool:
+        """False if a broker would answer OFFSET_OUT_OF_RANGE to a consumer that continues at this offset."""
+        before = self.start is not None and offset < self.start
+        after = self.end is not None and offset > self.end
+        return not (before or after)
+
+
+def count_offsets(ranges: Iterable[tuple[int, int]]) -> int:
+    """The number of offsets in ranges (inclusive)."""
+    return sum(last + 1 - first for first, last in ranges)
 
 
 Ends = Mapping[tuple[str, int], LogRange]
@@ -142,7 +155,8 @@ def offsets(
             f"no partition of {CONSUMER_OFFSETS} below {', '.join(sources)}: groups commit there"
         )
 
-    def ends(places: Collection[tuple[str, int]]) -> Ends:
+    def ends(commits: Collection[Commit]) -> Ends:
+        places = {(commit.topic, commit.partition) for commit in commits}
         listings = [
             _listed_again(listing)
             for listing in inputs.listings
@@ -175,7 +189,7 @@ def _listed_again(listing: PartitionListing) -> PartitionListing:
 
 def offsets_of(
     own: Sequence[PartitionListing],
-    ends: Callable[[Collection[tuple[str, int]]], Ends],
+    ends: Callable[[Collection[Commit]], Ends],
     engine: Engine,
     *,
     choice: PartitionChoice = EVERYTHING,
@@ -183,7 +197,7 @@ def offsets_of(
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     progress: Progress = NO_PROGRESS,
 ) -> OffsetsReport:
-    """Reads `own`, partitions of `__consumer_offsets`; `ends` tells where the logs of partitions end."""
+    """Reads `own`, partitions of `__consumer_offsets`; `ends` gets the commits, and returns logs' offsets."""
     folded: list[_Folded] = engine.map(
         partial(_fold, max_decompressed_bytes=max_decompressed_bytes),
         [one["path"] for one in own],
@@ -198,8 +212,7 @@ def offsets_of(
         if fnmatchcase(one.group, group) and choice.includes(one.topic, one.partition)
     ]
     groups = [one for _, found, _, _ in folded for one in found if fnmatchcase(one.group, group)]
-    places = {(commit.topic, commit.partition) for commit in commits}
-    known = ends(places)
+    known = ends(commits)
     return OffsetsReport(
         offsets=sorted((_row(commit, known) for commit in commits), key=_sort_key),
         groups=sorted(map(_group, groups), key=lambda one: one["group"]),
@@ -216,19 +229,21 @@ def _fold(path: str, max_decompressed_bytes: int) -> _Folded:
 
 def log_ends(plans: Iterable[Planned]) -> Ends:
     """The range of offsets of each partition."""
-    ends: dict[tuple[str, int], LogRange] = {}
-    for planned in plans:
-        plan, segments = planned.plan, planned.plan["segments"]
-        # A log without batches ends where its last segment begins.
-        empty = segments[-1]["base_offset"] if segments else None
-        end = empty if plan["next_offset"] is None else plan["next_offset"]
-        stable = end if plan["last_stable_offset"] is None else plan["last_stable_offset"]
-        checkpoints = planned.listing["checkpoints"]
-        start = None if checkpoints is None else checkpoints["log_start_offset"]
-        if start is None and segments:
-            start = segments[0]["base_offset"]
-        ends[plan["topic"], plan["partition"]] = LogRange(start, end, stable, lost_ranges(plan["problems"]))
-    return ends
+    return {(planned.plan["topic"], planned.plan["partition"]): log_range(planned) for planned in plans}
+
+
+def log_range(planned: Planned) -> LogRange:
+    """The range of offsets of a partition."""
+    plan, segments = planned.plan, planned.plan["segments"]
+    # A log without batches ends where its last segment begins.
+    empty = segments[-1]["base_offset"] if segments else None
+    end = empty if plan["next_offset"] is None else plan["next_offset"]
+    stable = end if plan["last_stable_offset"] is None else plan["last_stable_offset"]
+    checkpoints = planned.listing["checkpoints"]
+    start = None if checkpoints is None else checkpoints["log_start_offset"]
+    if start is None and segments:
+        start = segments[0]["base_offset"]
+    return LogRange(start, end, stable, lost_ranges(plan["problems"]))
 
 
 def _row(commit: Commit, ends: Ends) -> CommittedOffset:
@@ -249,9 +264,8 @@ def _row(commit: Commit, ends: Ends) -> CommittedOffset:
         last_stable_offset=stable,
         lag=None if end is None else end - commit.offset,
         committed_lag=None if stable is None else stable - commit.offset,
-        lost_ahead=None if log is None else log.lost_from(commit.offset),
-        out_of_range=(start is not None and commit.offset < start)
-        or (end is not None and commit.offset > end),
+        lost_ahead=None if log is None else count_offsets(log.lost_from(commit.offset)),
+        out_of_range=not known.has_position(commit.offset),
     )
 
 

@@ -1,4 +1,4 @@
-"""Shared code of `magicbyte convert` and `recover`: rewrites partitions into a form that a broker opens.
+"""Shared code of `magicbyte convert`, `recover` and `merge`: writes partitions in a form that a broker opens.
 
 list -> survey (tasks) -> plan (driver) -> read, convert, write segments (tasks) -> sidecars (driver)
 
@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any, TypedDict, cast
 
 from magicbyte import _core
-from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.publish.carried import (
@@ -33,10 +32,10 @@ from magicbyte.jobs.run.engines import Engine, group_by_size
 from magicbyte.jobs.run.moving import ATTEMPTS, doubted_by_results, look_again
 from magicbyte.jobs.run.plan import Planned, count_of, plan_partitions
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, format_bytes
-from magicbyte.model import Chunk, PartitionReconciliation, Problem
+from magicbyte.model import Chunk, PartitionPlan, PartitionReconciliation, Problem
 from magicbyte.options.rewrite import ConvertOptions
 
-__all__ = ["RewriteReport", "Written", "rewrite"]
+__all__ = ["RewriteReport", "RewriteTask", "Rewritten", "Written", "rewrite", "run_rewrites", "written_of"]
 
 
 class Written(Carried):
@@ -68,19 +67,25 @@ class RewriteReport(TypedDict):
     problems_left_out: int
 
 
-class _Rewritten(SegmentsWritten):
+class Rewritten(SegmentsWritten):
+    """The result of a task."""
+
     records: int
     losses: dict[str, int]
 
 
 @dataclass(frozen=True)
-class _Task:
+class RewriteTask:
     """Neighbouring chunks of one partition, and the directory for their segments."""
 
     directory: str
     base_offset: int
+    """The base offset of the first segment that is written."""
     chunks: tuple[str, ...]
     size: int
+    """Bytes of the chunks."""
+    segment_bytes: int
+    """The maximum size of a segment that is written."""
 
 
 Cuts = dict[tuple[str, int], tuple[str, int]]
@@ -105,18 +110,13 @@ def rewrite(
         RefusedError: if there is nothing to read, a partition is found twice, or `out` is not empty.
 
     """
-    if options.leader_epoch is not None and options.leader_epoch < 0:
-        raise RefusedError(
-            f"leader epoch {options.leader_epoch}: followers refuse batches without an epoch; for another "
-            "cluster, use 0"
-        )
     inputs = find_inputs(sources, choice, distinct=True)
     listings = inputs.listings
     ids = carried_ids(inputs, options.topic_ids)
     with partitions_output(out, inputs.paths) as directory:
         plans = plan_partitions(listings, engine, chunk_bytes=options.segment_bytes, progress=progress)
         staging = [str(_core.begin_partition(directory.target(listing))) for listing in listings]
-        rewritten: list[list[_Rewritten]] = [[] for _ in listings]
+        rewritten: list[list[Rewritten]] = [[] for _ in listings]
         waiting = list(range(len(plans)))
         for attempts_left in reversed(range(ATTEMPTS)):
             # Each attempt has its own directory, so that segments of earlier attempts do not count.
@@ -125,7 +125,7 @@ def rewrite(
                 list(_tasks_of(plans[number], kept[number][0], staging[number], options.segment_bytes))
                 for number in waiting
             ]
-            done = _rewrite_all(tasks, engine, options, progress)
+            done = run_rewrites(tasks, engine, options, progress)
             for number, of_partition in zip(waiting, done, strict=True):
                 rewritten[number] = of_partition
             if not attempts_left:
@@ -158,9 +158,10 @@ def rewrite(
     return report
 
 
-def _rewrite_all(
-    tasks: Sequence[Sequence[_Task]], engine: Engine, options: ConvertOptions, progress: Progress
-) -> list[list[_Rewritten]]:
+def run_rewrites(
+    tasks: Sequence[Sequence[RewriteTask]], engine: Engine, options: ConvertOptions, progress: Progress
+) -> list[list[Rewritten]]:
+    """Runs the tasks of each partition. The segment size is that of the task."""
     flat = [task for of_partition in tasks for task in of_partition]
     size = format_bytes(sum(task.size for task in flat))
     results = iter(
@@ -172,13 +173,13 @@ def _rewrite_all(
             progress=progress,
         )
     )
-    return [[cast(_Rewritten, json.loads(next(results))) for _ in of_partition] for of_partition in tasks]
+    return [[cast(Rewritten, json.loads(next(results))) for _ in of_partition] for of_partition in tasks]
 
 
 def _plan_again(
     plans: list[Planned],
     number: int,
-    rewritten: Sequence[Sequence[_Rewritten]],
+    rewritten: Sequence[Sequence[Rewritten]],
     engine: Engine,
     options: ConvertOptions,
 ) -> bool:
@@ -209,21 +210,24 @@ def _cut(planned: Planned, cuts: Cuts) -> tuple[list[Chunk], list[str]]:
     return kept, [json.dumps(one) for one in ({**whole, "start": position}, *dropped)]
 
 
-def _tasks_of(planned: Planned, chunks: Sequence[Chunk], directory: str, target: int) -> Iterator[_Task]:
+def _tasks_of(
+    planned: Planned, chunks: Sequence[Chunk], directory: str, target: int
+) -> Iterator[RewriteTask]:
     sizes = [chunk["end"] - chunk["start"] for chunk in chunks]
     # A log starts with its first segment, also if that is empty.
     starts = [segment["base_offset"] for segment in planned.plan["segments"]]
     for group in group_by_size(chunks, sizes, target):
         expected = group[0]["expected_offset"]
-        yield _Task(
+        yield RewriteTask(
             directory,
             min(expected, *starts) if group[0] is chunks[0] else expected,
             tuple(json.dumps(chunk) for chunk in group),
             sum(chunk["end"] - chunk["start"] for chunk in group),
+            target,
         )
 
 
-def _rewrite_task(task: _Task, options: ConvertOptions) -> str:
+def _rewrite_task(task: RewriteTask, options: ConvertOptions) -> str:
     # Each attempt has its own directory: the driver uses that of the attempt whose result it gets.
     directory = os.path.join(task.directory, f"attempt-{uuid.uuid4().hex[:12]}")
     return _core.rewrite_chunks(
@@ -236,7 +240,7 @@ def _rewrite_task(task: _Task, options: ConvertOptions) -> str:
         rebatch=options.batch_bytes if options.rebatch else None,
         leader_epoch=options.leader_epoch,
         max_decompressed_bytes=options.max_decompressed_bytes,
-        segment_bytes=options.segment_bytes,
+        segment_bytes=task.segment_bytes,
         segment_ms=options.segment_ms,
         index_interval_bytes=options.index_interval_bytes,
     )
@@ -246,15 +250,25 @@ def _finish(
     target: str,
     directory: str,
     planned: Planned,
-    rewritten: Sequence[_Rewritten],
+    rewritten: Sequence[Rewritten],
     ids: Mapping[str, str],
     cuts: Cuts,
 ) -> Written:
     plan = planned.plan
-    segments = [segment for task in rewritten for segment in task["segments"]]
     cut, _ = cuts.get((plan["topic"], plan["partition"]), (None, None))
+    segments = [segment for task in rewritten for segment in task["segments"]]
     segments = with_log_end(plan, segments, directory, cut)
-    topic_id = ids.get(plan["topic"])
+    return written_of(target, plan, segments, rewritten, ids.get(plan["topic"]))
+
+
+def written_of(
+    target: str,
+    plan: PartitionPlan,
+    segments: Sequence[str],
+    rewritten: Sequence[Rewritten],
+    topic_id: str | None,
+) -> Written:
+    """Completes the partition `target` from the summaries of its segments."""
     if segments:
         _core.finish_partition(target, segments, topic_id=topic_id)
     return Written(

@@ -48,7 +48,7 @@ class LintReport(TypedDict):
     subjects: int
     findings: list[LintFinding]
     notes: list[str]
-    """What was not examined in the logs, or is too uncertain for a finding."""
+    """The parts of the logs that were not examined, and what is too uncertain for a finding."""
     examined: dict[str, int]
     """The number of records that were examined in the logs, by topic."""
     problems: list[str]

@@ -27,7 +27,7 @@ class InferReport(TypedDict):
     nulls: int
     schema: dict[str, Any]
     problems: list[Problem]
-    """What could not be read before the sample was complete."""
+    """Problems of reading before the sample was complete."""
 
 
 def infer_schema(

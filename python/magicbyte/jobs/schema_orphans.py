@@ -31,7 +31,7 @@ class LogFindings(NamedTuple):
 
     findings: list[LintFinding]
     notes: list[str]
-    """What was not examined, or is too uncertain for a finding."""
+    """The parts that were not examined, and what is too uncertain for a finding."""
     examined: dict[str, int]
     """The number of records that were examined, by topic."""
 
@@ -45,7 +45,8 @@ def orphaned_ids(
 ) -> LogFindings:
     """The schemas that keys and values name and the registry does not have, by the rule in `orphans/rule.py`.
 
-    All records are examined, except those of Kafka's own topics. What cannot be read is added to `problems`.
+    All records are examined, except those of Kafka's own topics; of a partition with several copies, those of
+    the newest one. What cannot be read is added to `problems`.
 
     Raises:
         RefusedError: if there is no partition.
@@ -54,8 +55,11 @@ def orphaned_ids(
     """
     found = LogFindings([], [], {})
     topics: dict[str, list[PartitionListing]] = defaultdict(list)
-    for listing in find_inputs(sources, choice).listings:
+    inputs = find_inputs(sources, choice, distinct=True, newest=True)
+    for listing in inputs.listings:
         topics[listing["topic"]].append(listing)
+    if copies := sum(one["state"] in choice.states for one in inputs.skipped):
+        found.notes.append(f"not examined: {count_of(copies, 'older copy', 'older copies')} of partitions")
     if internal := sorted(INTERNAL_TOPICS.intersection(topics)):
         found.notes.append(f"not examined, since they are Kafka's own: {', '.join(internal)}")
     chosen = sorted((topic, own) for topic, own in topics.items() if topic not in internal)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
-from magicbyte.internal_topics.cluster import TopicState
+from magicbyte.internal_topics.metadata.topics import TopicState
 from magicbyte.internal_topics.names import CLUSTER_METADATA
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.cluster import Cluster, read_cluster, read_topic_config

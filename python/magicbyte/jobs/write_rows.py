@@ -22,7 +22,7 @@ from magicbyte import _core
 from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.find.outputs import UNFINISHED
 from magicbyte.jobs.publish.workspace import sync, write_text
-from magicbyte.model import PartitionReconciliation
+from magicbyte.log import PartitionLog
 
 __all__ = ["COLUMNS", "Part", "RowsOptions", "commit_rows", "staging_in", "write_rows"]
 
@@ -226,10 +226,7 @@ def _reconciliation(written: Sequence[_Unpublished]) -> dict[str, object]:
     """The rows that were written, and what a reader finds in the files."""
     partitions = []
     for partition in written:
-        log = _core.PartitionLogCore(partition.directory)
-        found: PartitionReconciliation = json.loads(
-            log.verify("read_uncommitted", _core.DEFAULT_MAX_DECOMPRESSED_BYTES)
-        )
+        found = PartitionLog(partition.directory).verify().sums
         partitions.append(
             {
                 "topic": partition.topic,

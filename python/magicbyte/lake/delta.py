@@ -18,7 +18,8 @@ import pyarrow.dataset as ds
 
 from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.run.sums import TopicPartition
-from magicbyte.lake.delta_state import changed_numbers, state_of
+from magicbyte.lake.delta_history import last_restore, read_at
+from magicbyte.lake.delta_state import changed_numbers, restore_of, state_of
 from magicbyte.lake.growth import grown, inner_types, plain_schema
 from magicbyte.lake.ranges import OffsetRange, is_within, scans
 from magicbyte.lake.state import PartitionState
@@ -127,16 +128,27 @@ class DeltaTable:
     def states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionState]:
         """See `TransactionalTable`."""
         with library_errors(self.name):
-            stored = {one: state_of(self._handle.transaction_version, *one) for one in partitions}
+            number = self._handle.transaction_version
+            stored = {one: state_of(number, *one) for one in partitions if not self._is_restored(one)}
             found = {one: state for one, state in stored.items() if state is not None}
             if unknown := {topic for topic, partition in partitions if (topic, partition) not in found}:
-                # The partitions are new, or transactions expired (delta.setTransactionRetentionDuration).
+                # The partitions are new, the transactions expired (delta.setTransactionRetentionDuration), or
+                # they are those of other rows, since the table was restored.
                 filtered = self._dataset.to_batches(
                     ["topic", "partition", "offset"], filter=pc.field("topic").isin(list(unknown))
                 )
                 after = offsets_after(filtered)
                 found = {**{place: PartitionState(end) for place, end in after.items()}, **found}
         return {one: found[one] for one in partitions if one in found}
+
+    @cached_property
+    def _last_restore(self) -> int:
+        return last_restore(self._handle)
+
+    def _is_restored(self, partition: TopicPartition) -> bool:
+        """True if the table was restored to an earlier version after the state of a partition was written."""
+        known = self._last_restore
+        return known > 0 and restore_of(self._handle.transaction_version, *partition) < known
 
     def holds(self, job: str, directory: str) -> bool:
         """See `TransactionalTable`."""
@@ -150,14 +162,16 @@ class DeltaTable:
         from deltalake import CommitProperties, Transaction
         from deltalake.exceptions import CommitFailedError
 
+        version, restored = int(self._handle.version()), self._last_restore
+        before = {place: state for place, state in commit.before.items() if not self._is_restored(place)}
         properties = CommitProperties(
-            custom_metadata={COMMIT: commit.description},
+            custom_metadata={COMMIT: {**commit.description, **read_at(version, restored)}},
             # delta-rs sees no conflict in a commit that has moved the rows of replaced files elsewhere.
             max_commit_retries=0 if commit.replaced else None,
             app_transactions=[
                 Transaction(app_id, number)
                 for place, state in commit.states.items()
-                for app_id, number in changed_numbers(*place, commit.before.get(place), state)
+                for app_id, number in changed_numbers(*place, before.get(place), state, restored)
             ],
         )
         by = self._handle.metadata().partition_columns
@@ -239,7 +253,8 @@ class DeltaTable:
     def refresh(self) -> None:
         """See `TransactionalTable`."""
         self._handle = _open(self.name, self.data)
-        self.__dict__.pop("_dataset", None)
+        for cached in ("_dataset", "_last_restore"):
+            self.__dict__.pop(cached, None)
 
     def rows(
         self, columns: Sequence[str] = DIGESTED, within: Sequence[OffsetRange] | None = None

@@ -7,9 +7,11 @@
     magicbyte/TOPIC-PARTITION/cluster-id/0, /1  likewise; IDs that are not 128 bits are not kept
     magicbyte/TOPIC-PARTITION/holes             the number of holes
     magicbyte/TOPIC-PARTITION/hole/N/start, /end
+    magicbyte/TOPIC-PARTITION/restored          the last RESTORE of the table that the state is later than
 
-Tables of earlier versions have the first number only. Looking for a number that is absent takes much longer
-than reading one, so those for "none" are written too.
+A RESTORE brings back the rows of an earlier version, but not its numbers: those from before it are of other
+rows. Tables of earlier versions have the first number only. Looking for a number that is absent takes much
+longer than reading one, so those for "none" are written too.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from magicbyte.jobs.find.lineage import EpochStart, Lineage
 from magicbyte.jobs.run.holes import Hole
 from magicbyte.lake.state import PartitionState
 
-__all__ = ["changed_numbers", "state_of"]
+__all__ = ["changed_numbers", "restore_of", "state_of"]
 
 _HALVES = struct.Struct(">qq")
 
@@ -50,11 +52,17 @@ def state_of(number: Callable[[str], int | None], topic: str, partition: int) ->
     )
 
 
+def restore_of(number: Callable[[str], int | None], topic: str, partition: int) -> int:
+    """The version of the last RESTORE before the state of a partition; 0 for none."""
+    return number(f"{_prefix(topic, partition)}/restored") or 0
+
+
 def changed_numbers(
-    topic: str, partition: int, before: PartitionState | None, after: PartitionState
+    topic: str, partition: int, before: PartitionState | None, after: PartitionState, restored: int
 ) -> Iterator[tuple[str, int]]:
     """The names and values of the numbers that become others. The first is always among them, so that of two
     jobs that change a partition one fails, and the second, since a table of an earlier version lacks it.
+    `restored` is the version of the table's last RESTORE.
     """
     prefix = _prefix(topic, partition)
     known = {} if before is None else dict(_numbers(before))
@@ -62,6 +70,8 @@ def changed_numbers(
     for name, value in _numbers(after):
         if name == "epoch" or known.get(name) != value:
             yield f"{prefix}/{name}", value
+    if restored:
+        yield f"{prefix}/restored", restored
 
 
 def _prefix(topic: str, partition: int) -> str:

@@ -29,7 +29,7 @@ from magicbyte.jobs.ingest import (
 )
 from magicbyte.jobs.internal_tables import InternalTopicsReport
 from magicbyte.jobs.publish.workspace import check_apart
-from magicbyte.jobs.run.accounting import total_of
+from magicbyte.jobs.run.accounting import listed, total_of
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.high_watermarks import high_watermarks, partitions_above
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
@@ -213,8 +213,7 @@ def _report(
             partitions=list(commit.partitions),
             repaired=job.repaired,
             orphans=orphans,
-            problems=job.problems[: _core.LISTED],
-            problems_left_out=job.left_out + len(job.problems[_core.LISTED :]),
+            **listed(job.problems, job.left_out),
         ),
     }
 

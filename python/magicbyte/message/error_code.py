@@ -1,4 +1,4 @@
-"""What error codes can do; `errors.py` lists them."""
+"""The methods of error codes; `errors.py` lists the codes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ErrorCode(IntEnum):
     """
 
     is_retriable: bool
-    """Whether the same request may succeed later (`RetriableException`)."""
+    """True if the same request may succeed later (`RetriableException`)."""
 
     def __new__(cls, code: int, is_retriable: bool = False) -> Self:
         """Makes a member of what `Errors` lists."""

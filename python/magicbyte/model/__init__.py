@@ -34,10 +34,29 @@ from magicbyte.model.listings import (
     Segment,
     Sidecar,
 )
+from magicbyte.model.merges import (
+    AlignedCopy,
+    Alignment,
+    Damage,
+    LeftOut,
+    LeftOutReason,
+    MergedCopy,
+    MergedRange,
+    MergedSegment,
+    MergePlan,
+    Run,
+    Share,
+)
 from magicbyte.model.plans import (
     Chunk,
     PartitionPlan,
     PlanSegment,
+)
+from magicbyte.model.runs import (
+    BatchMark,
+    BatchRun,
+    FoundRuns,
+    ProducerRun,
 )
 from magicbyte.model.surveys import (
     Border,
@@ -49,16 +68,28 @@ from magicbyte.model.surveys import (
 )
 
 __all__ = [
+    "AlignedCopy",
+    "Alignment",
     "Anomaly",
+    "BatchMark",
+    "BatchRun",
     "Bin",
     "Border",
     "ByteRange",
     "Chunk",
     "ChunkResult",
     "ControlCount",
+    "Damage",
     "DirectoryState",
+    "FoundRuns",
     "IgnoredFile",
     "LeaderEpoch",
+    "LeftOut",
+    "LeftOutReason",
+    "MergePlan",
+    "MergedCopy",
+    "MergedRange",
+    "MergedSegment",
     "OffsetGap",
     "PartitionCheckpoints",
     "PartitionHistory",
@@ -68,8 +99,11 @@ __all__ = [
     "PlanSegment",
     "Problem",
     "ProducerHistory",
+    "ProducerRun",
+    "Run",
     "Segment",
     "SegmentReconciliation",
+    "Share",
     "Sidecar",
     "SkippedRange",
     "StepBack",

@@ -95,14 +95,20 @@ class Options:
     """The base of classes with options; their docstrings list the fields.
 
     Raises:
-        ValueError: if an option has a value that is not of its kind.
+        ValueError: if an option has a value that is not of its kind; the message begins with its name.
 
     """
 
     def __post_init__(self) -> None:
         for each in declared(type(self)):
-            if each.kind is not None:
-                object.__setattr__(self, each.name, each.kind.normal(getattr(self, each.name)))
+            value = getattr(self, each.name)
+            # A default may stand for a value that is found later.
+            if each.kind is None or value is each.default:
+                continue
+            try:
+                object.__setattr__(self, each.name, each.kind.normal(value))
+            except ValueError as error:
+                raise ValueError(f"{each.name}: {error}") from None
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -11,7 +11,7 @@ from magicbyte.options.declare import Options, argument, narrowed, option
 from magicbyte.options.ranges import Ranges
 from magicbyte.options.shared import Decoding, Isolation
 from magicbyte.options.typed import UNTYPED, Column, TypedColumns
-from magicbyte.options.values import EXPRESSION, PROPERTIES, SIZE, Kind, Real, words
+from magicbyte.options.values import EXPRESSION, PROPERTIES, Kind, Real, Size, words
 
 __all__ = ["CatalogOptions", "FollowOptions", "IngestOptions", "ParquetCodec", "TargetOptions"]
 
@@ -61,7 +61,7 @@ class IngestOptions(Ranges, Isolation, Decoding):
         "For delta and iceberg: the target size of files, if a task has enough to write.",
         default=None,
         default_text="256MiB",
-        kind=SIZE,
+        kind=Size(least=1),
     )
     repair: bool = option(
         "For delta and iceberg: replace the rows from the offset on where the log diverges from the table,"

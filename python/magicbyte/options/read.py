@@ -1,5 +1,5 @@
-"""Options of the jobs that only read: `verify`, `explain`, `stats`, `advise`, `offsets`, `topics`, `rescue`
-and `schemas`.
+"""Options of the jobs that only read: `verify`, `explain`, `stats`, `advise`, `offsets`, `topics`, `cluster`,
+`rescue` and `schemas`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ __all__ = [
     "DEFAULT_TRANSACTION_MAX_TIMEOUT_MS",
     "SCHEMAS_TOPIC",
     "AdviseOptions",
+    "ClusterOptions",
     "ExplainOptions",
     "OffsetsOptions",
     "SchemasOptions",
+    "TransactionTimeout",
     "VerifyOptions",
 ]
 
@@ -46,14 +48,20 @@ class VerifyOptions(CatalogOptions, Isolation, Decoding):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainOptions(Clock):
-    """Options of histories."""
+class TransactionTimeout(Clock):
+    """When an open transaction hangs."""
 
     transaction_max_timeout_ms: int = option(
         "The broker's setting: an open transaction is hanging if its producer has been silent for longer.",
         default=DEFAULT_TRANSACTION_MAX_TIMEOUT_MS,
         kind=MILLIS,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainOptions(TransactionTimeout):
+    """Options of histories."""
+
     max_listed: int = option(
         "The maximum number of each kind to list per partition; memory grows with it.",
         default=_core.LISTED,
@@ -84,6 +92,16 @@ class OffsetsOptions(Decoding):
 
     group: str = option(
         "Only groups whose name matches; * ? and [...] are wildcards.", default="*", kind=Kind("PATTERN")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterOptions(OffsetsOptions, TransactionTimeout):
+    """Options of the description of a cluster."""
+
+    headers_only: bool = option(
+        "Do not decode the records ahead of groups: records that are lost inside of batches are not found.",
+        default=False,
     )
 
 

@@ -74,7 +74,7 @@ class Registry(Options):
 
     @property
     def validation(self) -> Validation:
-        """What JSON is validated by."""
+        """The rules by which JSON is validated."""
         return "formats" if self.validate_formats else self.validate
 
     def reader_of(self, column: Column) -> str | None:

@@ -8,10 +8,11 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, get_args
+from typing import Any, SupportsFloat, SupportsIndex, get_args
 
 from magicbyte import _core
 from magicbyte.enums import Compression
@@ -116,6 +117,13 @@ class Content(Kind):
     unit = "The text itself, not a path."
 
 
+def _whole(value: Any) -> int:
+    """A number of Python or NumPy as an int; booleans are none."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise ValueError(f"{value!r} is not a whole number")
+    return operator.index(value)
+
+
 class Number(Kind):
     """A whole number in a range, both ends inclusive."""
 
@@ -131,11 +139,17 @@ class Number(Kind):
         stripped = text.strip()
         if re.fullmatch(r"[+-]?\d{1,20}", stripped) is None:
             raise ValueError(f"{text!r} is not a whole number of at most 20 digits")
-        number = int(stripped)
+        return self._in_range(int(stripped), stripped)
+
+    def normal(self, value: Any) -> int:
+        """See `Kind.normal`."""
+        return self._in_range(_whole(value), str(value))
+
+    def _in_range(self, number: int, shown: str) -> int:
         if number < self._least and self._most == _MAX:
-            raise ValueError(f"{stripped} is not at least {self._least:,}")
+            raise ValueError(f"{shown} is not at least {self._least:,}")
         if not self._least <= number <= self._most:
-            raise ValueError(f"{stripped} is not in the range from {self._least:,} to {self._most:,}")
+            raise ValueError(f"{shown} is not in the range from {self._least:,} to {self._most:,}")
         return number
 
 
@@ -147,6 +161,13 @@ class Seconds(Number):
     def parse(self, text: str) -> int:
         """See `Kind.parse`."""
         return super().parse(text) * 1000
+
+    def normal(self, value: Any) -> int:
+        """See `Kind.normal`."""
+        milliseconds = _whole(value)
+        # A part of a second counts as one: 1 ms is more than nothing.
+        self._in_range(-(-milliseconds // 1000), f"{value} ms, in seconds,")
+        return milliseconds
 
     def show(self, value: int) -> str:
         """See `Kind.show`."""
@@ -168,10 +189,19 @@ class Real(Kind):
             number = float(text)
         except ValueError:
             raise ValueError(f"{text!r} is not a number") from None
+        return self._in_range(number, text)
+
+    def normal(self, value: Any) -> float:
+        """See `Kind.normal`."""
+        if isinstance(value, bool) or not isinstance(value, SupportsFloat):
+            raise ValueError(f"{value!r} is not a number")
+        return self._in_range(float(value), str(value))
+
+    def _in_range(self, number: float, shown: str) -> float:
         if not math.isfinite(number):
-            raise ValueError(f"{text} is not a finite number")
+            raise ValueError(f"{shown} is not a finite number")
         if number < 0 or (self._positive and number == 0):
-            raise ValueError(f"{text} is not {'above' if self._positive else 'at least'} 0")
+            raise ValueError(f"{shown} is not {'above' if self._positive else 'at least'} 0")
         return number
 
     def show(self, value: float) -> str:
@@ -195,11 +225,17 @@ class Size(Kind):
         match = re.fullmatch(r"(\d{1,20})([kmg]?)(i?b)?", text.strip().lower())
         if match is None:
             raise ValueError(f"{text!r} is not a size such as 1048576, 512k, 64MiB or 1g")
-        size = int(match[1]) * _UNITS[match[2]]
+        return self._in_range(int(match[1]) * _UNITS[match[2]], text)
+
+    def normal(self, value: Any) -> int:
+        """See `Kind.normal`."""
+        return self._in_range(_whole(value), str(value))
+
+    def _in_range(self, size: int, shown: str) -> int:
         if size > self._most:
-            raise ValueError(f"{text} is more than {self._most:,} bytes")
+            raise ValueError(f"{shown} is more than {self._most:,} bytes")
         if size < self._least:
-            raise ValueError(f"{text} is less than {self._least:,} bytes")
+            raise ValueError(f"{shown} is less than {self._least:,} bytes")
         return size
 
     def show(self, value: int) -> str:
@@ -208,6 +244,9 @@ class Size(Kind):
             if value and value % unit == 0:
                 return f"{value // unit}{name}"
         return str(value)
+
+
+_TIMESTAMP = Number(-_MAX, (1 << 63) - 1)
 
 
 class Time(Kind):
@@ -221,7 +260,7 @@ class Time(Kind):
         """See `Kind.parse`; the value is in milliseconds."""
         stripped = text.strip()
         if re.fullmatch(r"-?\d{5,}", stripped):
-            number = Number(-_MAX, (1 << 63) - 1).parse(stripped)
+            number = _TIMESTAMP.parse(stripped)
             return number * 1000 if number in _SECONDS else number
         try:
             time = datetime.fromisoformat(stripped)
@@ -230,6 +269,10 @@ class Time(Kind):
         if time.tzinfo is None:
             time = time.replace(tzinfo=UTC)
         return round(time.timestamp() * 1000)
+
+    def normal(self, value: Any) -> int:
+        """See `Kind.normal`."""
+        return _TIMESTAMP.normal(value)
 
 
 class OneOf(Kind):
@@ -252,6 +295,12 @@ class OneOf(Kind):
         """See `Kind.show`."""
         return next(word for word, meant in self.values.items() if meant == value)
 
+    def normal(self, value: Any) -> Any:
+        """See `Kind.normal`."""
+        if value not in self.values.values():
+            raise ValueError(f"{value!r} is not one of {', '.join(self.values)}")
+        return value
+
 
 class Codec(OneOf):
     """The number of a codec, which a caller may also give by its name."""
@@ -261,11 +310,7 @@ class Codec(OneOf):
 
     def normal(self, value: Any) -> Any:
         """See `Kind.normal`."""
-        if not isinstance(value, str):
-            return value
-        if value.lower() not in self.values:
-            raise ValueError(f"no codec {value!r}: expected one of {', '.join(self.values)}")
-        return self.values[value.lower()]
+        return self.parse(value) if isinstance(value, str) else super().normal(value)
 
 
 def words(literal: Any) -> OneOf:
@@ -325,6 +370,9 @@ class _Numbers(Repeated):
 
     def parse(self, text: str) -> int:
         return self._number.parse(text)
+
+    def normal(self, value: Any) -> tuple[int, ...]:
+        return tuple(map(self._number.normal, super().normal(value)))
 
 
 class _Properties(Repeated):

@@ -16,7 +16,7 @@ Without a registry, all of them are read by one schema.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from uuid import UUID
 
 from magicbyte import _core
@@ -43,7 +43,9 @@ __all__ = [
     "SCHEMA_TYPES",
     "TYPED_COLUMNS",
     "ColumnDecoder",
+    "ColumnOptions",
     "InvalidSchemaError",
+    "PayloadOptions",
     "bare_schema",
     "decode",
     "latest_of_topic",
@@ -66,6 +68,55 @@ _MAX_ROWS = 1 << 16
 """The number of rows that are examined before the first of them are decoded."""
 
 
+class PayloadOptions(TypedDict, total=False):
+    """Keywords of `ColumnDecoder` and `decode`."""
+
+    messages: Sequence[str]
+    """Of Protobuf, the full names of the messages that the column has; of several, each is a field of the
+    struct.
+
+    By default the first one of the reader's schema, or for `decode` without one, those that values with the
+    highest id are."""
+    framing: Framing
+    """How rows name their schemas, by default `auto`; docs/schemas.md lists the framings."""
+    validate: Validation
+    """Of JSON, whether a row that its own schema does not allow is a bad one; by default False.
+
+    A row that names no schema is validated by the reader's. The keyword `format` counts only with
+    `formats`."""
+    integers: JsonIntegers
+    """Of JSON, the type of columns of integers, by default `int64`."""
+
+
+class ColumnOptions(PayloadOptions, total=False):
+    """Keywords of `ColumnDecoder`."""
+
+    is_key: bool
+    """Decode the column `key`; by default False."""
+    windows: Windows
+    """The windows after keys: `time`, `session` and `store` add columns with their times.
+
+    `auto`, the default, takes them off in text, from rows that cannot be read otherwise."""
+    given: Schema | None
+    """The schema of rows that name none, and of AWS Glue's and single objects with unknown names.
+
+    By default the reader's, if there is no registry or `framing` is `none`."""
+    context: str
+    """The context of the registry that ids and the reader's references are looked up in."""
+
+
+_DEFAULTS = ColumnOptions(
+    messages=(),
+    framing="auto",
+    validate=False,
+    integers="int64",
+    is_key=False,
+    windows="auto",
+    given=None,
+    context=DEFAULT_CONTEXT,
+)
+
+
 class ColumnDecoder:
     """Decodes the column `value` (or `key`) of Arrow batches, whatever schema each row was written with.
 
@@ -78,15 +129,7 @@ class ColumnDecoder:
         registry: Registry | None,
         reader: Schema | None,
         format: SchemaFormat = "avro",
-        *,
-        messages: Sequence[str] = (),
-        is_key: bool = False,
-        framing: Framing = "auto",
-        windows: Windows = "auto",
-        given: Schema | None = None,
-        context: str = DEFAULT_CONTEXT,
-        validate: Validation = False,
-        integers: JsonIntegers = "int64",
+        **options: Unpack[ColumnOptions],
     ) -> None:
         """Prepares for the types of one schema.
 
@@ -94,18 +137,7 @@ class ColumnDecoder:
             registry: where the rows' schemas are; None if the given schema is that of all rows.
             reader: the schema whose types the column gets; None for JSON text by each row's own schema.
             format: the format of the payloads.
-            messages: of Protobuf, the full names of the messages that the column has: by default the first
-                one of the reader's schema; of several, each is a field of the struct.
-            is_key: decode the column `key`.
-            framing: how rows name their schemas; docs/schemas.md lists the framings.
-            windows: the windows after keys; `time`, `session` and `store` add columns with their times.
-                `auto` takes them off in text, from rows that cannot be read otherwise.
-            given: the schema of rows that name none, and of AWS Glue's and single objects with unknown names.
-                By default the reader's, if there is no registry or `framing` is `none`.
-            context: the context of the registry that ids and the reader's references are looked up in.
-            validate: for JSON, treat a row that its own schema does not allow as bad; a row that names
-                no schema is validated by the reader's. The keyword `format` counts only with `formats`.
-            integers: of JSON, the type of columns of integers.
+            options: see `ColumnOptions`.
 
         Raises:
             InvalidSchemaError: if the reader's schema cannot be used.
@@ -113,28 +145,22 @@ class ColumnDecoder:
             ValueError: if `validate` is set for a format other than JSON.
 
         """
-        if validate and format != "json":
+        if unknown := options.keys() - _DEFAULTS.keys():
+            raise TypeError(f"unexpected keywords: {', '.join(sorted(unknown))}")
+        self._options: ColumnOptions = {**_DEFAULTS, **options}
+        self._options["messages"] = tuple(self._options["messages"])
+        if self._options["validate"] and format != "json":
             raise ValueError(f"validate is for the format json: {format} has no rules besides its types")
         self._arguments = (registry, reader, format)
-        self._options = {
-            "messages": tuple(messages),
-            "is_key": is_key,
-            "framing": framing,
-            "windows": windows,
-            "given": given,
-            "context": context,
-            "validate": validate,
-            "integers": integers,
-        }
-        self._registry, self._context = StoredRegistry() if registry is None else registry, context
-        self._format, self._type, self._is_key = format, SCHEMA_TYPES[format], is_key
+        self._registry = StoredRegistry() if registry is None else registry
+        self._context, self._is_key = self._options["context"], self._options["is_key"]
+        self._format, self._type = format, SCHEMA_TYPES[format]
         used = [] if reader is None else self._references_of(reader, "the reader's schema")
         self._core = _core_decoder(format, reader, used, self._options)
-        names_none = registry is None or framing == "none"
-        if given is None and names_none:
-            given = reader
+        names_none = registry is None or self._options["framing"] == "none"
+        given = self._options["given"] or (reader if names_none else None)
         if given is not None:
-            self._give(given, messages, is_sole=registry is None)
+            self._give(given, is_sole=registry is None)
         elif names_none and format != "json":
             raise InvalidSchemaError("without a registry or a framing, the schema has to be given")
 
@@ -144,7 +170,8 @@ class ColumnDecoder:
             raise InvalidSchemaError(f"{role} is {schema.schema_type}, expected {self._type}")
         return references_of(self._registry, schema, self._context)
 
-    def _give(self, given: Schema, messages: Sequence[str], *, is_sole: bool) -> None:
+    def _give(self, given: Schema, *, is_sole: bool) -> None:
+        messages = self._options["messages"]
         used = self._references_of(given, "the schema that is given")
         self._core.give(given.text, used, message=messages[0] if messages else None, is_sole=is_sole)
         if is_sole and self._format == "avro":
@@ -265,7 +292,7 @@ class ColumnDecoder:
 
 
 def _again(
-    registry: Registry | None, reader: Schema | None, format: SchemaFormat, options: Mapping[str, Any]
+    registry: Registry | None, reader: Schema | None, format: SchemaFormat, options: ColumnOptions
 ) -> ColumnDecoder:
     return ColumnDecoder(registry, reader, format, **options)
 
@@ -274,7 +301,7 @@ def _core_decoder(
     format: SchemaFormat,
     reader: Schema | None,
     references: Sequence[tuple[str, str]],
-    options: Mapping[str, Any],
+    options: ColumnOptions,
 ) -> _core.SchemaDecoder:
     """The core's decoder with the keywords `options` of `ColumnDecoder`. Raises InvalidSchemaError."""
     windows, validate = options["windows"], options["validate"]
@@ -287,9 +314,7 @@ def _core_decoder(
             is_key=options["is_key"],
             framing=options["framing"],
             windows="none" if windows == "auto" and reader is not None else windows,
-            validate=bool(validate),
-            formats=validate == "formats",
-            integers=options["integers"],
+            json_rules=(bool(validate), validate == "formats", options["integers"]),
         )
     except ValueError as error:
         raise InvalidSchemaError(f"the reader's schema: {error}") from None
@@ -331,12 +356,9 @@ def decode(
     format: SchemaFormat = "avro",
     reader_schema: Schema | str | None = None,
     *,
-    messages: Sequence[str] = (),
     as_text: bool = False,
-    framing: Framing = "auto",
-    validate: Validation = False,
-    integers: JsonIntegers = "int64",
     max_bytes: int = MAX_DECODED_BYTES,
+    **options: Unpack[PayloadOptions],
 ) -> pa.StructArray:
     """Decodes keys or values to typed columns.
 
@@ -346,17 +368,10 @@ def decode(
             or by the UUIDs of AWS Glue. None if `reader_schema` is the schema of all values.
         format: the format of the payloads.
         reader_schema: the schema whose types the values get. By default that of the highest id among them,
-            which is the newest.
-        messages: of Protobuf, the full names of the messages that the values get; of several, each is a field
-            of the struct. By default the first message of `reader_schema`; without one, the messages that
-            values with the highest id are.
+            which is the newest. With the framing `none`, it is the schema of all values.
         as_text: make each value JSON text, by its own schema.
-        framing: how values name their schemas; see `ColumnDecoder`. With `none`, `reader_schema` is the
-            schema of all values.
-        validate: for JSON, treat a value that its own schema does not allow as an error; see
-            `ColumnDecoder`.
-        integers: of JSON, the type of columns of integers.
         max_bytes: the limit for the columns.
+        options: see `PayloadOptions`.
 
     Returns:
         One struct per value, with the fields `value` (null if it cannot be decoded), `_schema_id` (null
@@ -381,22 +396,15 @@ def decode(
     known = registry if isinstance(registry, Registry | None) else _registry_of(registry, format)
     if isinstance(reader_schema, str):
         reader_schema = Schema(SCHEMA_TYPES[format], reader_schema)
+    framing = options.get("framing", _DEFAULTS["framing"])
     if reader_schema is None and not as_text and known is not None:
         newest = _newest(batch, known, format, framing)
         if newest is not None:
             name, reader_schema = newest
-            if format == "protobuf" and not messages:
-                messages = _messages(batch, known, name, reader_schema, framing)
-    decoder = ColumnDecoder(
-        known,
-        None if as_text else reader_schema,
-        format,
-        messages=messages,
-        framing=framing,
-        given=reader_schema if known is None or framing == "none" else None,
-        validate=validate,
-        integers=integers,
-    )
+            if format == "protobuf" and not options.get("messages"):
+                options["messages"] = _messages(batch, known, name, reader_schema, framing)
+    given = reader_schema if known is None or framing == "none" else None
+    decoder = ColumnDecoder(known, None if as_text else reader_schema, format, given=given, **options)
     return decoder.decode(batch, max_bytes=max_bytes).to_struct_array()
 
 

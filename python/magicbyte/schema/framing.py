@@ -38,9 +38,11 @@ __all__ = [
     "write",
 ]
 
-KEY_SCHEMA_ID = "__key_schema_id"
+header_names = _core.schema_header_names
+
+(KEY_SCHEMA_ID,) = header_names(is_key=True, framing="confluent")
 """Confluent's header with the schema of a record's key."""
-VALUE_SCHEMA_ID = "__value_schema_id"
+(VALUE_SCHEMA_ID,) = header_names(framing="confluent")
 """Confluent's header with the schema of a record's value."""
 
 _ID_BYTES = 5
@@ -131,16 +133,6 @@ def parse(
         cast("Framing", found_framing),
         is_deflated,
     )
-
-
-def header_names(*, is_key: bool = False, framing: Framing = "auto") -> list[str]:
-    """The headers that may name the schema of a key or value; the first one that a record has is decisive."""
-    names = [KEY_SCHEMA_ID if is_key else VALUE_SCHEMA_ID] if framing in ("auto", "confluent") else []
-    if framing in ("auto", "apicurio"):
-        column = "key" if is_key else "value"
-        kinds = ("globalId", "contentId", "contentHash", "artifactId")
-        names += [f"apicurio.{column}.{kind}" for kind in kinds]
-    return names
 
 
 def split_window(key: Buffer, windows: Literal["time", "session", "store"]) -> Window | None:

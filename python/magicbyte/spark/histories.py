@@ -28,7 +28,7 @@ def history_rows(table: str, listings: Sequence[PartitionListing], engine: Engin
     histories = partition_histories(
         listings,
         engine,
-        coordinated=coordinated_transactions(listings),
+        coordinated=coordinated_transactions(listings)[0],
         now=round(time.time() * 1000),
         max_listed=sys.maxsize,
     )

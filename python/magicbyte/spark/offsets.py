@@ -59,12 +59,8 @@ class Edge:
         return self.timestamps if self.timestamps is not None else self.offsets
 
 
-def starting_edge(get: Get, *, streaming: bool = False) -> Edge:
+def starting_edge(get: Get, *, strict: bool, streaming: bool = False) -> Edge:
     """Parses the options for the start. By default, a stream starts at the end of the log."""
-    strategy = (get("startingOffsetsByTimestampStrategy") or "error").lower()
-    if strategy not in ("error", "latest"):
-        raise ValueError(f"startingOffsetsByTimestampStrategy must be error or latest, not {strategy!r}")
-    strict = strategy == "error"
     if streaming:
         return _edge(get, "starting", "latest", ("earliest", "latest"), strict=strict)
     edge = _edge(get, "starting", "earliest", ("earliest",), strict=strict)
@@ -136,12 +132,12 @@ def resolve_start(edge: Edge, planned: Planned, end: int) -> int | None:
     time = _time(edge, partition)
     if time is None:
         return None
-    offset = _core.offset_for_timestamp(planned.text, time)
-    if offset is None and edge.strict:
+    if edge.strict and _core.offset_for_timestamp(planned.text, time) is None:
         raise ValueError(
             f"{edge.option}: {partition[0]}-{partition[1]} has no record at or after {time}; "
             "startingOffsetsByTimestampStrategy=latest reads nothing in that case"
         )
+    offset = _core.start_for_timestamp(planned.text, time)
     return end if offset is None else offset
 
 

@@ -1,26 +1,24 @@
-"""The options of the data source, with the names and meanings of Spark's Kafka source, if it has them."""
+"""The options of the data source, as its readers need them."""
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
 
 from magicbyte import _core
 from magicbyte.enums import DamageMode, IsolationLevel, PayloadType
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.run.columns import BATCH_METADATA, INVALID_COLUMNS, KAFKA_COLUMNS, RECORDS_WITH_METADATA
-from magicbyte.options.declare import declared
 from magicbyte.options.ingest import IngestOptions
 from magicbyte.options.shared import Damage, Decoding, Isolation
 from magicbyte.options.typed import UNTYPED, Column, TypedColumns
 from magicbyte.options.typed_rules import broken_rule, flag_of_rule
-from magicbyte.options.values import Repeated
 from magicbyte.schema.decoding import TYPED_COLUMNS, window_columns
 from magicbyte.schema.http_client import read_settings
+from magicbyte.spark.declared import BatchOptions, QueryOptions, StreamOnlyOptions, TriggerOptions
+from magicbyte.spark.given import Given, OptionError, names_of
 from magicbyte.spark.names import spark_name
 from magicbyte.spark.offsets import Edge, ending_edge, starting_edge
 from magicbyte.spark.paths import absolute_paths
@@ -33,88 +31,42 @@ __all__ = [
     "QUERY_OPTIONS",
     "STREAM_OPTIONS",
     "TRIGGER_OPTIONS",
-    "OptionError",
     "Options",
     "StreamOptions",
     "TableOptions",
     "Topics",
-    "known_options",
     "parse_options",
     "parse_stream_options",
     "parse_table",
 ]
 
-TABLES = ("records", "batches", "segments", "problems", "producers", "transactions")
-
 QUERY_OPTIONS = (
-    "path",
-    "subscribe",
-    "subscribePattern",
-    "assign",
-    "startingOffsets",
-    "startingOffsetsByTimestamp",
-    "startingOffsetsByTimestampStrategy",
-    "startingTimestamp",
-    "isolationLevel",
-    "failOnDataLoss",
-    "includeDeletedRecords",
-    "mode",
-    "minPartitions",
-    "maxRecordsPerPartition",
-    "table",
-    "columns",
-    "includeHeaders",
-    "includeBatchMetadata",
-    "keyAs",
-    "valueAs",
-    *(spark_name(option.flag) for option in declared(TypedColumns)),
-    "registryConfig",
-    "maxDecompressedBytes",
-    "encryptionKey",
+    *names_of(QueryOptions),
+    *names_of(Isolation),
+    *names_of(Damage),
+    *names_of(Decoding),
+    *names_of(PartitionChoice, "include_deleted_records"),
+    *names_of(IngestOptions, "key_as", "value_as", "include_batch_metadata"),
+    *names_of(TypedColumns),
 )
 """The options of batch queries and streams."""
-BATCH_OPTIONS = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp", "filterPushdown")
+BATCH_OPTIONS = names_of(BatchOptions)
 """The options of batch queries only."""
-TRIGGER_OPTIONS = (
-    "maxOffsetsPerTrigger",
-    "minOffsetsPerTrigger",
-    "maxTriggerDelay",
-    "maxBytesPerTrigger",
-)
+TRIGGER_OPTIONS = names_of(TriggerOptions)
 """The options of streams that batch queries ignore, as Spark's Kafka source does."""
-STREAM_OPTIONS = ("includeAboveHighWatermark", "failOnUnknownSchema")
+STREAM_OPTIONS = names_of(StreamOnlyOptions)
 """The options of streams only."""
 _KNOWN = (*QUERY_OPTIONS, *BATCH_OPTIONS, *TRIGGER_OPTIONS, *STREAM_OPTIONS)
-# Options of Spark's Kafka source that concern a broker: a job that moves to files may keep them. `paths` is
-# how Spark passes on `load([...])`.
+# Options of Spark's Kafka source that concern a broker: a job that moves to files may keep them.
 _IGNORED = (
-    "paths",
     "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
 )
-_IGNORED_PREFIXES = ("kafka.", "option.")
 _STORAGE_PREFIX = "storage."
 """The prefix of options that are passed on to the store of a URL."""
-# Spark's catalog passes the properties of a table as options, and the options again with a prefix.
-_OF_CATALOG = (
-    "collation",
-    "comment",
-    "external",
-    "is_managed_location",
-    "location",
-    "owner",
-    "provider",
-    "table_type",
-)
 _KAFKA_ISOLATION = "kafka.isolation.level"
-
-C = TypeVar("C", bound=str)
-
-
-class OptionError(ValueError):
-    """An unknown option, or an invalid value of an option."""
 
 
 @dataclass(frozen=True)
@@ -204,186 +156,109 @@ class StreamOptions:
     """True if a micro-batch fails when the registry does not have the schema of a key or value."""
 
 
-def parse_table(given: Mapping[str, str]) -> TableOptions:
+def _given(options: Mapping[str, str]) -> Given:
+    lower = {name.lower(): text for name, text in options.items()}
+    if not lower.get("isolationlevel") and _KAFKA_ISOLATION in lower:
+        lower["isolationlevel"] = lower[_KAFKA_ISOLATION]
+    return Given(lower, _KNOWN, ignored=_IGNORED, prefixes=(_STORAGE_PREFIX,))
+
+
+def parse_table(options: Mapping[str, str]) -> TableOptions:
     """Parses only the options that determine the schema.
 
     Raises:
         OptionError: if an option is not valid; the message says what would be valid.
 
     """
-    options = _lower(given)
-    table = _choice("table", options.get("table") or "records", TABLES)
-    key_as = _value(IngestOptions, "key_as", options)
-    value_as = _value(IngestOptions, "value_as", options)
-    typed = _typed(options, {"key": key_as, "value": value_as})
-    if typed and table != "records":
-        raise OptionError(f"keyFormat and valueFormat are for the table records, not for {table}")
-    shape = TableOptions(table, None, key_as, value_as, typed)
-    return replace(shape, columns=_columns(options, shape))
+    given = _given(options)
+    return _table(given, given.read(QueryOptions))
 
 
-def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
+def _table(given: Given, query: QueryOptions) -> TableOptions:
+    key_as = given.value(IngestOptions, "key_as")
+    value_as = given.value(IngestOptions, "value_as")
+    typed = _typed(given, query, {"key": key_as, "value": value_as})
+    if typed and query.table != "records":
+        raise OptionError(f"keyFormat and valueFormat are for the table records, not for {query.table}")
+    shape = TableOptions(query.table, query.columns, key_as, value_as, typed)
+    if query.columns is None and query.table == "records":
+        return replace(shape, columns=_columns(given, query, shape))
+    return shape
+
+
+def parse_stream_options(options: Mapping[str, str]) -> StreamOptions:
     """Parses the options of a stream; names are case-insensitive.
 
     Raises:
         OptionError: if an option is not valid; the message says what would be valid.
 
     """
-    options = _lower(given)
+    given = _given(options)
     for name in BATCH_OPTIONS:
-        if name.lower() in options:
+        if given.text(name) is not None:
             raise OptionError(f"{name} is only for batch queries, not for streams")
-    read = parse_options(given, streaming=True)
+    read = parse_options(options, streaming=True)
     if read.table not in ("records", "batches", "problems"):
         raise OptionError(f"table {read.table} cannot be streamed: records, batches and problems can")
+    trigger, stream = given.read(TriggerOptions), given.read(StreamOnlyOptions)
     return StreamOptions(
         read,
-        max_offsets=_positive("maxOffsetsPerTrigger", options.get("maxoffsetspertrigger")),
-        min_offsets=_positive("minOffsetsPerTrigger", options.get("minoffsetspertrigger")),
-        max_delay_seconds=_seconds("maxTriggerDelay", options.get("maxtriggerdelay") or "15m"),
-        max_bytes=_positive("maxBytesPerTrigger", options.get("maxbytespertrigger")),
-        above_high_watermark=_flag("includeAboveHighWatermark", options.get("includeabovehighwatermark")),
-        fail_on_unknown_schema=_flag("failOnUnknownSchema", options.get("failonunknownschema"), "true"),
+        max_offsets=trigger.max_offsets_per_trigger,
+        min_offsets=trigger.min_offsets_per_trigger,
+        max_delay_seconds=trigger.max_trigger_delay,
+        max_bytes=trigger.max_bytes_per_trigger,
+        above_high_watermark=stream.include_above_high_watermark,
+        fail_on_unknown_schema=stream.fail_on_unknown_schema,
     )
 
 
-def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Options:
+def parse_options(options: Mapping[str, str], *, streaming: bool = False) -> Options:
     """Parses the options of a read; names are case-insensitive.
 
     Raises:
         OptionError: if an option is not valid; the message says what would be valid.
 
     """
-    options = _lower(given)
-
-    def get(name: str) -> str | None:
-        return options.get(name.lower())
-
-    options["isolationlevel"] = get("isolationLevel") or get(_KAFKA_ISOLATION) or ""
+    given = _given(options)
     for name in STREAM_OPTIONS:
-        if not streaming and get(name) is not None:
+        if not streaming and given.text(name) is not None:
             raise OptionError(f"{name} is only for streams, not for batch queries")
+    query = given.read(QueryOptions)
     try:
-        starting = starting_edge(get, streaming=streaming)
-        ending = ending_edge(get)
+        strict = query.starting_offsets_by_timestamp_strategy == "error"
+        starting = starting_edge(given.text, strict=strict, streaming=streaming)
+        ending = ending_edge(given.text)
     except ValueError as error:
         raise OptionError(str(error)) from None
+    deleted = given.value(PartitionChoice, "include_deleted_records")
     return Options(
-        paths=_paths(options),
-        shape=parse_table(given),
-        topics=_topics(options),
+        paths=_paths(given, query),
+        shape=_table(given, query),
+        topics=_topics(query),
         starting=starting,
         ending=ending,
-        isolation_level=_value(Isolation, "isolation_level", options),
-        mode=_value(Damage, "mode", options),
-        filter_pushdown=_flag("filterPushdown", get("filterPushdown")),
-        min_partitions=_positive("minPartitions", get("minPartitions")),
-        max_records_per_partition=_positive("maxRecordsPerPartition", get("maxRecordsPerPartition")),
-        fail_on_data_loss=_flag("failOnDataLoss", get("failOnDataLoss"), "true"),
-        max_decompressed_bytes=_column_limit(options),
-        choice=PartitionChoice(
-            include_deleted_records=_value(PartitionChoice, "include_deleted_records", options)
-        ),
-        storage=StorageOptions(
-            {
-                name.removeprefix(_STORAGE_PREFIX): value
-                for name, value in options.items()
-                if name.startswith(_STORAGE_PREFIX)
-            }
-        ),
-        encryption_keys=_encryption_keys(get("encryptionKey") or ""),
+        isolation_level=given.read(Isolation).isolation_level,
+        mode=given.read(Damage).mode,
+        filter_pushdown=given.read(BatchOptions).filter_pushdown,
+        min_partitions=query.min_partitions,
+        max_records_per_partition=query.max_records_per_partition,
+        fail_on_data_loss=query.fail_on_data_loss,
+        max_decompressed_bytes=_column_limit(given),
+        choice=PartitionChoice(include_deleted_records=deleted),
+        storage=StorageOptions(given.below(_STORAGE_PREFIX)),
+        encryption_keys=_encryption_keys(query),
     )
 
 
-def _lower(given: Mapping[str, str]) -> dict[str, str]:
-    options = {key.lower(): value for key, value in given.items()}
-    _check_names(options)
-    return options
-
-
-def _check_names(options: Mapping[str, str]) -> None:
-    known = {name.lower() for name in _KNOWN}
-    ignored = {name.lower() for name in (*_IGNORED, *_OF_CATALOG)}
-    for name in options:
-        if name in known or name in ignored or name.startswith((*_IGNORED_PREFIXES, _STORAGE_PREFIX)):
-            continue
-        raise _unknown(name, _KNOWN)
-
-
-def known_options(options: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    """Returns options for writing under their proper names, whatever their case; refuses unknown ones."""
-    known = {name.lower(): name for name in names}
-    given = {}
-    for name, value in options.items():
-        low = name.lower()
-        if low in known:
-            given[known[low]] = value
-        elif low not in ("paths", *_OF_CATALOG) and not low.startswith(_IGNORED_PREFIXES):
-            raise _unknown(low, names)
-    return given
-
-
-def _unknown(name: str, names: tuple[str, ...]) -> OptionError:
-    known = {name.lower(): name for name in names}
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {known[near[0]]}?" if near else "."
-    return OptionError(f"unknown option {name}{hint} Known are: {', '.join(names)}")
-
-
-def _choice(name: str, value: str, choices: tuple[C, ...]) -> C:
-    for choice in choices:
-        if choice == value:
-            return choice
-    raise OptionError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
-
-
-def _flag(name: str, value: str | None, default: str = "false") -> bool:
-    return _choice(name, (value or default).lower(), ("true", "false")) == "true"
-
-
-def _seconds(name: str, value: str) -> float:
-    """Parses a duration as Spark does: `15m`, `30s`, `500ms`; milliseconds without a unit."""
-    units = {"ms": 0.001, "": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-    parts = re.fullmatch(r"(\d+)\s*([a-z]*)", value.strip().lower())
-    if parts is None or parts[2] not in units:
-        raise OptionError(f"{name} must be a duration such as 15m, 30s or 500ms, not {value!r}")
-    return int(parts[1]) * units[parts[2]]
-
-
-def _positive(name: str, value: str | None) -> int | None:
-    if value is None:
-        return None
-    if not value.strip().isdecimal() or int(value) == 0:
-        raise OptionError(f"{name} must be a whole number above 0, not {value!r}")
-    return int(value)
-
-
-def _encryption_keys(value: str) -> tuple[EncryptionKey, ...]:
+def _encryption_keys(query: QueryOptions) -> tuple[EncryptionKey, ...]:
     try:
-        return tuple(named_key(one.strip()) for one in value.split(",") if one.strip())
+        return tuple(named_key(key) for key in query.encryption_key if key)
     except OSError as error:
         raise OptionError(f"encryptionKey: {error}") from None
 
 
-def _value(cls: type, name: str, options: Mapping[str, str]) -> Any:
-    """The value of an option that a class declares, under its name in Spark."""
-    option = next(each for each in declared(cls) if each.name == name)
-    shown = spark_name(option.flag)
-    text = options.get(shown.lower())
-    if not text:
-        return option.default
-    if option.kind is None:
-        return _flag(shown, text)
-    try:
-        if isinstance(option.kind, Repeated):
-            return option.kind.parse_all([part.strip() for part in text.split(",")])
-        return option.kind.parse(text)
-    except ValueError as error:
-        raise OptionError(f"{shown}: {error}") from None
-
-
-def _column_limit(options: Mapping[str, str]) -> int:
-    limit: int = _value(Decoding, "max_decompressed_bytes", options)
+def _column_limit(given: Given) -> int:
+    limit = given.read(Decoding).max_decompressed_bytes
     if limit > _core.MAX_COLUMN_PAYLOAD:
         raise OptionError(
             f"maxDecompressedBytes must be at most {_core.MAX_COLUMN_PAYLOAD} (1 GiB), not {limit}"
@@ -391,16 +266,13 @@ def _column_limit(options: Mapping[str, str]) -> int:
     return limit
 
 
-def _json(name: str, value: str) -> Any:
+def _paths(given: Given, query: QueryOptions) -> tuple[str, ...]:
+    text = given.text("paths")
     try:
-        return json.loads(value)
+        listed = [] if text is None else json.loads(text)
     except ValueError:
-        raise OptionError(f"{name} is not JSON: {value!r}") from None
-
-
-def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
-    listed = _json("paths", options["paths"]) if "paths" in options else []
-    paths = tuple(filter(None, (options.get("path"), *listed)))
+        raise OptionError(f"paths is not JSON: {text!r}") from None
+    paths = tuple(filter(None, (query.path, *listed)))
     if not paths:
         raise OptionError(
             """option path is missing: .option("path", "/backup/kafka-logs"). Spark's catalog does not """
@@ -412,48 +284,33 @@ def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
         raise OptionError(str(error)) from None
 
 
-def _topics(options: Mapping[str, str]) -> Topics:
-    given = [name for name in ("subscribe", "subscribePattern", "assign") if name.lower() in options]
+def _topics(query: QueryOptions) -> Topics:
+    chosen = {
+        "subscribe": query.subscribe,
+        "subscribePattern": query.subscribe_pattern,
+        "assign": query.assign,
+    }
+    given = [name for name, value in chosen.items() if value is not None]
     if len(given) > 1:
         raise OptionError(f"only one of {' and '.join(given)} can be given")
-    if given == ["subscribe"]:
-        return Topics(names=frozenset(name.strip() for name in options["subscribe"].split(",")))
-    if given == ["subscribePattern"]:
-        try:
-            re.compile(options["subscribepattern"])
-        except re.error as error:
-            raise OptionError(f"subscribePattern is not a regular expression: {error}") from None
-        return Topics(pattern=options["subscribepattern"])
-    if given == ["assign"]:
-        assigned = _json("assign", options["assign"])
-        try:
-            partitions = {(topic, int(number)) for topic, numbers in assigned.items() for number in numbers}
-        except (AttributeError, TypeError, ValueError):
-            raise OptionError('assign must look like {"topicA":[0,1],"topicB":[2,4]}') from None
-        return Topics(partitions=frozenset(partitions))
-    return Topics()
+    names = None if query.subscribe is None else frozenset(query.subscribe)
+    return Topics(names, query.subscribe_pattern, query.assign)
 
 
-def _typed(options: Mapping[str, str], payloads: Mapping[Column, PayloadType]) -> TypedColumns:
-    config = options.get("registryconfig")
-    typed = TypedColumns(
-        **{option.name: _value(TypedColumns, option.name, options) for option in declared(TypedColumns)},
-        http=None if config is None else read_settings(config),
-    )
+def _typed(given: Given, query: QueryOptions, payloads: Mapping[Column, PayloadType]) -> TypedColumns:
+    typed = given.read(TypedColumns)
+    if query.registry_config is not None:
+        typed = replace(typed, http=read_settings(query.registry_config))
     rule = broken_rule(typed, typed.formats, payloads, spelled=lambda name: spark_name(flag_of_rule(name)))
     if rule is not None:
         raise OptionError(rule)
     return typed
 
 
-def _columns(options: Mapping[str, str], shape: TableOptions) -> tuple[str, ...] | None:
-    headers = _flag("includeHeaders", options.get("includeheaders"))
-    metadata = _value(IngestOptions, "include_batch_metadata", options)
-    if (listed := options.get("columns")) is not None:
-        return tuple(name.strip() for name in listed.split(","))
-    if shape.table != "records":
-        return None
-    wanted = {*KAFKA_COLUMNS, *(("headers",) if headers else ()), *(BATCH_METADATA if metadata else ())}
+def _columns(given: Given, query: QueryOptions, shape: TableOptions) -> tuple[str, ...]:
+    """The columns of `records` that no option names."""
+    metadata = BATCH_METADATA if given.value(IngestOptions, "include_batch_metadata") else ()
+    wanted = {*KAFKA_COLUMNS, *(("headers",) if query.include_headers else ()), *metadata}
     others: list[str] = []
     for name, payload, schema_format in (
         ("key", shape.key_as, shape.typed.key_format),

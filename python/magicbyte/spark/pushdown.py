@@ -77,7 +77,7 @@ class PushdownReader(MagicbyteReader):
 
 
 def _first_offset(planned: Planned, time: datetime) -> int:
-    """The first offset whose record is not older than `time`: all earlier records fail the filter."""
+    """The first offset whose record may not be older than `time`: all earlier ones fail the filter."""
     millis = (time - _EPOCH) // timedelta(milliseconds=1)
-    offset = _core.offset_for_timestamp(planned.text, millis)
+    offset = _core.start_for_timestamp(planned.text, millis)
     return (planned.plan["next_offset"] or 0) if offset is None else offset

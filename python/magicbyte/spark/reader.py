@@ -13,7 +13,15 @@ from magicbyte.enums import fails_fast
 from magicbyte.jobs.find.partitions import list_partitions, refuse_unread
 from magicbyte.jobs.run.columns import INVALID_COLUMNS
 from magicbyte.jobs.run.engines import LocalEngine
-from magicbyte.jobs.run.plan import Planned, Range, Task, plan_partitions, tasks_of
+from magicbyte.jobs.run.plan import (
+    Planned,
+    Range,
+    Task,
+    plan_partitions,
+    size_of,
+    target_bytes,
+    tasks_of,
+)
 from magicbyte.jobs.run.reading import ReadOptions, Rows, plan_problems, read_chunk
 from magicbyte.model import PartitionListing
 from magicbyte.schema.decoding import TYPED_COLUMNS, window_columns
@@ -69,7 +77,7 @@ class MagicbyteReader(DataSourceReader):
             engine,
             isolation_level=self._options.isolation_level,
             bounds=self._bounds,
-            tasks=self._options.min_partitions,
+            chunk_bytes=target_bytes(size_of(listings), engine.parallelism, self._options.min_partitions),
         )
         if self._options.table == "segments":
             return [InputPartition(segment_rows(plans))]

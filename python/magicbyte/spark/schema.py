@@ -16,8 +16,9 @@ from magicbyte.jobs.run.reading import table_schema
 from magicbyte.model import ProducerHistory, TransactionHistory
 from magicbyte.model.histories import Int32
 from magicbyte.schema.decoding import TYPED_COLUMNS
+from magicbyte.spark.given import OptionError
 from magicbyte.spark.names import camel_case
-from magicbyte.spark.options import OptionError, Options, TableOptions
+from magicbyte.spark.options import Options, TableOptions
 from magicbyte.spark.typed import Decoders
 
 __all__ = [

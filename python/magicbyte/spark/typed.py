@@ -13,7 +13,8 @@ from magicbyte.options.typed import TypedColumns
 from magicbyte.schema.decoding import ColumnDecoder
 from magicbyte.schema.http_registry import HttpRegistry
 from magicbyte.schema.registry import StoredRegistry
-from magicbyte.spark.options import OptionError, Options
+from magicbyte.spark.given import OptionError
+from magicbyte.spark.options import Options
 from magicbyte.spark.paths import expand_paths
 
 __all__ = [

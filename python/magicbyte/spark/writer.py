@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,10 +10,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from magicbyte.enums import Compression
 from magicbyte.jobs.write_rows import COLUMNS, Part, RowsOptions, commit_rows, staging_in, write_rows
-from magicbyte.options.values import check_topic_id
-from magicbyte.spark.options import OptionError, known_options
+from magicbyte.spark.declared import WriteOptions
+from magicbyte.spark.given import Given, OptionError, names_of
 from magicbyte.spark.session_zone import with_session_zone
 
 if TYPE_CHECKING:
@@ -23,8 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WRITE_OPTIONS", "MagicbyteWriter", "Written"]
 
-WRITE_OPTIONS = ("path", "topic", "compression", "level", "batchBytes", "segmentBytes", "topicIds")
-_CODECS = {codec.name.lower(): codec.value for codec in Compression} | {"uncompressed": 0}
+WRITE_OPTIONS = names_of(WriteOptions)
 _TYPES = {
     "topic": {"string"},
     "partition": {"int"},
@@ -56,26 +53,23 @@ class MagicbyteWriter(DataSourceArrowWriter):
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
-        given = known_options(options, WRITE_OPTIONS)
+        given = Given(options, WRITE_OPTIONS).read(WriteOptions)
         if overwrite:
             raise OptionError("mode overwrite is not supported: a log is not replaced; write to another path")
-        if "path" not in given:
+        if given.path is None:
             raise OptionError("the option path is missing: the directory to write partitions to")
         _check_columns(schema)
-        self._path = given["path"]
-        codec = given.get("compression", "none")
-        if codec not in _CODECS:
-            raise OptionError(f"compression {codec!r}: expected one of {', '.join(_CODECS)}")
+        self._path = given.path
         self._options = RowsOptions(
-            topic=given.get("topic"),
-            compression=_CODECS[codec],
-            level=_integer(given, "level"),
-            batch_bytes=_integer(given, "batchBytes") or RowsOptions.batch_bytes,
-            segment_bytes=_integer(given, "segmentBytes") or RowsOptions.segment_bytes,
+            topic=given.topic,
+            compression=given.compression,
+            level=given.level,
+            batch_bytes=given.batch_bytes,
+            segment_bytes=given.segment_bytes,
             # The time of rows without that column, as a producer would set it.
             timestamp=int(time.time() * 1000),
         )
-        self._topic_ids = _topic_ids(given.get("topicIds"))
+        self._topic_ids = given.topic_ids
         self._staging = staging_in(self._path)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
@@ -93,28 +87,6 @@ class MagicbyteWriter(DataSourceArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Removes everything, in the driver, after a task has failed."""
         shutil.rmtree(self._staging, ignore_errors=True)
-
-
-def _integer(options: Mapping[str, str], name: str) -> int | None:
-    try:
-        return int(options[name]) if name in options else None
-    except ValueError:
-        raise OptionError(f"{name} {options[name]!r} is not a number") from None
-
-
-def _topic_ids(text: str | None) -> dict[str, str]:
-    """The IDs of topics, from JSON such as `{"orders": "AAAAAAAAAAAAAAAAAAAAAQ"}`."""
-    if text is None:
-        return {}
-    try:
-        ids = json.loads(text)
-        for topic_id in ids.values():
-            check_topic_id(topic_id)
-    except (AttributeError, ValueError, RecursionError):
-        raise OptionError(
-            f'topicIds must look like {{"topic": "AAAAAAAAAAAAAAAAAAAAAQ"}}, not {text[:80]!r}'
-        ) from None
-    return {str(topic): str(topic_id) for topic, topic_id in ids.items()}
 
 
 def _check_columns(schema: StructType) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import random
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -22,6 +24,8 @@ _PART = ".part"
 _OF_HADOOP = ("hdfs://", "viewfs://")
 _ATTEMPTS = 10
 """The number of attempts to write a file whose directory other processes remove."""
+_PAUSE_SECONDS = 0.01
+"""The maximum pause after the first of these attempts; it grows with each."""
 _TAGS = ("ETag", "etag", "e_tag", "version")
 
 
@@ -159,6 +163,8 @@ class FileSystem:
             except FileNotFoundError:
                 if attempt == _ATTEMPTS - 1:
                     raise
+                # Two that remove and create it in step would go on to do so.
+                time.sleep(random.random() * _PAUSE_SECONDS * (attempt + 1))
 
     def _info(self, path: str) -> dict[str, Any]:
         with _with_errno(path):

@@ -50,13 +50,24 @@ impl LineStyle for JsonLines {
             }
             Cells::Json(array) if array.is_null(row) => push_null(out),
             Cells::Json(array) => push_json_document(array.value(row), out),
-            Cells::Invalid(array) => push_json_string(array.value(row), out),
+            Cells::Invalid(array) => push_invalid(array.value(row), out),
             Cells::Headers(headers) => push_headers(headers, row, self.value, out),
         }
     }
 
     fn end(&self, is_empty: bool) -> &'static [u8] {
         if is_empty { b"{}\n" } else { b"}\n" }
+    }
+}
+
+/// Appends bytes that are no document: a string, or an object with their base64 if they are not UTF-8.
+fn push_invalid(bytes: &[u8], out: &mut Vec<u8>) {
+    if std::str::from_utf8(bytes).is_ok() {
+        push_json_string(bytes, out);
+    } else {
+        out.extend_from_slice(b"{\"base64\": ");
+        PayloadFormat::Base64.push_json(bytes, out);
+        out.push(b'}');
     }
 }
 

@@ -19,8 +19,9 @@ pub enum PayloadFormat {
     Hex,
     /// Base64 with padding, by RFC 4648.
     Base64,
-    /// The JSON document that the bytes are. Other keys and values are null, and shown as text in the additional field
-    /// `invalidKey` or `invalidValue`. Values of headers are text.
+    /// The JSON document that the bytes are. Other keys and values are null, and shown in the additional field `invalidKey`
+    /// or `invalidValue`: as text, or in JSON lines as an object with their `base64` if they are not UTF-8. Values of
+    /// headers are text.
     Json,
 }
 

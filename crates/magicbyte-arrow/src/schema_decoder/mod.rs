@@ -51,6 +51,21 @@ pub struct TypedRows {
     pub absent: Vec<usize>,
 }
 
+/// The rows of a batch by what they are; their indexes ascend.
+#[derive(Default)]
+struct Sorted<'a> {
+    /// The id of each row.
+    ids: Int64Builder,
+    unframed: Vec<usize>,
+    absent: Vec<usize>,
+    /// Rows without a payload, and the reasons.
+    failed: Vec<(usize, String)>,
+    /// Message indexes that the rows themselves do not have.
+    paths: Vec<(usize, Vec<i32>)>,
+    /// Rows whose payloads have to be inflated, with their writers.
+    deflated: Vec<(usize, u32, Parts<'a>)>,
+}
+
 impl SchemaDecoder {
     /// A decoder of a column with its framing.
     #[must_use]
@@ -169,28 +184,57 @@ impl SchemaDecoder {
     /// `_error`.
     pub fn decode(&mut self, batch: &RecordBatch) -> std::result::Result<TypedRows, DecodeError> {
         let rows = self.rows(batch)?;
-        let mut unframed = Vec::new();
-        let (mut failed, mut absent) = (Vec::new(), Vec::new());
-        let mut ids = Int64Builder::with_capacity(rows.count);
         let mut payloads = emptied(std::mem::take(&mut self.payloads));
-        payloads.reserve(rows.count);
-        let mut paths = Vec::new();
-        let mut deflated = Vec::new();
+        let mut sorted = self.sorted(&rows, &mut payloads)?;
+        for (index, path) in &sorted.paths {
+            payloads[*index].message_indexes = path;
+        }
+        let inflated = inflated(&sorted.deflated);
+        if let Some((first_left, ..)) = sorted.deflated.get(inflated.len()) {
+            payloads.truncate(*first_left);
+        }
+        let located = self.located_in(&sorted.deflated, &inflated, &mut sorted.failed);
+        for (index, found) in &located {
+            payloads[*index] =
+                Payload { bytes: Some(found.payload), writer: found.writer, message_indexes: &found.path };
+        }
+        let decoded = self.decode_windowed(&mut payloads)?;
+        if payloads.capacity() <= MAX_KEPT {
+            self.payloads = emptied(payloads);
+        }
+        let Sorted { ids, unframed, absent, failed, .. } = sorted;
+        let typed = self.typed(&rows, decoded, ids, failed)?;
+        let count = typed.num_rows();
+        self.writers.forget_refused();
+        Ok(TypedRows {
+            batch: typed,
+            unframed: unframed.partition_point(|&row| row < count),
+            absent: absent.into_iter().take_while(|&row| row < count).collect(),
+        })
+    }
+
+    /// Sorts the rows of a batch by what they are; each gets a payload, if only an empty one.
+    fn sorted<'a>(
+        &self,
+        rows: &Rows<'a>,
+        payloads: &mut Vec<Payload<'a>>,
+    ) -> std::result::Result<Sorted<'a>, DecodeError> {
+        let mut sorted = Sorted { ids: Int64Builder::with_capacity(rows.count), ..Sorted::default() };
         let mut unknown = UnknownSchemas::default();
-        for index in 0..rows.count {
-            let row = rows.get(index);
+        payloads.reserve(rows.count);
+        for (index, row) in rows.iter().enumerate() {
             if let Row::Unframed(_) = row {
-                unframed.push(index);
+                sorted.unframed.push(index);
             }
             let (id, payload) = match self.ready(row) {
                 Ready::Null => (None, Payload::default()),
                 Ready::Bad { id, reason } => {
-                    failed.push((index, reason));
+                    sorted.failed.push((index, reason));
                     (id, Payload::default())
                 }
                 Ready::Absent { id, reason } => {
-                    absent.push(index);
-                    failed.push((index, reason));
+                    sorted.absent.push(index);
+                    sorted.failed.push((index, reason));
                     (id, Payload::default())
                 }
                 Ready::Unknown(schema) => {
@@ -198,61 +242,48 @@ impl SchemaDecoder {
                     continue;
                 }
                 Ready::Deflated(writer, parts) => {
-                    deflated.push((index, writer, parts));
+                    sorted.deflated.push((index, writer, parts));
                     (None, Payload::default())
                 }
                 Ready::Payload(Located { id, writer, payload, path, .. }) => {
                     let message_indexes = match path {
                         MessageIndexes::Borrowed(path) => path,
                         MessageIndexes::Owned(path) => {
-                            paths.push((index, path));
+                            sorted.paths.push((index, path));
                             &[]
                         }
                     };
                     (id, Payload { bytes: Some(payload), writer, message_indexes })
                 }
             };
-            ids.append_option(id);
+            sorted.ids.append_option(id);
             payloads.push(payload);
         }
-        if !unknown.ids.is_empty() {
-            return Err(DecodeError::UnknownSchemas(unknown.ids));
-        }
-        for (index, path) in &paths {
-            payloads[*index].message_indexes = path;
-        }
-        let inflated = inflated(&deflated);
-        if let Some((first_left, ..)) = deflated.get(inflated.len()) {
-            payloads.truncate(*first_left);
-        }
-        let located = self.located_in(&deflated, &inflated, &mut failed);
-        for (index, found) in &located {
-            payloads[*index] =
-                Payload { bytes: Some(found.payload), writer: found.writer, message_indexes: &found.path };
-        }
-        let decoded = self.decode_windowed(&mut payloads)?;
+        if unknown.ids.is_empty() { Ok(sorted) } else { Err(DecodeError::UnknownSchemas(unknown.ids)) }
+    }
+
+    /// The columns of the rows that were decoded; those that `failed` before are null.
+    fn typed(
+        &self,
+        rows: &Rows<'_>,
+        decoded: Decoded,
+        mut ids: Int64Builder,
+        mut failed: Vec<(usize, String)>,
+    ) -> std::result::Result<RecordBatch, SchemaError> {
         let count = decoded.values.len();
         failed.retain(|row| row.0 < count);
-        unframed.retain(|&row| row < count);
-        absent.retain(|&row| row < count);
-        if payloads.capacity() <= MAX_KEPT {
-            self.payloads = emptied(payloads);
-        }
         failed.extend(decoded.errors.into_iter().map(|error| {
             let row = error.row;
             (row, self.explained(rows.get(row), error))
         }));
-        self.writers.forget_refused();
-        let ids = ids.finish().slice(0, count);
-        let mut columns: Vec<ArrayRef> = vec![decoded.values, Arc::new(ids)];
-        columns.extend(error_columns(failed, &rows, count));
+        let mut columns: Vec<ArrayRef> = vec![decoded.values, Arc::new(ids.finish().slice(0, count))];
+        columns.extend(error_columns(failed, rows, count));
         let times = self.schema.fields().len() - columns.len();
         if times > 0 {
-            columns.extend(window_columns(&rows, count).into_iter().take(times));
+            columns.extend(window_columns(rows, count).into_iter().take(times));
         }
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
-            .map_err(|error| SchemaError::new(error.to_string()))?;
-        Ok(TypedRows { batch, unframed: unframed.len(), absent })
+        RecordBatch::try_new(Arc::clone(&self.schema), columns)
+            .map_err(|error| SchemaError::new(error.to_string()))
     }
 
     /// The payloads in inflated bytes; those that have none fail.

@@ -3,6 +3,7 @@
 pub(crate) mod accounting;
 pub(crate) mod chunk_reader;
 pub(crate) mod header_scan;
+mod last_records;
 pub(crate) mod name_order;
 pub(crate) mod offset_ranges;
 pub(crate) mod options;
@@ -12,4 +13,5 @@ pub(crate) mod rescue;
 pub(crate) mod seek;
 pub(crate) mod survey;
 pub(crate) mod survey_in_parts;
+pub(crate) mod timestamps;
 pub(crate) mod trim;

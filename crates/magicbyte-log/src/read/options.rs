@@ -53,7 +53,8 @@ pub struct ReadOptions {
     pub start_offset: Option<i64>,
     /// The offset to stop before.
     pub end_offset: Option<i64>,
-    /// Reading starts at the first record with this timestamp (ms) or a later one.
+    /// Reading starts at the first record with this timestamp (ms) or a later one, or before it at damage that
+    /// may hide an earlier one. Damage is passed over only where the time index shows that it is older.
     pub start_timestamp: Option<i64>,
     /// The isolation level: which records are delivered.
     pub isolation_level: IsolationLevel,

@@ -13,14 +13,12 @@ use crate::read::header_scan::survey_segment;
 use crate::read::name_order::{is_in_name_order, segments_from};
 use crate::read::options::{DamageMode, PlanOptions, ReadOptions};
 use crate::read::plan::{Plan, plan_partition};
-use crate::read::seek::{
-    first_stored_offset, offset_for_timestamp, offset_for_timestamp_in, position_for_offset,
-};
+use crate::read::seek::{first_stored_offset, position_for_offset};
 use crate::segment::reader::SegmentBatch;
 use crate::storage::location::Location;
 
 /// The maximum number of successive listings while the files of a log change.
-const ATTEMPTS: u32 = 5;
+pub(super) const ATTEMPTS: u32 = 5;
 
 /// A partition's directory, opened for reading.
 ///
@@ -92,8 +90,8 @@ impl PartitionLog {
     pub fn batches(&self, options: ReadOptions) -> LogResult<LogBatches> {
         let mut start_offset = options.start_offset.max(self.listing.log_start_offset());
         if let Some(timestamp) = options.start_timestamp {
-            let first_late = self.offset_for_timestamp(timestamp)?.unwrap_or(i64::MAX);
-            start_offset = Some(start_offset.unwrap_or(0).max(first_late));
+            let first_late = self.start_for_timestamp(timestamp, &options)?.unwrap_or(i64::MAX);
+            start_offset = start_offset.max(Some(first_late));
         }
         let mut end_offset = options.end_offset.unwrap_or(i64::MAX);
         let start = start_offset.unwrap_or(i64::MIN);
@@ -133,7 +131,7 @@ impl PartitionLog {
     }
 
     /// Unreadable segments, with their base offset, that may hold offsets in `start..end`.
-    fn unreadable_segments(&self, start: i64, end: i64) -> impl Iterator<Item = (i64, Problem)> {
+    pub(super) fn unreadable_segments(&self, start: i64, end: i64) -> impl Iterator<Item = (i64, Problem)> {
         let may_overlap = move |base_offset| {
             let others = self.listing.unreadable_segments().map(|(other, _)| other);
             let mut others = self.listing.segments.iter().map(|s| s.base_offset).chain(others);
@@ -145,7 +143,7 @@ impl PartitionLog {
     }
 
     /// The segments that the plan reports as missing: none if the log was compacted.
-    fn missing_segments(&self) -> LogResult<Vec<(i64, Problem)>> {
+    pub(super) fn missing_segments(&self) -> LogResult<Vec<(i64, Problem)>> {
         let mut surveys = Vec::new();
         for segment in &self.listing.segments {
             surveys.push(survey_segment(segment)?);
@@ -158,21 +156,18 @@ impl PartitionLog {
         Ok(missing_segments(&plan, i64::MIN, i64::MAX).collect())
     }
 
-    /// The first offset, from the log's start on, whose record has this timestamp (ms) or a later one.
-    ///
-    /// # Errors
-    /// [`LogError::Io`].
-    pub fn offset_for_timestamp(&self, timestamp: i64) -> LogResult<Option<i64>> {
-        if !is_in_name_order(&self.listing.segments)? {
-            return offset_for_timestamp(&self.plan(PlanOptions::default())?, timestamp);
+    /// The log with the files that are there now, since a broker has cleaned, deleted or rolled segments. None
+    /// if listing the directory again cannot help.
+    pub(super) fn listed_again(&self) -> Option<Self> {
+        let Listing { location, segments, checkpoints, include_deleted_records, .. } = &self.listing;
+        let is_of_directory = |segment: &Segment| segment.location.path().parent() == Some(location.path());
+        if !location.is_live() || !segments.iter().all(is_of_directory) {
+            return None;
         }
-        let start = self.listing.log_start_offset().unwrap_or(i64::MIN);
-        for segment in &self.listing.segments {
-            if let Some(offset) = offset_for_timestamp_in(segment, timestamp, start)? {
-                return Ok(Some(offset));
-            }
-        }
-        Ok(None)
+        let mut listing = list_partition(location.clone(), false).ok()?;
+        listing.checkpoints = *checkpoints;
+        listing.include_deleted_records = *include_deleted_records;
+        Some(Self { listing })
     }
 
     /// Decodes every record of every segment and accounts for every byte; keeps none of them.
@@ -415,21 +410,16 @@ impl LogBatches {
         }
     }
 
-    /// Continues with the files that are there now, since a broker has cleaned, deleted or rolled segments.
-    /// Returns false if that cannot help.
+    /// Continues with the files that are there now. Returns false if that cannot help.
     fn list_again(&mut self) -> LogResult<bool> {
-        let listing = &self.log.listing;
-        let directory = &listing.location;
-        let is_of_directory = |segment: &Segment| segment.location.path().parent() == Some(directory.path());
-        if self.attempts == 0 || !directory.is_live() || !listing.segments.iter().all(is_of_directory) {
+        if self.attempts == 0 {
             return Ok(false);
         }
+        let Some(log) = self.log.listed_again() else { return Ok(false) };
         self.attempts -= 1;
-        let Ok(listing) = list_partition(directory.clone(), false) else { return Ok(false) };
-        let checkpoints = self.log.listing.checkpoints;
         let start = (self.start_offset > i64::MIN).then_some(self.start_offset);
         let options = ReadOptions { start_offset: start, start_timestamp: None, ..self.options };
-        let again = PartitionLog { listing: Listing { checkpoints, ..listing } }.batches(options)?;
+        let again = log.batches(options)?;
         (self.log, self.steps, self.missing) = (again.log, again.steps, None);
         Ok(true)
     }
@@ -496,7 +486,7 @@ impl Iterator for LogBatches {
 
 /// One chunk for a segment that was not surveyed, from the position its index gives for the offset. None if
 /// the segment adds nothing.
-fn whole_segment(segment: &Segment, start_offset: i64) -> LogResult<Option<Chunk>> {
+pub(super) fn whole_segment(segment: &Segment, start_offset: i64) -> LogResult<Option<Chunk>> {
     let start =
         if start_offset > segment.base_offset { position_for_offset(segment, start_offset)? } else { 0 };
     // The first offset is missing, or below the file's base offset: only a survey shows where the offsets

@@ -99,8 +99,12 @@ impl Rescuer {
     /// If no file can be opened or memory is exhausted.
     pub fn open(survey: &Survey, max_decompressed_bytes: usize) -> io::Result<Self> {
         let segment: &Segment = &survey.segment;
-        let chunk = Chunk::of(segment, survey.base_offset, 0..segment.size);
-        let pieces = SegmentReader::of_chunk(&chunk)?;
+        Self::of_chunk(&Chunk::of(segment, survey.base_offset, 0..segment.size), max_decompressed_bytes)
+    }
+
+    /// Opens a part of a segment.
+    pub(crate) fn of_chunk(chunk: &Chunk, max_decompressed_bytes: usize) -> io::Result<Self> {
+        let pieces = SegmentReader::of_chunk(chunk)?;
         let decompressor = Decompressor::with_limit(max_decompressed_bytes);
         Ok(Self { pieces: pieces.max_batch_size(max_decompressed_bytes), decompressor })
     }
@@ -161,7 +165,8 @@ fn with_length(data: &[u8], magic: u8) -> Option<Vec<u8>> {
 }
 
 /// Tries to explain the damage by one flipped bit, a wrong length or a wrong magic.
-fn repair(data: &[u8], decompressor: &mut Decompressor) -> Option<Repair> {
+#[doc(hidden)]
+pub fn repair(data: &[u8], decompressor: &mut Decompressor) -> Option<Repair> {
     [2, 1, 0].into_iter().find_map(|magic| {
         let mut batch = with_length(data, magic)?;
         // In magic 0 and 1 the CRC covers the magic, so a wrong magic is a flipped bit.

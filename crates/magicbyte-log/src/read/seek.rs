@@ -3,98 +3,17 @@
 
 use std::path::PathBuf;
 
+use ::bytes::Bytes;
 use magicbyte::internals::Frame;
 use magicbyte::sidecar::{parse_offset_index, parse_time_index};
-use magicbyte::{Batch, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, RECORD_BATCH_OVERHEAD, Result};
+use magicbyte::{Batch, DEFAULT_MAX_DECOMPRESSED_BYTES, RECORD_BATCH_OVERHEAD};
 
 use crate::error::{LogError, LogResult};
 use crate::listing::Segment;
-use crate::read::plan::Plan;
 use crate::segment::blocks::Blocks;
 use crate::storage::sidecars::read_index;
 
 const BLOCK: usize = 64 << 10;
-
-/// The first offset in the log whose record has this timestamp (ms) or a later one (Kafka's
-/// `LogSegment.findOffsetByTimestamp`, segment by segment). None if there is no such record.
-///
-/// # Errors
-/// [`LogError::Io`] if no file can be opened or memory is exhausted.
-pub fn offset_for_timestamp(plan: &Plan, timestamp: i64) -> LogResult<Option<i64>> {
-    Ok(record_for_timestamp(plan, timestamp)?.map(|record| record.offset))
-}
-
-/// A record found by its timestamp.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FoundRecord {
-    pub offset: i64,
-    /// Timestamp in milliseconds.
-    pub timestamp: i64,
-    /// The leader epoch of its batch; -1 in magic 0 and 1.
-    pub leader_epoch: i32,
-    /// The magic of its batch: magic 0 has no timestamp.
-    pub magic: i8,
-}
-
-/// A variant of [`offset_for_timestamp`] that also returns the record's own timestamp and leader epoch.
-#[doc(hidden)]
-pub fn record_for_timestamp(plan: &Plan, timestamp: i64) -> LogResult<Option<FoundRecord>> {
-    let start = plan.log_start_offset.unwrap_or(i64::MIN);
-    for planned in plan.segments.iter().filter(|planned| planned.max_timestamp >= timestamp) {
-        if let Some(record) = record_for_timestamp_in(&planned.segment, timestamp, start)? {
-            return Ok(Some(record));
-        }
-    }
-    Ok(None)
-}
-
-/// The first offset in the segment, from `start` on, whose record has this timestamp (ms) or a later one.
-pub(crate) fn offset_for_timestamp_in(
-    segment: &Segment,
-    timestamp: i64,
-    start: i64,
-) -> LogResult<Option<i64>> {
-    Ok(record_for_timestamp_in(segment, timestamp, start)?.map(|record| record.offset))
-}
-
-fn record_for_timestamp_in(segment: &Segment, timestamp: i64, start: i64) -> LogResult<Option<FoundRecord>> {
-    let mut headers = Headers::open(segment)?;
-    headers.position = position_for_timestamp(segment, timestamp)?;
-    let mut decompressor = Decompressor::new();
-    while let Some(header) = headers.next()? {
-        if header.max_timestamp < timestamp || header.size > DEFAULT_MAX_DECOMPRESSED_BYTES {
-            continue;
-        }
-        let data = headers.blocks.at(header.position, header.size).map_err(|e| headers.io(e))?;
-        let record = first_at_or_after(&data, header.position, (timestamp, start), &mut decompressor);
-        // A damaged batch has no record to find. A read that starts at a later one does not report it.
-        if let Ok(Some(record)) = record {
-            return Ok(Some(record));
-        }
-    }
-    Ok(None)
-}
-
-fn first_at_or_after(
-    data: &[u8],
-    position: u64,
-    (timestamp, start): (i64, i64),
-    decompressor: &mut Decompressor,
-) -> Result<Option<FoundRecord>> {
-    let batch = Batch::from_frame(data, position)?;
-    batch.verify()?;
-    let leader_epoch = batch.partition_leader_epoch();
-    for record in batch.records(decompressor)? {
-        let record = record?;
-        let (offset, timestamp_found) = (record.offset(), record.timestamp());
-        if timestamp_found >= timestamp && offset >= start {
-            let magic = batch.magic();
-            return Ok(Some(FoundRecord { offset, timestamp: timestamp_found, leader_epoch, magic }));
-        }
-    }
-    Ok(None)
-}
 
 /// Position of a batch such that no record at or after `offset` is before it: the last indexed batch whose
 /// base offset is not greater than `offset`, or the segment's start.
@@ -130,7 +49,7 @@ pub(crate) fn position_for_offset(segment: &Segment, offset: i64) -> LogResult<u
 }
 
 /// Position of a batch with no record at or after the timestamp before it.
-fn position_for_timestamp(segment: &Segment, timestamp: i64) -> LogResult<u64> {
+pub(super) fn position_for_timestamp(segment: &Segment, timestamp: i64) -> LogResult<u64> {
     let Some(data) = known_entries(segment, "timeindex") else { return Ok(0) };
     let Ok(entries) = parse_time_index(&data, segment.base_offset) else { return Ok(0) };
     let known = entries.partition_point(|entry| entry.timestamp < timestamp);
@@ -159,22 +78,22 @@ fn known_entries(segment: &Segment, ending: &str) -> Option<Vec<u8>> {
 }
 
 /// A walk over a segment's batch headers.
-struct Headers {
+pub(super) struct Headers {
     path: PathBuf,
     blocks: Blocks,
-    position: u64,
+    pub(super) position: u64,
 }
 
-struct HeaderSummary {
-    position: u64,
-    size: usize,
-    stored_offset: i64,
-    last_offset: i64,
-    max_timestamp: i64,
+pub(super) struct HeaderSummary {
+    pub(super) position: u64,
+    pub(super) size: usize,
+    pub(super) stored_offset: i64,
+    pub(super) last_offset: i64,
+    pub(super) max_timestamp: i64,
 }
 
 impl Headers {
-    fn open(segment: &Segment) -> LogResult<Self> {
+    pub(super) fn open(segment: &Segment) -> LogResult<Self> {
         let path = segment.location.path().to_owned();
         let blocks = Blocks::open(&segment.location, segment.size, segment.version.as_deref(), BLOCK)
             .map_err(|e| LogError::io(&path, e))?;
@@ -186,7 +105,7 @@ impl Headers {
     }
 
     /// The next header; None where the chain of headers ends.
-    fn next(&mut self) -> LogResult<Option<HeaderSummary>> {
+    pub(super) fn next(&mut self) -> LogResult<Option<HeaderSummary>> {
         let position = self.position;
         let header = self.blocks.at(position, RECORD_BATCH_OVERHEAD).map_err(|e| self.io(e))?;
         let size = match Frame::read(&header) {
@@ -208,11 +127,16 @@ impl Headers {
         }))
     }
 
+    /// The bytes of the header's batch.
+    pub(super) fn batch(&mut self, header: &HeaderSummary) -> LogResult<Bytes> {
+        self.blocks.at(header.position, header.size).map_err(|e| self.io(e))
+    }
+
     fn crc_holds(&mut self, header: &HeaderSummary) -> LogResult<bool> {
         if header.size > DEFAULT_MAX_DECOMPRESSED_BYTES {
             return Ok(false);
         }
-        let data = self.blocks.at(header.position, header.size).map_err(|e| self.io(e))?;
+        let data = self.batch(header)?;
         Ok(Batch::from_frame(&data, header.position).is_ok_and(|batch| batch.verify().is_ok()))
     }
 }

@@ -241,14 +241,17 @@ impl SegmentReader {
             }
             return self.quarantine(Some(range.end), ErrorKind::Zeros.into());
         }
-        match Frame::read(&header) {
-            Ok(Frame::Whole { size }) => self.read_batch(size),
-            Ok(Frame::Cut { needed }) => {
-                let size = header.len() as u64 + needed;
-                if size <= rest { self.read_batch(size as usize) } else { self.read_tail(&header, size) }
-            }
-            Err(error) => self.quarantine(None, error),
+        let size = match Frame::read(&header) {
+            Ok(Frame::Whole { size }) => size as u64,
+            Ok(Frame::Cut { needed }) => header.len() as u64 + needed,
+            Err(error) => return self.quarantine(None, error),
+        };
+        if size > rest {
+            return self.read_tail(&header, size);
         }
+        // A header keeps its block alive, so that the batch would be read into another one.
+        drop(header);
+        self.read_batch(size as usize)
     }
 
     fn read_batch(&mut self, size: usize) -> io::Result<Piece> {

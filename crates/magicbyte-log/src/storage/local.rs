@@ -143,18 +143,17 @@ pub(super) fn examine(path: &Path) -> io::Result<Found> {
 }
 
 fn info_of(metadata: &Metadata) -> FileInfo {
+    #[cfg(unix)]
+    let inode = Some(std::os::unix::fs::MetadataExt::ino(metadata));
+    #[cfg(windows)]
+    let inode = Some(std::os::windows::fs::MetadataExt::creation_time(metadata));
+    #[cfg(not(any(unix, windows)))]
+    let inode = None;
     let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     FileInfo {
         size: metadata.len(),
         modified_ms: modified.map_or(0, |since| since.as_millis() as i64),
         version: None,
-        inode: Some(inode_of(metadata)),
+        inode,
     }
-}
-
-fn inode_of(metadata: &Metadata) -> u64 {
-    #[cfg(unix)]
-    return std::os::unix::fs::MetadataExt::ino(metadata);
-    #[cfg(windows)]
-    return std::os::windows::fs::MetadataExt::creation_time(metadata);
 }

@@ -54,15 +54,19 @@ impl Location {
         let stacked = |(files, number)| -> Arc<dyn Store> {
             let files: Arc<dyn Store> = Arc::new(Unpacked { files, number });
             #[cfg(feature = "tiered")]
-            let files = Arc::new(Tiered { files, number });
+            let files = Arc::new(Tiered { files, number, keys: stores.keys.clone() });
             files
         };
         Self { path, origin, store: files.map(stacked) }
     }
 
-    /// Resolves a URL that came without its store.
+    /// Resolves a URL that came without its store, and a path that came without the keys of encrypted segments.
     pub(crate) fn locate(&mut self, stores: &Stores) {
-        if self.origin == Origin::Remote {
+        #[cfg(feature = "tiered")]
+        let lacks_keys = !stores.keys.is_empty();
+        #[cfg(not(feature = "tiered"))]
+        let lacks_keys = false;
+        if self.origin == Origin::Remote || lacks_keys {
             *self = Self::resolve(std::mem::take(&mut self.path), stores);
         }
     }

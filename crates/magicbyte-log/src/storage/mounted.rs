@@ -11,8 +11,11 @@ use crate::storage::open_file::OpenFile;
 use crate::storage::ranges::Ranges;
 use crate::storage::remote::{RemoteStore, fatal};
 use crate::storage::store::{Entry, Store};
+#[cfg(feature = "tiered")]
+use crate::storage::tiered::encryption::EncryptionKeys;
 
-/// Remote stores, and the URLs at which they are mounted.
+/// Remote stores, the URLs at which they are mounted, and the keys of encrypted segments in tiered storage. They decide
+/// what the locations that are parsed with them can read.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -25,7 +28,11 @@ use crate::storage::store::{Entry, Store};
 /// # }
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Stores(Vec<(String, Arc<Mounted>)>);
+pub struct Stores {
+    mounted: Vec<(String, Arc<Mounted>)>,
+    #[cfg(feature = "tiered")]
+    pub(super) keys: EncryptionKeys,
+}
 
 impl Stores {
     /// Serves all paths that begin with `prefix` (a URL without a slash at its end) from `store`. Returns the
@@ -34,13 +41,24 @@ impl Stores {
         static MOUNTED: AtomicU64 = AtomicU64::new(1);
         let number = MOUNTED.fetch_add(1, Ordering::Relaxed);
         let mounted = Arc::new(Mounted { number, remote: store });
-        match self.0.iter_mut().find(|(known, _)| known == prefix) {
+        match self.mounted.iter_mut().find(|(known, _)| known == prefix) {
             Some((_, before)) => Some(Arc::clone(&std::mem::replace(before, mounted).remote)),
             None => {
-                self.0.push((prefix.to_owned(), mounted));
+                self.mounted.push((prefix.to_owned(), mounted));
                 None
             }
         }
+    }
+
+    /// Adds an RSA private key (PEM, PKCS #8 or PKCS #1) for encrypted segments in tiered storage, and replaces a key with
+    /// the same ID. A key without an ID is tried for every ID that no other key has. Locations that were parsed before
+    /// do not get it.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`] if it is not such a key. The message contains no part of it.
+    #[cfg(feature = "tiered")]
+    pub fn add_encryption_key(&mut self, id: Option<&str>, pem: &str) -> io::Result<()> {
+        self.keys.add(id, pem)
     }
 
     /// The store that serves a URL; None if none is mounted for it.
@@ -48,7 +66,7 @@ impl Stores {
         let serves = |prefix: &str| {
             url.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        self.0.iter().find(|(prefix, _)| serves(prefix)).map(|(_, store)| Arc::clone(store))
+        self.mounted.iter().find(|(prefix, _)| serves(prefix)).map(|(_, store)| Arc::clone(store))
     }
 }
 

@@ -196,8 +196,13 @@ fn transactions_match_the_control_records() {
     assert_eq!(report.transaction_counts["aborted"], count(TransactionOutcome::Aborted));
     assert_eq!(report.transaction_counts["open"], open.len() as u64);
     assert_eq!(report.last_stable_offset, open.values().map(|transaction| transaction.0).min());
+}
 
-    // The broker's transaction indexes list the same aborted transactions, with the same last stable offsets.
+/// The broker's transaction indexes list the same aborted transactions, with the same last stable offsets.
+#[test]
+fn aborted_transactions_match_the_indexes() {
+    let directory = data().join("v2_txn");
+    let report = history(&directory, OPTIONS);
     let mut indexed: Vec<_> = files(&directory, ".txnindex")
         .iter()
         .flat_map(|path| parse_transaction_index(&fs::read(path).unwrap()).unwrap())

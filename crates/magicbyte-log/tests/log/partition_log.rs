@@ -14,7 +14,7 @@ use magicbyte::state::IsolationLevel;
 use magicbyte_log::{
     Disposition, IgnoreReason, LogBatches, PartitionLog, PlanOptions, ReadOptions, list_partition,
 };
-use magicbyte_testing::{CanonicalDigest, data, json, json_lines, partitions};
+use magicbyte_testing::{CanonicalDigest, data, json, json_lines, partitions, scratch};
 
 /// Kafka lists the preallocated zeros of a live copy as entries; real entries end where they stop increasing.
 fn without_zero_tail(entries: &Value, key: usize) -> Vec<Value> {
@@ -422,4 +422,25 @@ fn sidecars_that_are_too_large_or_not_files_are_not_read() {
         fs::remove_dir(&path).unwrap();
     }
     fs::remove_dir_all(dir.parent().unwrap()).unwrap();
+}
+
+/// Batches that cross the border of a block are read into the same memory, once nobody holds it.
+#[test]
+fn the_block_of_a_reader_is_reused() {
+    let directory = scratch("one-block").join("t-0");
+    fs::create_dir_all(&directory).unwrap();
+    let (mut bytes, mut offset) = (Vec::new(), 0);
+    while bytes.len() < 20 << 20 {
+        let mut builder = magicbyte::RecordsBuilder::v2(magicbyte::Compression::None);
+        builder.append(offset, 0, None, Some(&[7; 100_000]), &[]).unwrap();
+        bytes.extend(builder.build().unwrap());
+        offset += 1;
+    }
+    fs::write(directory.join(format!("{:020}.log", 0)), &bytes).unwrap();
+    let log = PartitionLog::open(&directory).unwrap();
+    let batches = log.batches(ReadOptions::default()).unwrap();
+    let places: Vec<_> = batches.map(|batch| batch.unwrap().data.data().as_ptr() as usize).collect();
+    let span = places.iter().max().unwrap() - places.iter().min().unwrap();
+    assert_eq!(places.len() as i64, offset);
+    assert!(span < 1 << 20, "{span}");
 }

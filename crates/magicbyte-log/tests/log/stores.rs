@@ -165,6 +165,34 @@ fn few_bytes_are_fetched() {
     fs::remove_dir_all(root).unwrap();
 }
 
+/// The last records are found without the segments before them.
+#[test]
+fn few_bytes_are_fetched_for_the_last_records() {
+    let root = scratch("last");
+    let directory = root.join("large-0");
+    fs::create_dir_all(&directory).unwrap();
+    for segment in 0..20 {
+        let mut data = Vec::new();
+        for offset in (segment * 50)..(segment * 50 + 50) {
+            let mut builder = RecordsBuilder::v2(Compression::None);
+            builder.append(offset, 0, None, Some(&[7; 20 << 10]), &[]).unwrap();
+            data.extend(builder.build().unwrap());
+        }
+        fs::write(directory.join(format!("{:020}.log", segment * 50)), data).unwrap();
+    }
+    let files = Files::new("last://logs", root.clone());
+    let log = files.open("large-0");
+    for (count, segments) in [(1, 1), (50, 1), (51, 2), (120, 3)] {
+        files.take();
+        let start = log.start_of_last(count, ReadOptions::default()).unwrap();
+        assert_eq!(start, Some(1000 - count as i64));
+        let (bytes, _) = files.take();
+        // The segment with the first of the records is read twice.
+        assert!(bytes <= (segments + 1) * 52 * (20 << 10), "{count}: {bytes}");
+    }
+    fs::remove_dir_all(root).unwrap();
+}
+
 /// A survey before the decoding fetches all, without waiting between ranges; nothing is fetched again, however large batches are.
 #[test]
 fn what_is_decoded_next_is_fetched_once() {

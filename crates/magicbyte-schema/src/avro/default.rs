@@ -30,7 +30,7 @@ impl Room {
         default: &Value,
     ) -> Result<Box<[u8]>, String> {
         let mut writer = Writer { types, out: Vec::new(), room: self };
-        writer.write(id, default, 0)?;
+        writer.write_of_field(id, default, 0)?;
         let out = writer.out;
         self.bytes = self.bytes.saturating_sub(out.len());
         Ok(out.into_boxed_slice())
@@ -48,6 +48,17 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// Writes the default of a field. Java makes a number of one that is text, but not of text inside another default.
+    fn write_of_field(&mut self, id: TypeId, default: &Value, depth: usize) -> Result<(), String> {
+        let number = default.as_str().and_then(number_in);
+        match (&self.types.get(id).kind, number) {
+            (Kind::Float, Some(number)) => self.out.extend((number as f32).to_le_bytes()),
+            (Kind::Double, Some(number)) => self.out.extend(number.to_le_bytes()),
+            _ => self.write(id, default, depth)?,
+        }
+        Ok(())
+    }
+
     fn write(&mut self, id: TypeId, value: &Value, depth: usize) -> Result<(), String> {
         self.room.values = self.room.values.saturating_sub(1);
         if depth > MAX_DEPTH || self.room.values == 0 || self.out.len() > self.room.bytes {
@@ -82,10 +93,13 @@ impl Writer<'_> {
             (Kind::Union(branches), _) => self.write_branch(branches, value, depth)?,
             (Kind::Record { fields, .. }, _) => {
                 for field in fields {
-                    let Some(value) = value.get(&field.name).or(field.default.as_ref()) else {
-                        return Err(format!("its field {} has no value and no default", field.name));
-                    };
-                    self.write(field.of, value, depth + 1)?;
+                    match (value.get(&field.name), &field.default) {
+                        (Some(value), _) => self.write(field.of, value, depth + 1)?,
+                        (None, Some(default)) => self.write_of_field(field.of, default, depth + 1)?,
+                        (None, None) => {
+                            return Err(format!("its field {} has no value and no default", field.name));
+                        }
+                    }
                 }
             }
             (kind, _) => return Err(format!("{}: expected {}", shown(value), kind.word())),
@@ -189,6 +203,19 @@ fn long(number: &Number) -> i64 {
         (Some(whole), _) => whole,
         (_, Some(whole)) => whole as i64,
         _ => double(number) as i64,
+    }
+}
+
+/// The number that Java's `Double.valueOf` makes of text; hexadecimal ones are left out.
+fn number_in(text: &str) -> Option<f64> {
+    let text = text.trim_matches(|letter| letter <= ' ');
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    match unsigned {
+        "NaN" | "Infinity" => text.parse().ok(),
+        _ if unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.') => {
+            text.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(text).parse().ok()
+        }
+        _ => None,
     }
 }
 

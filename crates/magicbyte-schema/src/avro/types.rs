@@ -81,7 +81,7 @@ pub(super) struct Types {
 impl Types {
     /// Parses a schema; `references` are the texts of the schemas it uses, each after those that it uses itself.
     pub(super) fn parse(text: &str, references: &[&str]) -> Result<Self> {
-        let mut parser = Parser { types: Vec::new(), named: HashMap::new() };
+        let mut parser = Parser { types: Vec::new(), named: HashMap::new(), open: Vec::new() };
         for (number, reference) in references.iter().enumerate() {
             if !references[..number].contains(reference) {
                 parser.document(reference)?;
@@ -133,23 +133,10 @@ impl Types {
                 continue;
             }
             let (one, another) = (self.get(id), other.get(other_id));
-            let is_same = match (&one.kind, &another.kind) {
-                (Kind::Array(_), Kind::Array(_)) | (Kind::Map(_), Kind::Map(_)) => true,
-                (Kind::Union(branches), Kind::Union(others)) => branches.len() == others.len(),
-                (Kind::Record { name, fields }, Kind::Record { name: other_name, fields: others }) => {
-                    let are_same = |(field, other): (&Field, &Field)| {
-                        (&field.name, &field.default) == (&other.name, &other.default)
-                    };
-                    name == other_name
-                        && fields.len() == others.len()
-                        && fields.iter().zip(others).all(are_same)
-                }
-                (kind, other) => kind == other,
-            };
-            if !is_same || one.logical != another.logical {
+            if !one.is_like(another) {
                 return false;
             }
-            open.extend(self.inner(id).into_iter().zip(other.inner(other_id)));
+            open.extend(one.inner().into_iter().zip(another.inner()));
         }
         true
     }
@@ -169,7 +156,7 @@ impl Types {
         while let Some(id) = open.pop() {
             if !std::mem::replace(&mut seen[id], true) {
                 found.push(id);
-                open.extend(self.inner(id));
+                open.extend(self.get(id).inner());
             }
         }
         found
@@ -193,20 +180,42 @@ impl Types {
         }
         open[id] = true;
         let mut recursive = false;
-        for inner in self.inner(id) {
+        for inner in self.get(id).inner() {
             recursive |= self.measure(inner, open, depth + 1, count)?;
         }
         open[id] = false;
         Ok(recursive)
     }
+}
 
-    fn inner(&self, id: TypeId) -> Vec<TypeId> {
-        match &self.types[id].kind {
+impl Type {
+    /// The types that it is made of.
+    fn inner(&self) -> Vec<TypeId> {
+        match &self.kind {
             Kind::Array(of) | Kind::Map(of) => vec![*of],
             Kind::Union(branches) => branches.clone(),
             Kind::Record { fields, .. } => fields.iter().map(|field| field.of).collect(),
             _ => Vec::new(),
         }
+    }
+
+    /// True if two types are equal as Java's are, but for the types that they are made of.
+    fn is_like(&self, other: &Self) -> bool {
+        self.logical == other.logical
+            && match (&self.kind, &other.kind) {
+                (Kind::Array(_), Kind::Array(_)) | (Kind::Map(_), Kind::Map(_)) => true,
+                (Kind::Union(branches), Kind::Union(others)) => branches.len() == others.len(),
+                (Kind::Enum { name, symbols, .. }, Kind::Enum { name: other, symbols: others, .. }) => {
+                    name == other && symbols == others
+                }
+                (Kind::Record { name, fields }, Kind::Record { name: other, fields: others }) => {
+                    let are_same = |(field, other): (&Field, &Field)| {
+                        (&field.name, &field.default) == (&other.name, &other.default)
+                    };
+                    name == other && fields.len() == others.len() && fields.iter().zip(others).all(are_same)
+                }
+                (kind, other) => kind == other,
+            }
     }
 }
 
@@ -304,8 +313,11 @@ impl Logical {
     }
 
     fn decimal(kind: &Kind, object: &Map<String, Value>) -> Self {
-        let number =
-            |name: &str| object.get(name).and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
+        // Java's `int`s.
+        let number = |name: &str| {
+            let number = object.get(name)?.as_u64()?;
+            i32::try_from(number).ok()?.try_into().ok()
+        };
         let scale = if object.contains_key("scale") { number("scale") } else { Some(0) };
         let (Some(precision @ 1..), Some(scale)) = (number("precision"), scale) else { return Self::None };
         let fits = match kind {
@@ -323,6 +335,8 @@ struct Parser {
     types: Vec<Type>,
     /// By full name.
     named: HashMap<String, TypeId>,
+    /// The records whose fields are being parsed.
+    open: Vec<TypeId>,
 }
 
 impl Parser {
@@ -424,8 +438,7 @@ impl Parser {
         let logical = Logical::parse(&kind, object);
         let name = kind.name().map(|name| name.full.clone());
         let id = self.add(kind, logical);
-        name.map_or(Ok(()), |name| self.register(name, id))?;
-        Ok(id)
+        name.map_or(Ok(id), |name| self.define(name, id))
     }
 
     fn record(&mut self, object: &Map<String, Value>, namespace: &str) -> Result<TypeId> {
@@ -433,8 +446,12 @@ impl Parser {
         let full = name.full.clone();
         let own_namespace = full.rsplit_once('.').map_or("", |(namespace, _)| namespace);
         let id = self.add(Kind::Record { name: name.clone(), fields: Vec::new() }, Logical::None);
-        // Before its fields, which may refer to it.
-        self.register(full.clone(), id)?;
+        // Before its fields, which may refer to it, but may not define it.
+        let earlier = *self.named.entry(full.clone()).or_insert(id);
+        if self.open.contains(&earlier) {
+            return Err(defined_twice(full));
+        }
+        self.open.push(id);
         let Value::Array(list) = member(object, "fields")? else {
             return Err(SchemaError::new(format!("the fields of {full} are not a list")));
         };
@@ -461,14 +478,30 @@ impl Parser {
             });
         }
         self.types[id].kind = Kind::Record { name, fields };
-        Ok(id)
+        self.open.pop();
+        self.define(full, id)
     }
 
-    fn register(&mut self, name: String, id: TypeId) -> Result<()> {
-        match self.named.insert(name.clone(), id) {
-            None => Ok(()),
-            Some(_) => Err(SchemaError::new(format!("the type {} is defined twice", shown(&name.into())))),
+    /// Gives a name to a type. Like Java, takes the earlier one of two equal types with one name.
+    fn define(&mut self, name: String, id: TypeId) -> Result<TypeId> {
+        let earlier = *self.named.entry(name.clone()).or_insert(id);
+        if self.are_equal(earlier, id) { Ok(earlier) } else { Err(defined_twice(name)) }
+    }
+
+    fn are_equal(&self, earlier: TypeId, id: TypeId) -> bool {
+        let mut open = vec![(earlier, id)];
+        while let Some((id, other_id)) = open.pop() {
+            // Types with names are the same ones: only the outermost was not looked up by its name.
+            if id == other_id {
+                continue;
+            }
+            let (one, another) = (&self.types[id], &self.types[other_id]);
+            if !one.is_like(another) {
+                return false;
+            }
+            open.extend(one.inner().into_iter().zip(another.inner()));
         }
+        true
     }
 }
 
@@ -500,6 +533,10 @@ fn without_comments(text: &str) -> Cow<'_, str> {
         rest = &from[end..];
     }
     if out.is_empty() { text.into() } else { (out + rest).into() }
+}
+
+fn defined_twice(name: String) -> SchemaError {
+    SchemaError::new(format!("the type {} is defined twice, differently", shown(&name.into())))
 }
 
 fn member<'a>(object: &'a Map<String, Value>, name: &str) -> Result<&'a Value> {

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use jsonschema::{Retrieve, Uri, uri};
-use referencing::{Registry, ResourceRef, SPECIFICATIONS, UriRef};
+use jsonschema::{Draft, Retrieve, Uri, uri};
+use referencing::{Registry, SPECIFICATIONS, UriRef};
 use serde_json::{Map, Value};
 
 use crate::error::{Result, SchemaError};
@@ -91,8 +91,10 @@ impl Documents {
         let others = self.others.addresses.iter();
         let others = others.map(|(address, index)| (address.clone(), &self.others.documents[*index]));
         let root = [(self.address()?.as_str().to_owned(), &self.root)];
-        let resources =
-            others.chain(root).map(|(address, value)| (address, ResourceRef::from_contents(value)));
+        // A document that names no draft is of the schema's.
+        let draft = Draft::default().detect(&self.root);
+        let resource = |value| draft.detect(value).create_resource_ref(value);
+        let resources = others.chain(root).map(|(address, value)| (address, resource(value)));
         SPECIFICATIONS
             .extend(resources)
             .and_then(|builder| builder.retriever(Nothing).retrieve_known_draft_meta_schemas(false).prepare())

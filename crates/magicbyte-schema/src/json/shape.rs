@@ -21,7 +21,9 @@ pub(crate) enum Shape {
     String,
     Object(Vec<(String, Shape)>),
     Array(Box<Shape>),
-    /// Any value, as its JSON.
+    /// Values of several shapes, or of one that contains itself, as their JSON.
+    Several,
+    /// Any value, as its JSON: the schema says nothing of it.
     Any,
 }
 
@@ -39,6 +41,23 @@ impl Shape {
             draft: Draft::default().detect(&documents.root),
         };
         Plan { path: Vec::new(), nesting: 0, columns: 0 }.shape(&documents.root, &scope)
+    }
+}
+
+impl Shape {
+    /// True if a column of this shape shows all that one of the other shape would.
+    fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Object(_) | Self::Array(_) | Self::Any, Self::Several) => false,
+            (_, Self::Any | Self::Several)
+            | (Self::Several, _)
+            | (Self::Integer | Self::LongInteger, Self::Number) => true,
+            (Self::Object(fields), Self::Object(others)) => others.iter().all(|(name, other)| {
+                fields.iter().find(|field| field.0 == *name).is_some_and(|field| field.1.covers(other))
+            }),
+            (Self::Array(items), Self::Array(others)) => items.covers(others),
+            _ => self == other,
+        }
     }
 }
 
@@ -114,7 +133,7 @@ impl Plan {
         // `true`, `false`, and what is not a schema, describe no types.
         let Some(schema) = schema.as_object() else { return Ok(Shape::Any) };
         if self.nesting == MAX_NESTING {
-            return Ok(Shape::Any);
+            return Ok(Shape::Several);
         }
         self.nesting += 1;
         let shape = self.shape_of(schema, scope);
@@ -127,7 +146,7 @@ impl Plan {
         for (target, place) in scope.referred(schema)? {
             // A type that contains itself has no Arrow type.
             if self.path.contains(&std::ptr::from_ref(target)) {
-                return Ok(Shape::Any);
+                return Ok(Shape::Several);
             }
             self.path.push(target);
             let shape = self.shape(target, &place);
@@ -141,18 +160,22 @@ impl Plan {
         Ok(together(parts))
     }
 
-    /// The shape of a schema without its references.
+    /// The shape of a schema without its references: a value is of its type and of all its parts.
     fn own_shape(&mut self, schema: &Map<String, Value>, scope: &Scope<'_>) -> Result<Shape> {
+        let members = |keyword| schema.get(keyword).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let mut shapes =
+            members("allOf").iter().map(|part| self.part(part, scope)).collect::<Result<Vec<_>>>()?;
+        shapes.push(self.typed(schema, scope)?);
+        let mut shape = together(shapes);
         for union in ["anyOf", "oneOf"] {
-            if let Some(members) = schema.get(union).and_then(Value::as_array) {
-                return self.one_of(members, scope);
-            }
+            let shared = self.one_of(members(union), &shape, scope)?;
+            shape = together(vec![shape, shared]);
         }
-        if let Some(parts) = schema.get("allOf").and_then(Value::as_array) {
-            let mut shapes = parts.iter().map(|part| self.part(part, scope)).collect::<Result<Vec<_>>>()?;
-            shapes.push(self.object(schema, scope)?);
-            return Ok(together(shapes));
-        }
+        Ok(shape)
+    }
+
+    /// The shape that the type alone says.
+    fn typed(&mut self, schema: &Map<String, Value>, scope: &Scope<'_>) -> Result<Shape> {
         match type_of(schema) {
             Some("integer") if is_beyond_64_bits(schema) => Ok(Shape::LongInteger),
             Some("integer") => Ok(Shape::Integer),
@@ -164,6 +187,7 @@ impl Plan {
                 Some(items @ Value::Object(_)) => Ok(Shape::Array(Box::new(self.part(items, scope)?))),
                 _ => Ok(Shape::Array(Box::new(Shape::Any))),
             },
+            None if schema.get("type").is_some_and(Value::is_array) => Ok(Shape::Several),
             _ => Ok(Shape::Any),
         }
     }
@@ -181,39 +205,53 @@ impl Plan {
         }
     }
 
-    /// A union is the type that its members share; null is in each.
-    fn one_of(&mut self, members: &[Value], scope: &Scope<'_>) -> Result<Shape> {
-        let is_null = |member: &Value| member.get("type").and_then(Value::as_str) == Some("null");
-        let mut shared = None;
-        for member in members.iter().filter(|member| !is_null(member)) {
-            let shape = self.part(member, scope)?;
-            match shared.get_or_insert_with(|| shape.clone()) {
-                same if *same == shape => {}
-                _ => return Ok(Shape::Any),
-            }
+    /// The shape that the members of a union share, or `Any` if none has more than the `own` shape of the schema around
+    /// them. Null is in each.
+    fn one_of(&mut self, members: &[Value], own: &Shape, scope: &Scope<'_>) -> Result<Shape> {
+        let is_null = |member: &Value| {
+            let listed = |member: &Value| Some(member.get("enum")?.as_array()?.iter().all(Value::is_null));
+            member.get("type").and_then(Value::as_str) == Some("null")
+                || member.get("const").is_some_and(Value::is_null)
+                || listed(member).unwrap_or(false)
+        };
+        let members = members.iter().filter(|member| !is_null(member));
+        let mut shapes = members.map(|member| self.part(member, scope)).collect::<Result<Vec<_>>>()?;
+        if shapes.iter().all(|shape| own.covers(shape)) {
+            return Ok(Shape::Any);
         }
-        Ok(shared.unwrap_or(Shape::Any))
+        let is_shared = shapes.windows(2).all(|pair| pair[0] == pair[1]);
+        Ok(shapes.pop().filter(|_| is_shared).unwrap_or(Shape::Several))
     }
 }
 
-/// The shape of values that have all of these: for objects, one with the properties of all.
-fn together(mut shapes: Vec<Shape>) -> Shape {
-    shapes.retain(|shape| *shape != Shape::Any);
-    if let [only] = &mut shapes[..] {
-        return std::mem::replace(only, Shape::Any);
-    }
-    let mut fields: Vec<(String, Shape)> = Vec::new();
-    for shape in shapes {
-        let Shape::Object(members) = shape else { return Shape::Any };
-        for (name, shape) in members {
-            match fields.iter_mut().find(|field| field.0 == name) {
-                None => fields.push((name, shape)),
-                Some(field) if field.1 == shape => {}
-                Some(field) => field.1 = Shape::Any,
+/// The shape of values that have all of these: for objects, one with the properties of all. Values that no shape allows
+/// are any.
+fn together(shapes: Vec<Shape>) -> Shape {
+    shapes.into_iter().map(Some).reduce(|shape, other| both(shape?, other?)).flatten().unwrap_or(Shape::Any)
+}
+
+/// The shape of values that have both; `None` if there are none.
+fn both(shape: Shape, other: Shape) -> Option<Shape> {
+    use Shape::{Any, Array, Integer, LongInteger, Number, Object, Several};
+    Some(match (shape, other) {
+        (shape, Any) | (Any, shape) => shape,
+        (shape, other) if shape == other => shape,
+        (Several, Object(_) | Array(_)) | (Object(_) | Array(_), Several) => Several,
+        (Several, shape) | (shape, Several) => shape,
+        (LongInteger, Integer | Number) | (Integer | Number, LongInteger) => LongInteger,
+        (Integer, Number) | (Number, Integer) => Integer,
+        (Object(mut fields), Object(others)) => {
+            for (name, other) in others {
+                match fields.iter_mut().find(|field| field.0 == name) {
+                    None => fields.push((name, other)),
+                    Some((_, shape)) => *shape = together(vec![std::mem::replace(shape, Any), other]),
+                }
             }
+            Object(fields)
         }
-    }
-    if fields.is_empty() { Shape::Any } else { Shape::Object(fields) }
+        (Array(items), Array(others)) => Array(Box::new(together(vec![*items, *others]))),
+        _ => return None,
+    })
 }
 
 /// True for numbers that are allowed to need more than 64 bits.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 
-use jsonschema::{PatternOptions, ValidationError, Validator};
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 use super::documents::Documents;
@@ -106,7 +106,8 @@ fn validator(schema: &str, references: &[(&str, &str)], with_formats: bool) -> R
     }
     documents.for_each_schema(&mut mark)?;
     let Documents { root, others } = documents;
-    let options = jsonschema::options_for::<Metered>()
+    let draft = Draft::default().detect(&root);
+    let mut options = jsonschema::options_for::<Metered>()
         .with_retriever(others)
         .should_validate_formats(with_formats)
         // Annotations, as in the newest drafts and for other validators.
@@ -114,6 +115,12 @@ fn validator(schema: &str, references: &[(&str, &str)], with_formats: bool) -> R
         .without_content_encoding_support("base64")
         // Without backtracking: time is bounded by the text and the pattern.
         .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_SIZE).dfa_size_limit(PATTERN_SIZE));
+    if draft < Draft::Draft7 {
+        // The draft does not define them, but the crate does.
+        for name in ["date", "time", "idn-email"] {
+            options = options.with_format(name, |_| true);
+        }
+    }
     options.build(&root).map_err(|error| SchemaError::new(unusable(&error)))
 }
 

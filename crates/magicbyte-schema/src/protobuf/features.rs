@@ -3,7 +3,9 @@
 //! prost-reflect knows no editions: [`edition`](super::edition) makes a file of an edition one of proto2, whose fields and
 //! enums have all their features among their options.
 
-use prost_reflect::{DynamicMessage, EnumDescriptor, FieldDescriptor, Kind, Syntax, Value};
+use prost_reflect::{
+    DynamicMessage, EnumDescriptor, ExtensionDescriptor, FieldDescriptor, Kind, Syntax, Value,
+};
 
 /// Numbers of the values in `google.protobuf.FeatureSet`.
 const IMPLICIT: i32 = 2;
@@ -18,8 +20,17 @@ pub(super) fn has_presence(field: &FieldDescriptor) -> bool {
 
 /// True if the message in a field is stored as a group.
 pub(super) fn is_group(field: &FieldDescriptor) -> bool {
-    let is_delimited = || feature(&field.options(), "message_encoding") == Some(DELIMITED);
-    field.is_group() || !is_scalar(field) && !field.is_map() && is_delimited()
+    field.is_group() || !is_scalar(field) && !field.is_map() && is_delimited(&field.options())
+}
+
+/// The same for an extension.
+pub(super) fn is_group_extension(extension: &ExtensionDescriptor) -> bool {
+    let is_message = matches!(extension.kind(), Kind::Message(_));
+    extension.is_group() || is_message && is_delimited(&extension.options())
+}
+
+fn is_delimited(options: &DynamicMessage) -> bool {
+    feature(options, "message_encoding") == Some(DELIMITED)
 }
 
 /// The index of the oneof that the file has the field in.

@@ -17,7 +17,7 @@ use protox::Compiler;
 use protox::file::{File, FileResolver, GoogleFileResolver};
 
 use super::options::strip;
-use super::{edition, known};
+use super::{edition, known, similar_names};
 use crate::error::{Result, SchemaError};
 
 /// The name of the file that nothing imports.
@@ -77,6 +77,13 @@ fn empty(name: &str) -> FileDescriptorProto {
 }
 
 fn parse(name: &str, text: &str) -> std::result::Result<FileDescriptorProto, protox::Error> {
+    let mut file = declared(name, text)?;
+    similar_names::allow(&mut file).map_err(|reason| protox::Error::new(format!("{name}: {reason}")))?;
+    Ok(file)
+}
+
+/// The file as it is declared, without what payloads do not need; one of an edition is one of proto2.
+fn declared(name: &str, text: &str) -> std::result::Result<FileDescriptorProto, protox::Error> {
     let failed = |reason: String| protox::Error::new(format!("{name}: {reason}"));
     let as_proto3 = edition::as_proto3(text).map_err(failed)?;
     match (File::from_source(name, as_proto3.as_deref().unwrap_or(text)), STANDARD.decode(text.trim())) {

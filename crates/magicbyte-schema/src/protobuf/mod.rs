@@ -16,6 +16,8 @@ mod options;
 mod paths;
 mod plan;
 mod shape;
+mod short_bytes;
+mod similar_names;
 mod structure;
 mod tags;
 mod time;

@@ -116,7 +116,7 @@ impl Shapes {
             let shape = FieldShape {
                 name: extension.full_name().into(),
                 json_name: format!("[{}]", extension.full_name()).into(),
-                of: self.type_of(&extension.kind(), extension.is_group(), enums),
+                of: self.type_of(&extension.kind(), features::is_group_extension(&extension), enums),
                 form: if extension.is_list() { Form::List } else { Form::Single },
                 has_presence: true,
                 oneof: None,

@@ -3,10 +3,9 @@
 //! It puts values into [`Places`]: columns, or the fields of a message that becomes text. So both have the same rules, which
 //! are those of Google's parsers.
 
-use super::columns::is_ascii;
 use super::tags::Tags;
 use super::wire::{Reader, Tag, WireType};
-use crate::failure::{Attempt, Failure};
+use crate::failure::Attempt;
 use crate::varint::unzigzag;
 
 /// Where values go. Rows are those of columns; other places have one.
@@ -138,16 +137,7 @@ impl<P: Places> Value<P> {
             (Self::Float(to), Fixed32) => to.set(row, f32::from_le_bytes(reader.fixed32()?)),
             (Self::Double(to), Fixed64) => to.set(row, f64::from_le_bytes(reader.fixed64()?)),
             (Self::Bool(to), Varint) => to.set(row, reader.varint()? != 0),
-            (Self::String(to), Length) => {
-                let bytes = reader.bytes()?;
-                if !is_ascii(bytes)
-                    && let Err(error) = std::str::from_utf8(bytes)
-                {
-                    let start = reader.position() - bytes.len();
-                    return Err(Failure::at(start + error.valid_up_to(), "text that is not UTF-8"));
-                }
-                to.set(row, bytes)?;
-            }
+            (Self::String(to), Length) => to.set(row, reader.text()?)?,
             (Self::Bytes(to), Length) => to.set(row, reader.bytes()?)?,
             (Self::Enum(to), Varint) => {
                 let number = reader.varint()? as i32;

@@ -1,5 +1,6 @@
 //! Protobuf's wire format: varints, tags, lengths, and fields to skip.
 
+use super::short_bytes::is_ascii;
 use crate::budget::Budget;
 use crate::failure::{Attempt, Failure};
 use crate::varint;
@@ -182,6 +183,24 @@ impl<'a> Reader<'a> {
         let (bytes, rest) = self.split()?;
         self.rest = rest;
         Ok(bytes)
+    }
+
+    /// A length, and the text that it counts.
+    #[inline]
+    pub(crate) fn text(&mut self) -> Attempt<&'a [u8]> {
+        let bytes = self.bytes()?;
+        if is_ascii(bytes) { Ok(bytes) } else { self.checked(bytes) }
+    }
+
+    /// Checks that the bytes that were read last are UTF-8.
+    fn checked(&self, bytes: &'a [u8]) -> Attempt<&'a [u8]> {
+        match std::str::from_utf8(bytes) {
+            Ok(_) => Ok(bytes),
+            Err(error) => {
+                let start = self.position() - bytes.len();
+                Err(Failure::at(start + error.valid_up_to(), "text that is not UTF-8"))
+            }
+        }
     }
 
     /// A length; returns the bytes that it counts, and what follows.

@@ -7,10 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from magicbyte.errors import Error
-from magicbyte.internal_topics.cluster import ClusterState, PartitionState
+from magicbyte.internal_topics.metadata.cluster import ClusterState
+from magicbyte.internal_topics.metadata.topics import PartitionState
 from magicbyte.internal_topics.names import CLUSTER_METADATA
 from magicbyte.jobs.find.cluster import Cluster, read_cluster
 from magicbyte.jobs.find.log_dirs import LogDir, absent_partition
+from magicbyte.jobs.find.reach import reach
 from magicbyte.model import PartitionListing
 
 __all__ = ["add_assigned", "metadata_of"]
@@ -65,11 +67,6 @@ def _newest_metadata(
 ) -> PartitionListing | None:
     paths = {os.path.join(log_dir.path, f"{CLUSTER_METADATA}-0") for log_dir in log_dirs}
     copies = [listing for listing in listings if listing["path"] in paths and listing["segments"]]
-
-    def reach(copy: PartitionListing) -> tuple[int, int]:
-        last = copy["segments"][-1]
-        return last["base_offset"], last["size"]
-
     return max(copies, key=reach, default=None)
 
 
@@ -85,7 +82,7 @@ def _add_assigned_to(
     }
     there |= {(one["topic"], one["partition"]) for log_dir in own for one in log_dir.absent}
     by_id = {one.directory_id: one for one in own}
-    all_are_here = {*state.log_dirs.get(broker, ())} <= {*by_id}
+    all_are_here = {*state.log_dirs(broker)} <= {*by_id}
     claim = f"__cluster_metadata assigns the partition to this broker ({broker})"
     for topic in state.topics.values():
         for number, partition in sorted(topic.partitions.items()):
@@ -102,7 +99,7 @@ def _add_assigned_to(
 
 def _absent_log_dirs(broker: int, own: Sequence[LogDir], state: ClusterState) -> Iterator[str]:
     """A problem for each directory that the broker has registered and that is not among `own`."""
-    registered, here = state.log_dirs.get(broker, []), {one.directory_id for one in own}
+    registered, here = state.log_dirs(broker), {one.directory_id for one in own}
     if None in here:
         return  # a directory without an ID may be any of them
     held: dict[str | None, list[str]] = defaultdict(list)

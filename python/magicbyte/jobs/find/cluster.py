@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from magicbyte import _core
-from magicbyte._core import Record
 from magicbyte.errors import Error, RefusedError
-from magicbyte.internal_topics.cluster import ClusterState
+from magicbyte.internal_topics.metadata.cluster import ClusterState
 from magicbyte.internal_topics.names import CONSUMER_OFFSETS, TRANSACTION_STATE
-from magicbyte.jobs.find.replay import Batch, replay
+from magicbyte.jobs.find.metadata_log import FoldedMetadata, fold_metadata
 from magicbyte.log_dir import META_PROPERTIES, read_meta_properties
 from magicbyte.model import PartitionListing
 
@@ -33,7 +31,6 @@ _SYNONYMS = {
     "segment.bytes": "log.segment.bytes",
 }
 """The broker's config with the default for all topics (`ServerTopicConfigSynonyms`)."""
-_SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 TopicConfigs = Mapping[str, Mapping[str, str]]
 """Configs by topic and name."""
@@ -43,12 +40,24 @@ TopicConfigs = Mapping[str, Mapping[str, str]]
 class Cluster:
     """Information about the topics of a directory, from the cluster's metadata and the user's file."""
 
-    path: str | None = None
-    """The directory of the cluster's metadata, if there is one."""
-    state: ClusterState = field(default_factory=ClusterState)
+    metadata: FoldedMetadata = field(default_factory=FoldedMetadata)
     broker_configs: Mapping[str, str] = field(default_factory=dict)
     given: TopicConfigs = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+
+    @property
+    def path(self) -> str | None:
+        """The directory of the newest copy of the cluster's metadata, if there is one."""
+        return self.metadata.path
+
+    @property
+    def state(self) -> ClusterState:
+        """What the metadata adds up to."""
+        return self.metadata.state
+
+    @property
+    def problems(self) -> list[str]:
+        """Problems with reading the metadata."""
+        return self.metadata.problems
 
     def configs(self, topic: str) -> dict[str, str]:
         """The configs that were set for a topic, the user's before its own."""
@@ -111,33 +120,20 @@ def _checked(path: str, topic: str, configs: object) -> dict[str, str]:
     return checked
 
 
-def read_cluster(listing: PartitionListing | None, given: TopicConfigs | None = None) -> Cluster:
-    """Reads a copy of the cluster's metadata, if there is one: the newest snapshot and what follows."""
-    if listing is None:
+def read_cluster(
+    copies: PartitionListing | Sequence[PartitionListing] | None, given: TopicConfigs | None = None
+) -> Cluster:
+    """Reads the copies of the cluster's metadata, if there are any: see `fold_metadata`."""
+    if not copies:
         return Cluster(given=given or {})
-    path = listing["path"]
-    state = ClusterState()
-    problems: list[str] = []
-
-    def apply(batch: Batch, record: Record) -> None:
-        if not batch.is_control:
-            state.replay(record.value_bytes)
-
-    snapshots = sorted(name for name in os.listdir(path) if _SNAPSHOT.fullmatch(name))
-    start = None
-    if snapshots:
-        # A snapshot is named after the offset that follows it. Its own offsets start at 0.
-        start = int(snapshots[-1][:20])
-        snapshot = os.path.join(path, snapshots[-1])
-        problems += replay(snapshot, apply)
-    problems += replay(path, apply, start_offset=start)
-    return Cluster(path, state, state.broker_configs(_node_of(path)), given or {}, problems)
+    folded = fold_metadata(copies if isinstance(copies, Sequence) else [copies])
+    return Cluster(folded, folded.state.broker_configs(_node_of(folded.copies[0].path)), given or {})
 
 
-def _node_of(path: str) -> str | None:
-    """The node whose log directory this is."""
+def _node_of(metadata: str) -> str | None:
+    """The node that has this copy of the metadata."""
     try:
-        properties = read_meta_properties(os.path.join(os.path.dirname(path), META_PROPERTIES))
+        properties = read_meta_properties(os.path.join(os.path.dirname(metadata), META_PROPERTIES))
     except (Error, OSError):
         return None
     return properties.get("node.id")

@@ -175,8 +175,8 @@ def _has_log(path: str, name: _Name) -> bool:
         return locate(path).is_live and _core.is_partition(
             directory, os.listdir(os.path.join(path, directory))
         )
-    except OSError:
-        return False
+    except (OSError, ValueError):
+        return False  # a name from a damaged checkpoint may have a zero byte, which no path has
 
 
 def note_missing_ids(log_dirs: Iterable[LogDir], listings: Iterable[PartitionListing]) -> None:

@@ -20,10 +20,11 @@ from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.foreign_files import foreign_below, foreign_format
 from magicbyte.jobs.find.log_dirs import LogDir, is_log_dir, read_log_dir, read_log_starts
 from magicbyte.jobs.find.outputs import COMPLETE, UNFINISHED, is_unfinished
+from magicbyte.jobs.find.reach import reach
 from magicbyte.jobs.find.remote_segments import join_remote
 from magicbyte.jobs.find.retention import excuse_what_a_broker_deleted
 from magicbyte.listing import unread_segments
-from magicbyte.model import DirectoryState, PartitionListing, Survey
+from magicbyte.model import DirectoryState, PartitionListing
 from magicbyte.storage.location import Location, locate
 from magicbyte.storage.mounts import listed_once, mount
 from magicbyte.storage.paths import absolute
@@ -392,18 +393,8 @@ def _preferred(
     if len(with_segments) < 2:
         return [*with_segments, *copies][0]
     if newest and len(preferred := choice.inside(with_segments)) != 1:
-        return max(preferred or with_segments, key=_reach)
+        return max(preferred or with_segments, key=reach)
     return choice.preferred(with_segments)
-
-
-def _reach(listing: PartitionListing) -> tuple[int, int]:
-    """The leader epoch and the offset of the last good batch: of two replicas, the higher one is newer."""
-    for segment in reversed(listing["segments"]):
-        survey: Survey = json.loads(_core.survey_segment(json.dumps(segment)))
-        if survey["last_offset"] is not None:
-            epochs = survey["leader_epochs"]
-            return epochs[-1]["epoch"] if epochs else -1, survey["last_offset"]
-    return -1, -1
 
 
 def refuse_unread(listings: Iterable[PartitionListing]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from magicbyte._core import DEFAULT_MAX_DECOMPRESSED_BYTES, LegacyBatch, Record, RecordBatch
+from magicbyte._core import DEFAULT_MAX_DECOMPRESSED_BYTES, LISTED, LegacyBatch, Record, RecordBatch
 from magicbyte.errors import Error
 from magicbyte.log import PartitionLog
 
@@ -17,7 +17,6 @@ ApplyBatch = Callable[[Batch], Iterator[tuple[int, Error]]]
 """Applies the records of a batch; yields the offset and error of those that do not decode. May raise Error
 for the batch.
 """
-_LISTED = 1000
 
 
 def replay(
@@ -62,7 +61,7 @@ def replay_batches(
     problems: list[str] = []
 
     def report(problem: str) -> None:
-        if len(problems) < _LISTED:
+        if len(problems) < LISTED:
             problems.append(f"{path}: {problem}")
 
     for batch in batches:

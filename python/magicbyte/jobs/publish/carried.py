@@ -12,6 +12,7 @@ from magicbyte.errors import Error, RefusedError
 from magicbyte.internal_topics.names import CLUSTER_METADATA
 from magicbyte.jobs.find.cluster import read_cluster
 from magicbyte.jobs.find.partitions import Inputs
+from magicbyte.jobs.find.reach import reach
 from magicbyte.listing import topic_id_of
 from magicbyte.log_dir import LOG_START_OFFSET_CHECKPOINT, format_offset_checkpoint
 from magicbyte.model import PartitionListing, PartitionPlan
@@ -61,12 +62,7 @@ def carried_ids(inputs: Inputs, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _ids_of_cluster(directories: Iterable[PartitionListing]) -> dict[str, str]:
-    """The IDs of topics in the copies of the cluster's metadata; the longest copy counts."""
-
-    def reach(copy: PartitionListing) -> tuple[int, int]:
-        last = copy["segments"][-1]
-        return last["base_offset"], last["size"]
-
+    """The IDs of topics in the copies of the cluster's metadata; the newest copy counts."""
     ids: dict[str, str] = {}
     copies = [
         directory

@@ -65,6 +65,12 @@ class PartitionsOutput(ABC):
         """A temporary file on the file system where the partitions are written."""
         return tempfile.TemporaryFile(dir=self._workspace.directory)
 
+    def scratch(self, name: str) -> str:
+        """Creates a directory for files that tasks need and that are not published."""
+        path = os.path.join(self._workspace.directory, name)
+        os.makedirs(path)
+        return path
+
     def commit(
         self,
         report: Mapping[str, Any],

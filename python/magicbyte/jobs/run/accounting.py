@@ -15,6 +15,7 @@ __all__ = [
     "SegmentsWritten",
     "Totals",
     "by_plan",
+    "first_listed",
     "listed",
     "problems_of",
     "reconcile_partitions",
@@ -112,8 +113,14 @@ def problems_of(plans: Sequence[Planned], written: Sequence[Sequence[SegmentsWri
 
 def listed(problems: Sequence[Problem], left_out: int = 0) -> Problems:
     """The first `LISTED` problems, and the number of the others: `left_out` were left out before."""
-    first = list(problems[: _core.LISTED])
-    return Problems(problems=first, problems_left_out=left_out + len(problems) - len(first))
+    first, left_out = first_listed(problems, left_out)
+    return Problems(problems=first, problems_left_out=left_out)
+
+
+def first_listed(findings: Sequence[T], left_out: int = 0) -> tuple[list[T], int]:
+    """The same for findings of any kind."""
+    first = list(findings[: _core.LISTED])
+    return first, left_out + len(findings) - len(first)
 
 
 def total_of(partitions: Sequence[PartitionReconciliation]) -> Totals:

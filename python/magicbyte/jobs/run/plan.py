@@ -36,6 +36,7 @@ __all__ = [
     "plan_partitions",
     "plan_surveyed",
     "plan_within",
+    "size_of",
     "size_of_chunk",
     "survey",
     "survey_again",
@@ -138,6 +139,11 @@ def target_bytes(size: int, parallelism: int, tasks: int | None = None, most: in
     return max(_SMALLEST_TARGET, min(most, share))
 
 
+def size_of(listings: Iterable[PartitionListing]) -> int:
+    """The bytes of all segments of partitions."""
+    return sum(segment["size"] for listing in listings for segment in listing["segments"])
+
+
 def _survey_segments(segments: list[tuple[Segment, str | None]]) -> list[str]:
     return [_survey_segment(segment, before) for segment, before in segments]
 
@@ -188,7 +194,6 @@ def plan_partitions(
     isolation_level: IsolationLevel = "read_uncommitted",
     bounds: Bounds = all_offsets,
     narrow: Narrow = everything_of,
-    tasks: int | None = None,
     chunk_bytes: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> list[Planned]:
@@ -204,13 +209,11 @@ def plan_partitions(
         isolation_level: which records are delivered.
         bounds: the requested offsets of each partition.
         narrow: returns the part to read of a partition that is listed again.
-        tasks: make chunks small enough for about this many tasks.
-        chunk_bytes: make chunks of this size, whatever the engine.
+        chunk_bytes: the size of chunks: by default that of a task of the engine.
         progress: where to report the survey's progress.
 
     """
-    size = sum(segment["size"] for listing in listings for segment in listing["segments"])
-    chunk_bytes = chunk_bytes or target_bytes(size, engine.parallelism, tasks)
+    chunk_bytes = chunk_bytes or target_bytes(size_of(listings), engine.parallelism)
 
     def plan(listing: PartitionListing, surveys: Sequence[str]) -> Planned:
         return plan_within(
@@ -308,6 +311,6 @@ def task_name(verb: str, tasks: Sequence[Task]) -> str:
     return f"magicbyte {verb}: {count_of(len(tasks), 'task')}, {size}"
 
 
-def count_of(number: int, noun: str) -> str:
+def count_of(number: int, noun: str, plural: str = "") -> str:
     """`1 task`, `2 tasks`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

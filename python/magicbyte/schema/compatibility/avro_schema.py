@@ -98,6 +98,8 @@ def avro_document(text: str) -> Any:
 class _Parser:
     def __init__(self, names: dict[str, AvroSchema]) -> None:
         self._names = names
+        self._open: set[str] = set()
+        """The names of the types that are being parsed."""
 
     def parse(self, node: Any, namespace: str, place: str, depth: int) -> AvroSchema:
         if depth > _MAX_DEPTH:
@@ -149,12 +151,23 @@ class _Parser:
         given = node.get("namespace")
         name = _name(node, place)
         full = _full(name, given if isinstance(given, str) else namespace)
-        if full in self._names:
-            raise InvalidSchemaError(f"{place or '/'}: the name {full[:_SHOWN]} is defined twice")
+        earlier = self._names.get(full)
         inner = full.rpartition(".")[0]
         aliases = frozenset(_full(alias, inner) for alias in _texts(node, "aliases", place))
         schema = AvroSchema("record" if kind == "error" else kind, full, aliases)
-        self._names[full] = schema
+        self._names.setdefault(full, schema)
+        if full not in self._open:
+            self._open.add(full)
+            self._define(node, schema, inner, place, depth)
+            self._open.remove(full)
+            # As in Java, a type may be defined again as it is.
+            if earlier is None or _is_same(earlier, schema):
+                return earlier or schema
+        raise InvalidSchemaError(f"{place or '/'}: the name {full[:_SHOWN]} is defined twice, differently")
+
+    def _define(self, node: dict[str, Any], schema: AvroSchema, inner: str, place: str, depth: int) -> None:
+        """Adds what a type with a name is made of."""
+        kind, full = schema.type, schema.name
         if kind == "fixed":
             size = node.get("size")
             if type(size) is not int or size < 0:
@@ -170,7 +183,6 @@ class _Parser:
             schema.default = default
         else:
             self._fields(node, schema, inner, place, depth)
-        return schema
 
     def _fields(self, node: dict[str, Any], schema: AvroSchema, inner: str, place: str, depth: int) -> None:
         fields = node.get("fields")
@@ -189,6 +201,22 @@ class _Parser:
             aliases = tuple(_texts(one, "aliases", where))
             schema.field_named[name] = made = AvroField(name, type_, "default" in one, aliases)
             schema.fields.append(made)
+
+
+def _is_same(one: AvroSchema, other: AvroSchema) -> bool:
+    """True if two schemas are equal. Types with names inside them are the same objects if they are equal."""
+    if one is other:
+        return True
+    if one.item is not None and other.item is not None and not _is_same(one.item, other.item):
+        return False
+    fields = [(field.name, field.has_default) for field in one.fields]
+    parts, others = ([*it.branches, *(field.schema for field in it.fields)] for it in (one, other))
+    return (
+        (one.type, one.name, one.symbols, one.size) == (other.type, other.name, other.symbols, other.size)
+        and fields == [(field.name, field.has_default) for field in other.fields]
+        and len(parts) == len(others)
+        and all(map(_is_same, parts, others))
+    )
 
 
 def _name(node: dict[str, Any], place: str) -> str:

@@ -26,7 +26,7 @@ pub(super) struct Candidate {
 impl Candidate {
     /// The lengths that may be written right before the batch: a magic 2 varint or a legacy size. Single-byte
     /// varints are included only if `short`, since many bytes look like one.
-    fn lengths_before(&self, short: bool) -> impl Iterator<Item = u64> {
+    pub(super) fn lengths_before(&self, short: bool) -> impl Iterator<Item = u64> {
         let before = self.before;
         let shortest = if short { 1 } else { 2 };
         let varint = (shortest..=5).filter_map(move |size| {

@@ -43,6 +43,10 @@ mod own_bytes;
 mod scan;
 #[cfg(test)]
 mod testing;
+mod whole_batches;
+mod window;
+
+pub(crate) use whole_batches::{WholeBatch, WholeBatches};
 
 const BLOCK: usize = 1 << 20;
 /// Once damage has been frequent, a batch larger than this is not loaded only to check its CRC. Nor is a

@@ -2,15 +2,10 @@
 
 use std::io;
 
-use magicbyte::internals::{
-    Algorithm, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD, RECORD_OVERHEAD_V0, RangeChecksum,
-};
-use magicbyte::{Batch, RECORD_BATCH_OVERHEAD};
-
 use super::damage::Damage;
 use super::evidence::{OwnChecksum, REACH};
-use super::header::{is_as_written, sizes_fit};
 use super::islands::{Candidate, choose};
+use super::window::Window;
 use super::{MIN_STEP, Verdict};
 
 /// The first batch after the damage that continues the log.
@@ -94,7 +89,8 @@ impl Scan {
         while let Some(start) = window.next_magic(next).filter(|&start| start < starts) {
             next = start + 1;
             let Some(candidate) = window.candidate(start, damage.limits.max_batch_size) else { continue };
-            if !window.crc_holds(damage, &candidate)? {
+            let file = (&mut *damage.blocks, &mut *damage.evidence);
+            if !window.crc_holds(file, damage.start, &candidate)? {
                 continue;
             }
             // No batch is larger than the limit, so beyond it the checksum would hold only by chance.
@@ -115,100 +111,6 @@ impl Scan {
         }
         self.checksum = self.checksum.map(|checksum| window.extended(checksum, damage.start, starts));
         Ok(None)
-    }
-}
-
-/// A part of the file in memory, with the checksums of its ranges.
-struct Window<'a> {
-    bytes: &'a [u8],
-    /// Its position in the file.
-    at: u64,
-    castagnoli: RangeChecksum<'a>,
-    ieee: RangeChecksum<'a>,
-}
-
-impl<'a> Window<'a> {
-    fn new(bytes: &'a [u8], at: u64) -> Self {
-        Self {
-            bytes,
-            at,
-            castagnoli: RangeChecksum::new(Algorithm::Castagnoli, bytes),
-            ieee: RangeChecksum::new(Algorithm::Ieee, bytes),
-        }
-    }
-
-    fn checksum(&mut self, algorithm: Algorithm, start: usize, end: usize) -> u32 {
-        match algorithm {
-            Algorithm::Castagnoli => self.castagnoli.of(start, end),
-            Algorithm::Ieee => self.ieee.of(start, end),
-        }
-    }
-
-    /// The checksum of a bad batch at `damage`, from where it was left to the window's first `end` bytes.
-    fn extended(&mut self, mut checksum: OwnChecksum, damage: u64, end: usize) -> OwnChecksum {
-        let start = (damage + checksum.covered).saturating_sub(self.at) as usize;
-        if end > start {
-            checksum.add(self.checksum(checksum.algorithm, start, end), (end - start) as u64);
-        }
-        checksum
-    }
-
-    /// The next place of a byte that could be a magic, relative to the batch that it would belong to.
-    fn next_magic(&self, from: usize) -> Option<usize> {
-        let rest = self.bytes.get(from + HEADER_SIZE_UP_TO_MAGIC - 1..)?;
-        Some(from + memchr::memchr3(0, 1, 2, rest)?)
-    }
-
-    /// A header at `start` whose fields could be a batch's; its offset may not fit the log.
-    fn candidate(&self, start: usize, max_size: usize) -> Option<Candidate> {
-        let (data, position) = (&self.bytes[start..], self.at + start as u64);
-        let length = i32::from_be_bytes(*data.get(8..)?.first_chunk()?);
-        let size = LOG_OVERHEAD + usize::try_from(length).ok()?;
-        let min_size = match data[HEADER_SIZE_UP_TO_MAGIC - 1] {
-            2 => RECORD_BATCH_OVERHEAD,
-            _ => LOG_OVERHEAD + RECORD_OVERHEAD_V0,
-        };
-        if size < min_size || size > max_size || data.len() < min_size {
-            return None;
-        }
-        let batch = Batch::from_header(&data[..min_size], position).ok()?;
-        if batch.magic() < 2 && !sizes_fit(data, size) {
-            return None;
-        }
-        let (first, last) = (batch.stored_offset(), batch.last_offset());
-        (last >= first).then_some(Candidate {
-            start: position,
-            end: position + size as u64,
-            first,
-            last,
-            before: [0; 5],
-        })
-    }
-
-    /// The bytes right before `start`; zeros where the window begins.
-    fn before(&self, start: usize) -> [u8; 5] {
-        std::array::from_fn(|i| (start + i).checked_sub(5).map_or(0, |at| self.bytes[at]))
-    }
-
-    /// True if the CRC of a candidate in this window holds, even if the candidate ends after it.
-    fn crc_holds(&mut self, damage: &mut Damage<'_>, candidate: &Candidate) -> io::Result<bool> {
-        if candidate.end > damage.blocks.size() {
-            return Ok(false);
-        }
-        let (start, end) = ((candidate.start - self.at) as usize, (candidate.end - self.at) as usize);
-        let header = &self.bytes[start..self.bytes.len().min(start + RECORD_BATCH_OVERHEAD)];
-        let Some(checksum) = OwnChecksum::read(header) else { return Ok(false) };
-        if end <= self.bytes.len() {
-            return Ok(
-                self.checksum(checksum.algorithm, start + checksum.start as usize, end) == checksum.stored
-            );
-        }
-        if !is_as_written(damage.blocks, &self.bytes[start..], candidate.start, candidate.end)? {
-            return Ok(false);
-        }
-        let covered = candidate.start + checksum.start..candidate.end;
-        let computed = damage.evidence.checksum(damage.blocks, checksum.algorithm, covered, damage.start)?;
-        Ok(computed == Some(checksum.stored))
     }
 }
 

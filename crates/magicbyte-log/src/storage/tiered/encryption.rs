@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{PoisonError, RwLock};
+use std::sync::Arc;
 
 use aes_gcm::aead::{AeadInOut, KeyInit};
 use aes_gcm::{Aes256Gcm, Nonce, Tag};
@@ -21,23 +21,74 @@ const TAG: usize = 16;
 /// The number of bytes that encryption adds to a part.
 pub(super) const OVERHEAD: u64 = (IV + TAG) as u64;
 
-/// The user's private keys with their IDs. A key without an ID is tried for every ID.
-static KEYS: RwLock<Vec<(Option<String>, PrivateKey)>> = RwLock::new(Vec::new());
+/// The user's private keys, by which stores read encrypted segments. Clones share them until one of them changes.
+#[derive(Clone, Default)]
+pub(crate) struct EncryptionKeys(Option<Arc<Vec<NamedKey>>>);
 
-/// Adds an RSA private key (PEM, PKCS #8 or PKCS #1) to this process and replaces a key with the same ID. A
-/// key without an ID is tried for every ID that no other key has.
-///
-/// # Errors
-/// [`io::ErrorKind::InvalidInput`] if it is not such a key. The message contains no part of it.
-pub fn add_encryption_key(id: Option<&str>, pem: &str) -> io::Result<()> {
-    let key = PrivateKey::from_pkcs8_pem(pem).or_else(|_| PrivateKey::from_pkcs1_pem(pem)).map_err(|_| {
-        let why = "expected an RSA private key in PEM, without a password";
-        io::Error::new(io::ErrorKind::InvalidInput, why)
-    })?;
-    let mut keys = KEYS.write().unwrap_or_else(PoisonError::into_inner);
-    keys.retain(|(other, known)| other.as_deref() != id || (id.is_none() && *known != key));
-    keys.push((id.map(str::to_owned), key));
-    Ok(())
+/// A key and its ID. A key without an ID is tried for every ID that no other key has.
+#[derive(Clone)]
+struct NamedKey {
+    id: Option<String>,
+    key: PrivateKey,
+}
+
+impl EncryptionKeys {
+    /// Adds an RSA private key (PEM, PKCS #8 or PKCS #1) and replaces a key with the same ID.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`] if it is not such a key. The message contains no part of it.
+    pub(crate) fn add(&mut self, id: Option<&str>, pem: &str) -> io::Result<()> {
+        let key =
+            PrivateKey::from_pkcs8_pem(pem).or_else(|_| PrivateKey::from_pkcs1_pem(pem)).map_err(|_| {
+                let why = "expected an RSA private key in PEM, without a password";
+                io::Error::new(io::ErrorKind::InvalidInput, why)
+            })?;
+        let keys = Arc::make_mut(self.0.get_or_insert_default());
+        keys.retain(|known| known.id.as_deref() != id || (id.is_none() && known.key != key));
+        keys.push(NamedKey { id: id.map(str::to_owned), key });
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(super) fn of(keys: &[(Option<&str>, &PrivateKey)]) -> Self {
+        let named = |&(id, key): &(Option<&str>, &PrivateKey)| NamedKey {
+            id: id.map(str::to_owned),
+            key: key.clone(),
+        };
+        Self(Some(Arc::new(keys.iter().map(named).collect())))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The key with this ID, or those without an ID if none has it.
+    fn candidates(&self, id: &str) -> Vec<&PrivateKey> {
+        let keys = self.0.as_deref().map_or(&[][..], Vec::as_slice);
+        let with = |id: Option<&str>| -> Vec<&PrivateKey> {
+            keys.iter().filter(|known| known.id.as_deref() == id).map(|known| &known.key).collect()
+        };
+        match with(Some(id)) {
+            named if named.is_empty() => with(None),
+            named => named,
+        }
+    }
+}
+
+/// Equal keys are the same ones, so no key is compared.
+impl PartialEq for EncryptionKeys {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(keys), Some(others)) => Arc::ptr_eq(keys, others),
+            (keys, others) => keys.is_none() && others.is_none(),
+        }
+    }
+}
+
+impl fmt::Debug for EncryptionKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EncryptionKeys")
+    }
 }
 
 /// `encryption` of a manifest.
@@ -66,24 +117,19 @@ impl Encryption {
     ///
     /// # Errors
     /// A message about the missing or wrong key.
-    pub(super) fn new(json: EncryptionJson) -> Result<Self, String> {
+    pub(super) fn new(json: EncryptionJson, keys: &EncryptionKeys) -> Result<Self, String> {
         let aad = STANDARD.decode(json.aad).map_err(|error| format!("aad is not base64: {error}"))?;
         let malformed = || "dataKey is malformed, expected KEYID:BASE64".to_owned();
         let (id, encrypted) = json.data_key.split_once(':').ok_or_else(malformed)?;
         let encrypted = STANDARD.decode(encrypted).map_err(|_| malformed())?;
-        let keys = KEYS.read().unwrap_or_else(PoisonError::into_inner);
-        let named = || keys.iter().filter(|(other, _)| other.as_deref() == Some(id));
-        let candidates: Vec<_> = match named().count() {
-            0 => keys.iter().filter(|(other, _)| other.is_none()).collect(),
-            _ => named().collect(),
-        };
+        let candidates = keys.candidates(id);
         if candidates.is_empty() {
             return Err(format!("it is encrypted with the key {id:?}: pass that as an encryption key"));
         }
-        let decrypted = |(_, key): &&(_, PrivateKey)| {
+        let decrypted = |key: &PrivateKey| {
             key.decrypt(Oaep::<Sha3_512>::new(), &encrypted).ok().filter(|key| key.len() == 32)
         };
-        let Some(data_key) = candidates.iter().find_map(decrypted) else {
+        let Some(data_key) = candidates.into_iter().find_map(decrypted) else {
             return Err(format!(
                 "it is encrypted with the key {id:?}, which is none of those that were passed"
             ));

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::Deserialize;
 
 use crate::storage::tiered::chunk_index::{ChunkIndex, ChunkIndexJson};
-use crate::storage::tiered::encryption::{Encryption, EncryptionJson};
+use crate::storage::tiered::encryption::{Encryption, EncryptionJson, EncryptionKeys};
 
 /// The maximum size of a manifest.
 pub(super) const MAX_MANIFEST: u64 = 4 << 20;
@@ -56,7 +56,7 @@ impl Manifest {
     ///
     /// # Errors
     /// A message about the malformed manifest or the missing key.
-    pub(super) fn parse(json: &[u8]) -> Result<Self, String> {
+    pub(super) fn parse(json: &[u8], keys: &EncryptionKeys) -> Result<Self, String> {
         let json: ManifestJson = serde_json::from_slice(json).map_err(|error| error.to_string())?;
         if json.version != "1" {
             return Err(format!("version is {:?}, expected \"1\"", json.version));
@@ -83,7 +83,7 @@ impl Manifest {
         let manifest = Self {
             chunks: ChunkIndex::new(json.chunk_index)?,
             is_compressed: json.compression,
-            encryption: json.encryption.map(Encryption::new).transpose()?,
+            encryption: json.encryption.map(|json| Encryption::new(json, keys)).transpose()?,
             sidecars,
         };
         if manifest.is_transformed() {

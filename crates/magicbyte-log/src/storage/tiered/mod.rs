@@ -20,7 +20,7 @@ use crate::storage::open_file::{OpenFile, read_range};
 use crate::storage::remote_names::{partition_below_topic, without_id};
 use crate::storage::store::{Entry, Store};
 use crate::storage::tiered::chunked::Chunked;
-use crate::storage::tiered::encryption::OVERHEAD;
+use crate::storage::tiered::encryption::{EncryptionKeys, OVERHEAD};
 use crate::storage::tiered::manifest::{MAX_MANIFEST, Manifest, SIDECARS};
 
 const MANIFEST: &str = "rsm-manifest";
@@ -34,13 +34,22 @@ pub(super) struct Tiered {
     pub(super) files: Arc<dyn Store>,
     /// See [`Mounted::number`](super::mounted::Mounted).
     pub(super) number: u64,
+    pub(super) keys: EncryptionKeys,
+}
+
+/// A segment among all that this process has opened: the number of its store, the keys by which that reads, and the path
+/// of the segment's log.
+#[derive(Debug, PartialEq)]
+struct SegmentKey {
+    store: u64,
+    keys: EncryptionKeys,
+    log: PathBuf,
 }
 
 /// A segment with a manifest.
 #[derive(Debug)]
 struct RemoteSegment {
-    /// The number of the store, and the path of the segment's log.
-    key: (u64, PathBuf),
+    key: SegmentKey,
     manifest: Arc<Manifest>,
     /// The object with the log.
     object: FileInfo,
@@ -183,14 +192,14 @@ impl Tiered {
         }
         let file = self.files.open(&path, described.size, described.version.as_deref())?;
         let json = read_range(&file, &(0..described.size))?.map_err(invalid)?;
-        let manifest = Arc::new(Manifest::parse(&json).map_err(invalid)?);
+        let manifest = Arc::new(Manifest::parse(&json, &self.keys).map_err(invalid)?);
         let expected = manifest.chunks.stored_size();
         // A shorter object is read as far as it has chunks.
         if object.size > expected || (object.size < expected && !manifest.is_transformed()) {
             let why = format!("it describes {expected} bytes, and the object has {}", object.size);
             return Err(invalid(why));
         }
-        let key = (self.number, log.to_owned());
+        let key = self.key(log);
         let segment = Arc::new(RemoteSegment { key, manifest, object, version });
         let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
         opened.retain(|known| known.key != segment.key);
@@ -215,12 +224,13 @@ impl Tiered {
 
     fn known(&self, log: &Path, version: Option<&str>) -> Option<Arc<RemoteSegment>> {
         let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_wanted = |known: &RemoteSegment| {
-            known.key.0 == self.number
-                && known.key.1 == log
-                && version.is_none_or(|version| known.version == version)
-        };
-        opened.iter().find(|known| is_wanted(known)).cloned()
+        let key = self.key(log);
+        let has_version = |known: &RemoteSegment| version.is_none_or(|version| known.version == version);
+        opened.iter().find(|known| known.key == key && has_version(known)).cloned()
+    }
+
+    fn key(&self, log: &Path) -> SegmentKey {
+        SegmentKey { store: self.number, keys: self.keys.clone(), log: log.to_owned() }
     }
 }
 
@@ -240,9 +250,9 @@ impl RemoteSegment {
         let sidecars = self.manifest.sidecars.iter().map(|(ending, range)| {
             let size = (range.end - range.start).saturating_sub(added);
             let info = FileInfo { size, modified_ms: self.object.modified_ms, version: None, inode: None };
-            (self.key.1.with_extension(ending), Ok(Found::File(info)))
+            (self.key.log.with_extension(ending), Ok(Found::File(info)))
         });
-        sidecars.chain([(self.key.1.clone(), Ok(Found::File(self.info())))]).collect()
+        sidecars.chain([(self.key.log.clone(), Ok(Found::File(self.info())))]).collect()
     }
 }
 
@@ -264,4 +274,96 @@ fn may_be_part_of(path: &Path) -> Option<PathBuf> {
     let is_presented = log == path || SIDECARS.iter().any(|ending| has_ending(path, ending));
     let directory = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
     (is_presented && directory.is_none_or(|name| without_id(name).is_none())).then_some(log)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::fs;
+
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use rsa::rand_core::{TryCryptoRng, TryRng};
+    use rsa::{Oaep, PrivateKey};
+    use sha3::Sha3_512;
+
+    use super::*;
+    use crate::storage::local::Local;
+
+    /// Numbers for keys that protect nothing.
+    struct Numbers(u64);
+
+    impl TryRng for Numbers {
+        type Error = Infallible;
+
+        fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+            self.try_next_u64().map(|number| number as u32)
+        }
+
+        fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+            // SplitMix64.
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            Ok(mixed ^ (mixed >> 31))
+        }
+
+        fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+            for byte in bytes {
+                *byte = self.try_next_u64()? as u8;
+            }
+            Ok(())
+        }
+    }
+
+    impl TryCryptoRng for Numbers {}
+
+    fn segment(key: &PrivateKey, directory: &Path) -> PathBuf {
+        let log = directory.join("00000000000000000000-9ReE-tebSsmSlbyz2x-Ljg.log");
+        let data_key = key
+            .as_public_key()
+            .encrypt(&mut Numbers(2), Oaep::<Sha3_512>::new(), &[7; 32])
+            .map(|encrypted| STANDARD.encode(encrypted))
+            .unwrap();
+        let manifest = serde_json::json!({
+            "version": "1",
+            "chunkIndex": {
+                "type": "fixed", "originalChunkSize": 100, "originalFileSize": 72,
+                "transformedChunkSize": 128, "finalTransformedChunkSize": 100,
+            },
+            "segmentIndexes": {
+                "offset": {"position": 0, "size": 0}, "timestamp": {"position": 0, "size": 0},
+                "producerSnapshot": {"position": 0, "size": 0}, "leaderEpoch": {"position": 0, "size": 0},
+            },
+            "compression": false,
+            "encryption": {"dataKey": format!("key1:{data_key}"), "aad": STANDARD.encode([1; 32])},
+        });
+        fs::write(log.with_extension(MANIFEST), manifest.to_string()).unwrap();
+        fs::write(&log, [0; 100]).unwrap();
+        log
+    }
+
+    #[test]
+    fn the_keys_of_one_store_are_not_those_of_another() {
+        let directory = tempfile::tempdir().unwrap();
+        let key = PrivateKey::new(&mut Numbers(1), 2048).unwrap();
+        let other = PrivateKey::new(&mut Numbers(3), 2048).unwrap();
+        let log = segment(&key, directory.path());
+        let tiered = |keys: &EncryptionKeys| Tiered { files: Arc::new(Local), number: 0, keys: keys.clone() };
+        let with = |keys: &EncryptionKeys| tiered(keys).segment(&log).map(|found| found.is_some());
+        let (named, unnamed) =
+            (EncryptionKeys::of(&[(Some("key1"), &key)]), EncryptionKeys::of(&[(None, &key)]));
+        let wrong = EncryptionKeys::of(&[(Some("key1"), &other), (None, &key)]);
+        for _ in 0..2 {
+            assert!(with(&named).unwrap());
+            assert!(with(&unnamed).unwrap());
+            // Neither finds what the others have opened.
+            let missing = with(&EncryptionKeys::default()).unwrap_err().to_string();
+            assert!(missing.contains("encrypted with the key \"key1\": pass that"), "{missing}");
+            let refused = with(&wrong).unwrap_err().to_string();
+            assert!(refused.contains("none of those that were passed"), "{refused}");
+        }
+        assert!(tiered(&named).known(&log, None).is_some());
+        assert!(tiered(&EncryptionKeys::default()).known(&log, None).is_none());
+    }
 }

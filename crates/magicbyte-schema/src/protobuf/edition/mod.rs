@@ -1,4 +1,4 @@
-//! Files of the editions 2023 and 2024, as files of proto2.
+//! Files of the editions 2023 and 2024, and some of proto3, as files of proto2.
 //!
 //! The features of an edition decide for each field and enum what the syntax decides elsewhere. A field that a message has to have,
 //! a list that is packed and a closed enum can be said in proto2. For the rest, fields without presence, open enums and messages that
@@ -42,22 +42,39 @@ pub(super) fn is_needed(option: &UninterpretedOption) -> bool {
 /// # Errors
 /// For a feature with a value that does not exist.
 pub(super) fn lower(file: &mut FileDescriptorProto) -> Result<(), String> {
-    let mut features = Features {
-        field_presence: "EXPLICIT".to_owned(),
-        enum_type: "OPEN".to_owned(),
-        repeated_field_encoding: "PACKED".to_owned(),
-        message_encoding: "LENGTH_PREFIXED".to_owned(),
-    };
-    file.syntax = Some("proto2".to_owned());
-    features.take(&mut file.options.get_or_insert_default().uninterpreted_option)?;
-    // So that the file is known to have an edition.
-    file.options.get_or_insert_default().uninterpreted_option.push(feature("field_presence", "EXPLICIT"));
-    file.enum_type.iter_mut().try_for_each(|of| features.lower_enum(of))?;
-    file.extension.iter_mut().try_for_each(|field| features.lower_field(field, true))?;
-    file.message_type.iter_mut().try_for_each(|message| features.lower_message(message))
+    Features::new("EXPLICIT").lower_file(file)
+}
+
+/// Makes a file of proto3 one of proto2 with features in its options; it has no options but `packed`.
+///
+/// # Errors
+/// None: it has no features.
+pub(super) fn lower_proto3(file: &mut FileDescriptorProto) -> Result<(), String> {
+    Features::new("IMPLICIT").lower_file(file)
 }
 
 impl Features {
+    /// The features of a file that says nothing of them.
+    fn new(field_presence: &str) -> Self {
+        Self {
+            field_presence: field_presence.to_owned(),
+            enum_type: "OPEN".to_owned(),
+            repeated_field_encoding: "PACKED".to_owned(),
+            message_encoding: "LENGTH_PREFIXED".to_owned(),
+        }
+    }
+
+    fn lower_file(mut self, file: &mut FileDescriptorProto) -> Result<(), String> {
+        file.syntax = Some("proto2".to_owned());
+        let options = &mut file.options.get_or_insert_default().uninterpreted_option;
+        self.take(options)?;
+        // So that the file is known to have features.
+        options.push(feature("field_presence", "EXPLICIT"));
+        file.enum_type.iter_mut().try_for_each(|of| self.lower_enum(of))?;
+        file.extension.iter_mut().try_for_each(|field| self.lower_field(field, true))?;
+        file.message_type.iter_mut().try_for_each(|message| self.lower_message(message))
+    }
+
     fn lower_message(&self, message: &mut DescriptorProto) -> Result<(), String> {
         let mut features = self.clone();
         if let Some(options) = &mut message.options {
@@ -92,7 +109,7 @@ impl Features {
         let options = field.options.get_or_insert_default();
         options.uninterpreted_option.push(feature("message_encoding", &features.message_encoding));
         if is_repeated {
-            options.packed = Some(features.repeated_field_encoding == "PACKED");
+            options.packed.get_or_insert(features.repeated_field_encoding == "PACKED");
         } else if field.oneof_index.is_none() && !is_extension {
             options.uninterpreted_option.push(feature("field_presence", &features.field_presence));
             if features.field_presence == "LEGACY_REQUIRED" {

@@ -37,6 +37,11 @@ pub(crate) fn as_proto3(text: &str) -> Result<Option<String>, String> {
             // Parsers of proto3 refuse defaults.
             ("default", "=") if matches!(word(index - 1), "[" | ",") => {
                 replace(token, &format!("({DEFAULT})"));
+                // Values of options are no words with a sign.
+                if (word(index + 2), word(index + 3)) == ("-", "inf") {
+                    replace(tokens[index + 2].start..tokens[index + 3].end, "\"-inf\"");
+                    index += 3;
+                }
             }
             // Edition 2024: who may import a type, and imports of options.
             ("export" | "local", "message" | "enum") if begins => replace(token, ""),

@@ -1,4 +1,8 @@
-//! The fields of a batch with their places and values, for people who look at the bytes.
+//! The fields of a batch with their places, values and meanings, for people who look at the bytes.
+
+mod meaning;
+
+pub use meaning::Meanings;
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -1,0 +1,114 @@
+//! Digests of the records of a log by ranges of offsets, to compare two logs.
+
+use std::io;
+
+use twox_hash::XxHash3_128;
+
+use magicbyte::{Batch, Decompressor, Record, Result, TimestampType};
+use magicbyte_log::steps::{BatchCounts, Chunk, ChunkReader};
+use magicbyte_log::{ChunkResult, Disposition, LISTED, Problems};
+
+use crate::digest::write_blob;
+
+/// The records of one range of offsets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RangeDigest {
+    /// The number of the range: the offsets divided by the width.
+    pub range: i64,
+    /// The number of records, control records included.
+    pub records: u64,
+    /// The sum of the records' hashes, modulo 2^128: the digest of several chunks is the sum of theirs.
+    pub digest: u128,
+}
+
+/// The digests of a chunk.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ChunkDigests {
+    /// The ranges that have records, in order.
+    pub ranges: Vec<RangeDigest>,
+    /// The account of the chunk.
+    pub result: ChunkResult,
+    /// Its problems.
+    pub problems: Problems,
+}
+
+/// Decodes every record of a chunk, and adds up hashes of the records in each range of `width` offsets: the 128-bit
+/// XXH3 of offset, timestamp, its type, key, value and headers, and whether it is a control record. So codec, magic
+/// and batch of a record make no difference. A record of magic 0, which has no timestamp, equals one with -1.
+///
+/// # Errors
+/// If no file can be opened or memory is exhausted. Damage is a problem of the result.
+pub fn digest_chunk(chunk: Chunk, width: i64, max_decompressed_bytes: usize) -> io::Result<ChunkDigests> {
+    let mut reader = ChunkReader::open(chunk, true, max_decompressed_bytes)?.max_problems(LISTED);
+    let mut decompressor = Decompressor::with_limit(max_decompressed_bytes);
+    let (mut ranges, mut of_batch) = (Vec::new(), Vec::new());
+    let mut bytes = Vec::new();
+    while let Some((data, disposition)) = reader.next_batch()? {
+        of_batch.clear();
+        let batch = data.batch();
+        let is_control = disposition == Disposition::Control;
+        let digested = digest_batch(&batch, &mut decompressor, |record, counts: &mut BatchCounts| {
+            if reader.leaves_out(record.offset(), counts) {
+                return;
+            }
+            bytes.clear();
+            write_record(record, is_control, &mut bytes);
+            let range = record.offset().div_euclid(width.max(1));
+            add(&mut of_batch, RangeDigest { range, records: 1, digest: XxHash3_128::oneshot(&bytes) });
+        });
+        match digested {
+            Ok(counts) => {
+                reader.good(&data, batch.last_offset(), disposition, counts);
+                of_batch.iter().for_each(|&digest| add(&mut ranges, digest));
+            }
+            Err(error) => reader.bad(&data, &error),
+        }
+    }
+    let mut problems = Problems::default();
+    reader.move_problems(&mut problems);
+    Ok(ChunkDigests { ranges, result: reader.result().clone(), problems })
+}
+
+/// Visits all records of a batch, and counts them.
+fn digest_batch(
+    batch: &Batch<'_>,
+    decompressor: &mut Decompressor,
+    mut visit: impl FnMut(&Record<'_>, &mut BatchCounts),
+) -> Result<BatchCounts> {
+    let mut counts = BatchCounts::default();
+    for record in batch.records(decompressor)? {
+        let record = record?;
+        counts.announced += 1;
+        counts.first_offset.get_or_insert(record.offset());
+        counts.last_offset = Some(record.offset());
+        visit(&record, &mut counts);
+    }
+    Ok(counts)
+}
+
+/// Adds records to the last range, or begins another one: offsets increase.
+fn add(ranges: &mut Vec<RangeDigest>, more: RangeDigest) {
+    match ranges.last_mut() {
+        Some(last) if last.range == more.range => {
+            last.records += more.records;
+            last.digest = last.digest.wrapping_add(more.digest);
+        }
+        _ => ranges.push(more),
+    }
+}
+
+fn write_record(record: &Record<'_>, is_control: bool, bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(&record.offset().to_le_bytes());
+    bytes.extend_from_slice(&record.timestamp().to_le_bytes());
+    let is_append_time = record.timestamp_type() == TimestampType::LogAppendTime;
+    bytes.extend_from_slice(&[u8::from(is_append_time), u8::from(is_control)]);
+    write_blob(record.key(), bytes);
+    write_blob(record.value(), bytes);
+    let (_, headers) = record.headers().parts();
+    bytes.extend_from_slice(&headers.to_le_bytes());
+    for header in record.headers() {
+        write_blob(Some(header.key), bytes);
+        write_blob(header.value, bytes);
+    }
+}

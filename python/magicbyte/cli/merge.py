@@ -1,0 +1,165 @@
+"""`magicbyte merge`"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+import magicbyte
+from magicbyte.cli import options, partition_choice
+from magicbyte.cli.engines import EngineChoice
+from magicbyte.cli.exits import exit_code
+from magicbyte.cli.flags import flags
+from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.options.merge import MergeOptions
+
+if TYPE_CHECKING:
+    from magicbyte.jobs.merging.report import MergedPartition, MergeReport
+
+__all__ = ["merge"]
+
+_SHOWN = 20
+
+
+@click.command(short_help="Merge damaged replicas of partitions into one log.")
+@partition_choice.local_sources
+@partition_choice.out_option
+@partition_choice.choice(prefer=True)
+@flags(MergeOptions, "given")
+@flags(EngineChoice, "engine")
+@options.as_json
+def merge(
+    sources: tuple[str, ...],
+    out: str | None,
+    choice: PartitionChoice,
+    given: MergeOptions,
+    engine: EngineChoice,
+    as_json: bool,
+) -> int:
+    """Merge the replicas at and below SRC into one log per partition, for a broker to open, in OUT.
+
+    The copy whose last batch has the highest leader epoch and offset leads, or the one that --prefer names.
+    Ranges that it has lost are copied from replicas of the same lineage, byte for byte; a flipped bit is
+    repaired only where no replica has the batch. What a replica has that the leading log never had is left
+    out and named, as a follower truncates it. The cleaned part of a compacted topic is taken from one
+    replica.
+
+    OUT gets every file that a broker keeps for a partition, and reconciliation.json: the origin of all
+    bytes, the offsets that no replica has, and what was left out and why. SRC is only read. Without --out,
+    nothing is written. If the job is killed, start it again.
+
+    \b
+    magicbyte merge broker1/ broker2/ broker3/ --dry-run        what would be lost?
+    magicbyte merge broker1/ broker2/ broker3/ --out merged/
+    magicbyte merge --prefer broker2/ broker1/ broker2/ --topic orders --out merged/
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
+    from magicbyte.cli.reports import print_json
+    from magicbyte.jobs.run.progress import terminal_progress
+
+    with engine.open(f"magicbyte merge {sources[0]}") as runner:
+        report = magicbyte.merge(
+            sources, out=out, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
+        )
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, out)
+    partitions = report["partitions"]
+    left_out = any(one["reason"] != "cleaned" for partition in partitions for one in partition["left_out"])
+    lost = any(partition["lost_offsets"] for partition in partitions)
+    damaged = any(copy["damaged_bytes"] for partition in partitions for copy in partition["copies"])
+    return exit_code(report["problems"] or lost or left_out or damaged, balanced=report["balanced"])
+
+
+def _print(report: MergeReport, out: str | None) -> None:
+    from magicbyte.cli.inputs import print_skipped
+    from magicbyte.cli.overview import print_next
+    from magicbyte.cli.reports import print_problems
+    from magicbyte.cli.tables import print_table
+    from magicbyte.cli.terminal import print_line
+
+    rows = [_row(partition) for partition in report["partitions"]]
+    names = [
+        "partition",
+        "copies",
+        "bytes",
+        "from others",
+        "damaged",
+        "repaired batches",
+        "left out",
+        "lost offsets",
+    ]
+    print_table(names, [*rows, ["total", *map(sum, list(zip(*rows, strict=True))[1:])]])
+    for partition in report["partitions"]:
+        _print_partition(partition)
+    # What a copy has lost, another one may have.
+    damage = [{**problem, "first_lost_offset": None} for problem in report["problems"]]
+    print_problems(damage, report["problems_left_out"])
+    print_skipped(report["skipped"])
+    if out is None:
+        print_line("nothing was written: give --out to merge")
+    else:
+        print_next("magicbyte", "verify", out)
+
+
+def _row(partition: MergedPartition) -> list[str | int]:
+    copies = partition["copies"]
+    used = sum(copy["used_bytes"] for copy in copies)
+    others = sum(copy["used_bytes"] for copy in copies if copy["path"] != partition["leader"])
+    return [
+        f"{partition['topic']}-{partition['partition']}",
+        len(copies),
+        used,
+        others,
+        sum(copy["damaged_bytes"] for copy in copies),
+        partition["repaired_batches"],
+        sum(copy["left_out_bytes"] for copy in copies),
+        partition["lost_offsets"],
+    ]
+
+
+def _print_partition(partition: MergedPartition) -> None:
+    """Prints which copy leads, if there is a choice, and everything that is not in the merged log."""
+    from magicbyte.cli.terminal import print_line
+
+    name = f"{partition['topic']}-{partition['partition']}"
+    if len(partition["copies"]) > 1:
+        print_line(f"{name}: {partition['leader']} leads, up to offset {partition['next_offset'] - 1:,}")
+    if partition["cleaned_copy"] is not None:
+        print_line(
+            f"  compacted: offsets before {partition['cleaned_until']:,} are those of"
+            f" {partition['cleaned_copy']}"
+        )
+    if partition["log_start_offset"] is not None:
+        print_line(
+            f"  records before offset {partition['log_start_offset']:,} are left out: a copy's"
+            " log-start-offset-checkpoint says that they were deleted"
+        )
+    for copy in partition["copies"]:
+        if copy["damaged_bytes"]:
+            print_line(f"  {copy['path']}: {copy['damaged_bytes']:,} bytes are in no good batch of this log")
+    for first, last in partition["lost"][:_SHOWN]:
+        print_line(f"  lost: no copy has offsets {first:,}..={last:,}")
+    _print_more(len(partition["lost"]) + partition["lost_left_out"])
+    for one in partition["left_out"][:_SHOWN]:
+        print_line(
+            f"  left out: offsets {one['first_offset']:,}..={one['last_offset']:,} of {one['path']}"
+            f" (leader epoch {one['leader_epoch']}): {_REASONS[one['reason']]}"
+        )
+    _print_more(len(partition["left_out"]) + partition["left_out_left_out"])
+
+
+def _print_more(count: int) -> None:
+    from magicbyte.cli.terminal import print_line
+
+    if count > _SHOWN:
+        print_line(f"  ... and {count - _SHOWN:,} more (--json has them)")
+
+
+_REASONS = {
+    "diverged": "the log that leads went on without them, so a follower would truncate them",
+    "past_the_end": "the preferred copy ends before them",
+    "cleaned": "compaction has cleaned each copy in another way",
+    "differs": "the merged log has another batch there",
+}

@@ -1,0 +1,1 @@
+"""Comparing two logs, record by record, by digests of ranges of offsets."""

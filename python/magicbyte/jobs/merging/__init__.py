@@ -1,0 +1,1 @@
+"""Merging the copies of partitions."""

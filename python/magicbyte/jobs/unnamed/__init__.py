@@ -1,0 +1,1 @@
+"""Batches in files that have lost their names: `magicbyte find`."""

@@ -1,0 +1,14 @@
+"""Options of `merge`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from magicbyte.options.shared import Decoding, Epochs, Indexes, TopicConfigFile, TopicIds
+
+__all__ = ["MergeOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeOptions(TopicConfigFile, Epochs, TopicIds, Indexes, Decoding):
+    """Options of a merge."""

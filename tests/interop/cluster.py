@@ -1,0 +1,130 @@
+"""A cluster of three nodes on loopback, which are killed and started one by one."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from kafka_broker import CLUSTER, QUICK_RECOVERY, SMALL, Tools, free_ports, java, kraft
+
+__all__ = ["NODES", "SECONDS", "Cluster"]
+
+NODES = (1, 2, 3)
+SECONDS = 180
+"""How long to wait for a cluster on a busy machine."""
+
+
+class Cluster:
+    """Three KRaft nodes, brokers and controllers, each with `disks` log directories."""
+
+    def __init__(self, root: Path, disks: int = 1, settings: str = "") -> None:
+        self.root = root
+        self._disks = disks
+        self._settings = settings
+        ports = free_ports(2 * len(NODES))
+        self.ports = dict(zip(NODES, ports, strict=False))
+        self.controllers = dict(zip(NODES, ports[len(NODES) :], strict=True))
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        for node in NODES:
+            self._format(node)
+        self.tools = Tools()
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
+
+    def logs(self, node: int) -> Path:
+        """The only log directory of a node, or the first one."""
+        return self.log_dirs(node)[0]
+
+    def log_dirs(self, node: int) -> list[Path]:
+        """The log directories of a node."""
+        names = ["logs", *(f"logs{number}" for number in range(2, self._disks + 1))]
+        return [self.root / f"node{node}" / name for name in names]
+
+    def output(self, node: int) -> str:
+        return (self.root / f"node{node}" / "broker.out").read_text(errors="replace")
+
+    def _format(self, node: int) -> None:
+        directory = self.root / f"node{node}"
+        directory.mkdir(parents=True)
+        properties = directory / "server.properties"
+        properties.write_text(
+            f"{kraft(self.ports[node], self.controllers, node)}{SMALL}{QUICK_RECOVERY}"
+            f"log.dirs={','.join(map(str, self.log_dirs(node)))}\nbroker.session.timeout.ms=30000\n"
+            "controller.quorum.election.timeout.ms=10000\ncontroller.quorum.fetch.timeout.ms=20000\n"
+            f"{self._settings}\n"
+        )
+        command = java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c")
+        subprocess.run([*command, str(properties)], check=True, capture_output=True)
+
+    def start(self, node: int) -> None:
+        directory = self.root / f"node{node}"
+        with (directory / "broker.out").open("ab") as output:
+            self._processes[node] = subprocess.Popen(
+                java("kafka.Kafka", str(directory / "server.properties"), log_level="info"),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    def wait(self) -> None:
+        """Waits for all ports."""
+        deadline = time.monotonic() + SECONDS
+        for node, port in self.ports.items():
+            while True:
+                with socket.socket() as probe:
+                    if probe.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                assert self._processes[node].poll() is None, self.output(node)[-2000:]
+                assert time.monotonic() < deadline, f"node {node} did not start"
+                time.sleep(0.1)
+
+    def kill(self, node: int) -> None:
+        if (process := self._processes.pop(node, None)) is not None:
+            process.kill()
+            process.wait(60)
+
+    def close(self) -> None:
+        self.tools.close()
+        for node in NODES:
+            self.kill(node)
+
+    def create(self, topic: str, replicas: str = "1", *configs: str) -> str:
+        """Creates a topic, which keeps old records, on these nodes (`1:2:3`); returns its ID."""
+        given = [word for config in ("retention.ms=-1", *configs) for word in ("--config", config)]
+        self.tools.run(
+            "kafka-topics",
+            *("--bootstrap-server", self.bootstrap, "--create", "--topic", topic),
+            *("--replica-assignment", replicas, *given),
+        )
+        metadata = self.logs(1) / f"{topic}-0" / "partition.metadata"
+        deadline = time.monotonic() + SECONDS
+        while not metadata.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        return metadata.read_text().partition("topic_id: ")[2].strip()
+
+    def add_replicas(self, topics: list[str]) -> None:
+        """Adds nodes 2 and 3 as replicas."""
+        partitions = [{"topic": topic, "partition": 0, "replicas": NODES} for topic in topics]
+        plan = self.root / "reassignment.json"
+        plan.write_text(json.dumps({"version": 1, "partitions": partitions}))
+        self.tools.run(
+            "kafka-reassign-partitions",
+            *("--bootstrap-server", self.bootstrap, "--reassignment-json-file", str(plan), "--execute"),
+        )
+
+    def isr(self, topic: str) -> set[int]:
+        (line,) = (
+            line
+            for line in self.tools.run(
+                "kafka-topics", "--bootstrap-server", self.bootstrap, "--describe", "--topic", topic
+            )
+            if "Isr:" in line
+        )
+        found = re.search(r"Isr:\s*([\d,]+)", line)
+        return {int(node) for node in found[1].split(",")} if found else set()
