@@ -28,17 +28,18 @@ def main() -> int:
     parser.add_argument("--profile", default="release")
     parser.add_argument("target", nargs="?", default=this_machine())
     options = parser.parse_args()
-    first, second = (
-        build(HOME / name, options.profile, options.target) for name in ("one", "the-other-place")
-    )
+    places = (HOME / "one", HOME / "the-other-place")
+    for place in places:
+        copy(place)
+    first, second = (build(place, options.profile, options.target) for place in places)
     differing = differences(first, second)
     print("".join(f"{name} differs\n" for name in differing), end="")
     print(f"{first.name}: {'differs' if differing else hashlib.sha256(first.read_bytes()).hexdigest()}")
     return 1 if differing else 0
 
 
-def build(directory: Path, profile: str, target: str) -> Path:
-    """The wheel of a fresh copy in this directory."""
+def copy(directory: Path) -> None:
+    """Copies the files that git knows, or does not ignore."""
     shutil.rmtree(directory, ignore_errors=True)
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -49,6 +50,10 @@ def build(directory: Path, profile: str, target: str) -> Path:
     for name in filter(None, listed.stdout.decode().split("\0")):
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, directory / name)
+
+
+def build(directory: Path, profile: str, target: str) -> Path:
+    """The wheel of the copy in this directory."""
     variables = {**date_of_commit(), **os.environ, "CARGO_TARGET_DIR": str(directory / "target")}
     script = directory / "scripts" / "build_wheel.py"
     options = ("--profile", profile, "--out", directory / "wheels", target)

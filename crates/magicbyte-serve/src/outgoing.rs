@@ -21,6 +21,8 @@ impl<'a> Outgoing<'a> {
         Self { stream, buffer: Vec::new(), deadline: Instant::now() + time }
     }
 
+    /// For the kernel, which sends a file on its own.
+    #[cfg(target_os = "linux")]
     pub(super) fn stream(&self) -> &'a TcpStream {
         self.stream
     }
