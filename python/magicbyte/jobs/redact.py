@@ -41,6 +41,7 @@ from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import Planned, count_of
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, format_bytes
 from magicbyte.jobs.run.selecting import MAX_DECOMPRESSED_BYTES, record_filter, select_in_chunk
+from magicbyte.options.command_line import command_line
 from magicbyte.options.redact import RedactOptions
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def redact_partitions(
             "where": options.where is not None,
             "tombstones": options.tombstones,
         },
+        command=command_line("redact", [*sources, out], options, choice) if options.certificate else None,
     )
 
 
