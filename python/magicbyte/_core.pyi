@@ -14,6 +14,7 @@ from magicbyte._stubs.arrow import (
     chain_streams,
     digest_records,
 )
+from magicbyte._stubs.audit import BatchHeaders, digest_contents
 from magicbyte._stubs.basics import (
     DEFAULT_MAX_DECOMPRESSED_BYTES,
     LISTED,
@@ -211,6 +212,7 @@ __all__ = [
     "ArrowSchema",
     "ArrowStream",
     "BatchField",
+    "BatchHeaders",
     "BatchLayout",
     "BatchMetadata",
     "Batches",
@@ -281,6 +283,7 @@ __all__ = [
     "decode_varint",
     "decompress",
     "digest_chunk",
+    "digest_contents",
     "digest_records",
     "encode_request",
     "encode_response",
