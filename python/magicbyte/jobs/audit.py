@@ -8,13 +8,10 @@ list -> headers (tasks) -> plan -> join copies -> compare their records (tasks) 
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
-from typing import Any, NamedTuple, TypedDict
+from itertools import islice
+from typing import Any, TypedDict
 
 from magicbyte import _core
 from magicbyte.jobs.auditing.copies import RULES, find_copies
@@ -30,6 +27,7 @@ from magicbyte.jobs.auditing.verdicts import (
     judge_copies,
 )
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.offset_ranges import OffsetRange, write_offsets
 from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.run.accounting import listed
 from magicbyte.jobs.run.engines import LocalEngine
@@ -106,15 +104,6 @@ class AuditReport(TypedDict):
     problems: list[Problem]
     """The first `LISTED` problems: batches in damaged bytes are not audited."""
     problems_left_out: int
-
-
-class OffsetRange(NamedTuple):
-    """Offsets of a partition, inclusive."""
-
-    topic: str
-    partition: int
-    first_offset: int
-    last_offset: int
 
 
 _BEST = """
@@ -225,7 +214,7 @@ def audit_misrouted(
         )
         audit = _judged(headers, plans, engine, options, progress)
         if offsets_out is not None:
-            _write_offsets(offsets_out, audit.offsets())
+            write_offsets(offsets_out, audit.offsets())
         counts = audit.counts()
         (rows,) = headers.database.execute("SELECT count(*) FROM headers").fetchone() or (0,)
         problems = [problem for planned in plans for problem in planned.plan["problems"]]
@@ -266,17 +255,3 @@ def _judged(
         find_foreign_schemas(headers, plans, engine, limit, progress)
     headers.database.execute(_BEST)
     return _Audit(headers, plans, sharing, compared)
-
-
-def _write_offsets(path: str, ranges: Iterator[OffsetRange]) -> None:
-    """Writes ranges of offsets as a document of `magicbyte.jobs.find.offset_ranges`, in place of the file."""
-    directory = os.path.dirname(os.path.abspath(path))
-    with tempfile.NamedTemporaryFile("w", dir=directory, delete=False, encoding="utf-8") as file:
-        file.write('{"version": 1, "partitions": [')
-        by_partition = groupby(ranges, lambda one: (one.topic, one.partition))
-        for number, ((topic, partition), own) in enumerate(by_partition):
-            file.write(",\n" if number else "\n")
-            found = [[one.first_offset, one.last_offset] for one in own]
-            json.dump({"topic": topic, "partition": partition, "ranges": found}, file)
-        file.write("\n]}\n")
-    os.replace(file.name, path)

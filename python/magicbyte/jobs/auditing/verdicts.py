@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 from magicbyte.jobs.auditing.copies import RULES
 from magicbyte.jobs.auditing.headers import HeaderTable
 from magicbyte.jobs.auditing.likeness import Likeness
 
-__all__ = ["EVIDENCE", "STRENGTHS", "Strength", "find_filled_gaps", "find_sharing", "judge_copies"]
+__all__ = ["EVIDENCE", "STRENGTHS", "SharingTopics", "Strength", "find_filled_gaps", "find_sharing", "judge_copies"]
 
 Strength = Literal["proven", "likely", "possible"]
 STRENGTHS: tuple[Strength, ...] = ("proven", "likely", "possible")
@@ -86,7 +86,7 @@ WITH orphans AS (
         AND (own.nextSequence = one.baseSequence OR own.baseSequence = one.nextSequence)
     )
 )
-SELECT {_LIKELY}, -1, 'fills_gap', {_OF_SUSPECT}, NULL, NULL, NULL, NULL, before.lastOffset, after.baseOffset
+SELECT {_LIKELY}, -1, 'fills_gap', {_OF_SUSPECT}, before.log, NULL, NULL, NULL, before.lastOffset, after.baseOffset
 FROM orphans one
 JOIN headers before ON (before.producerId, before.producerEpoch, before.nextSequence)
     = (one.producerId, one.producerEpoch, one.baseSequence) AND before.topic <> one.topic AND NOT before.followed
@@ -156,8 +156,3 @@ def find_filled_gaps(headers: HeaderTable) -> None:
     gap in that of the producer in a partition of another topic, which has no gap in its offsets there.
     """
     headers.database.execute(_GAPS)
-
-
-def strength_of(number: int) -> Strength:
-    """The name of a strength."""
-    return cast(Strength, STRENGTHS[number])
