@@ -1,4 +1,4 @@
-"""Logs of topics as brokers append what producers send, with batches that a producer put into another topic."""
+"""Logs as brokers append what producers send, with batches that a producer put into another topic."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Cluster:
     def produce(
         self, batches: int, *, misrouted: int = 0, loses_original: bool = False, **chosen: Any
     ) -> Cluster:
-        """Produces to random partitions; so many of the batches also go to a random partition of another topic."""
+        """Produces to random partitions; so many of the batches also go to a partition of another topic."""
         wrong = set(self.random.sample(range(batches // 20, batches), misrouted))
         for number in range(batches):
             self.now += self.random.randrange(1, 40)
@@ -109,7 +109,7 @@ class Cluster:
 
 
 def many_topics(count: int = 20) -> list[Topic]:
-    """Topics with values of their own, a third with LogAppendTime, some of a codec of their own, some of both."""
+    """Topics with values of their own: a fifth has LogAppendTime, two fifths a codec, a fifth both."""
     configs = [
         AppendConfig(),
         AppendConfig(message_timestamp_type=TimestampType.LOG_APPEND_TIME),
@@ -118,7 +118,8 @@ def many_topics(count: int = 20) -> list[Topic]:
         AppendConfig(compression=Compression.NONE),
     ]
     return [
-        Topic(f"topic{n}", value=lambda i, n=n: _value(n, i), config=configs[n % len(configs)]) for n in range(count)
+        Topic(f"topic{n}", value=lambda i, n=n: _value(n, i), config=configs[n % len(configs)])
+        for n in range(count)
     ]
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import magicbyte
-from magicbyte import Compression, PartitionLog, RecordsBuilder, RefusedError, TimestampType
+import pyarrow as pa
+import pytest
+from magicbyte import Compression, PartitionLog, RecordsBuilder, RefusedError, TimestampType, _core
 from magicbyte.broker import AppendConfig
 from magicbyte.jobs.find.offset_ranges import parse_offsets
 from misrouted_logs import START, Cluster, Producer, Topic, many_producers, many_topics, places
@@ -33,20 +36,23 @@ def test_planted_batches_are_found_among_many(tmp_path: Path) -> None:
     report = magicbyte.audit(cluster.write(tmp_path))
     found = places(report)
     assert found.keys() == cluster.planted.keys()
-    assert len(found) == 100 and report["batches"] == 100_100
+    assert len(found) == 100
+    assert report["batches"] == 100_100
     for place, one in found.items():
         assert one["strength"] in ("proven", "likely")
         of = one["belongs_to"]
         original = (of["topic"], of["partition"], of["first_offset"], of["last_offset"])
         assert original == cluster.planted[place]
-    assert report["sharing"] == [] and report["problems"] == []
+    assert report["sharing"] == []
+    assert report["problems"] == []
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_unrelated_topics_have_no_finding(seed: int, tmp_path: Path) -> None:
     cluster = Cluster(many_topics(), many_producers(), seed).produce(5_000)
     report = magicbyte.audit(cluster.write(tmp_path))
-    assert report["misrouted_count"] == 0 and report["sharing"] == []
+    assert report["misrouted_count"] == 0
+    assert report["sharing"] == []
 
 
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -73,7 +79,8 @@ def test_each_way_that_a_broker_stores_a_batch(config: str, compression: str, tm
     cluster.produce(300, topic=cluster.topics[1])
     report = magicbyte.audit(cluster.write(tmp_path))
     found = places(report, "proven")
-    assert found.keys() == cluster.planted.keys() and report["misrouted_count"] == 5
+    assert found.keys() == cluster.planted.keys()
+    assert report["misrouted_count"] == 5
     unchanged = compression == "none" and config == "decompressed"
     evidence = "same_crc" if unchanged else EVIDENCE[config]
     assert {tuple(one["evidence"]) for one in found.values()} == {(evidence, "out_of_sequence")}
@@ -86,7 +93,8 @@ def test_batches_without_a_producer_id_are_judged_by_their_neighbours(config: st
     cluster.produce(400, misrouted=5)
     report = magicbyte.audit(cluster.write(tmp_path))
     found = places(report, "likely")
-    assert found.keys() == cluster.planted.keys() and report["misrouted_count"] == 5
+    assert found.keys() == cluster.planted.keys()
+    assert report["misrouted_count"] == 5
     assert all(one["evidence"][-1] == "unlike_topic" for one in found.values())
 
 
@@ -112,7 +120,8 @@ def test_a_batch_that_is_only_in_the_wrong_topic_fills_a_gap(tmp_path: Path) -> 
     assert found["evidence"] == ["fills_gap"]
     gap = found["belongs_to"]
     assert (gap["topic"], gap["partition"]) == original[:2]
-    assert gap["last_offset"] == gap["first_offset"] + 1 and gap["path"] is None
+    assert gap["last_offset"] == gap["first_offset"] + 1
+    assert gap["path"] is None
 
 
 def copy_into(target: Topic, source: Topic, share: int) -> None:
@@ -167,13 +176,18 @@ def test_a_batch_of_a_mirrored_topic_is_found_in_a_third(tmp_path: Path) -> None
     copy_into(mirrored, source, 1)
     cluster.topics.append(mirrored)
     report = magicbyte.audit(cluster.write(tmp_path))
-    assert places(report, "proven").keys() == cluster.planted.keys() and report["misrouted_count"] == 4
+    assert places(report, "proven").keys() == cluster.planted.keys()
+    assert report["misrouted_count"] == 4
     assert [one["topics"] for one in report["sharing"]] == [(ORDERS, "orders-mirror")]
 
 
 def test_records_that_recur_are_no_copies(tmp_path: Path) -> None:
     beats = [
-        Topic(name, lambda number: b"ping", AppendConfig(message_timestamp_type=APPEND_TIME, compression=Compression.LZ4))
+        Topic(
+            name,
+            lambda number: b"ping",
+            AppendConfig(message_timestamp_type=APPEND_TIME, compression=Compression.LZ4),
+        )
         for name in ("a", "b")
     ]
     builder = RecordsBuilder()
@@ -230,7 +244,7 @@ def test_the_preview_counts_what_is_redacted(
         '{"version": 1, "partitions": [{"topic": "a", "partition": 0, "ranges": [[1]]}]}',
         '{"version": 1, "partitions": [{"topic": "a", "partition": 0, "ranges": [[2, 1]]}]}',
         '{"version": 1, "partitions": [{"topic": "a", "partition": 0, "ranges": [[-1, 1]]}]}',
-        '{"version": 1, "partitions": [{"topic": "a", "partition": 0, "ranges": [[0, 9223372036854775808]]}]}',
+        '{"version": 1, "partitions": [{"topic": "a", "partition": 0, "ranges": [[0, 1e400]]}]}',
         '{"version": 1, "partitions": [{"topic": "a", "partition": 0.5, "ranges": [[0, 1]]}]}',
         "[" * 100_000,
     ],
@@ -310,7 +324,9 @@ def test_damage_is_a_problem_and_hides_nothing_else(planted: tuple[Path, Cluster
 
 def test_batches_before_the_start_of_the_log_are_not_audited(planted: tuple[Path, Cluster]) -> None:
     logs, cluster = planted
-    ends = {(topic.name, partition): end for topic in cluster.topics for partition, end in enumerate(topic.ends)}
+    ends = {
+        (topic.name, partition): end for topic in cluster.topics for partition, end in enumerate(topic.ends)
+    }
     lines = [f"{topic} {partition} {end // 2}" for (topic, partition), end in ends.items()]
     (logs / "log-start-offset-checkpoint").write_text("\n".join(["0", str(len(lines)), *lines, ""]))
     found = places(magicbyte.audit(logs))
@@ -319,3 +335,112 @@ def test_batches_before_the_start_of_the_log_are_not_audited(planted: tuple[Path
     for place, original in cluster.planted.items():
         if place in left and original[3] >= ends[original[:2]] // 2:
             assert place in found
+
+
+def test_headers_of_batches_are_those_of_the_batches(planted: tuple[Path, Cluster]) -> None:
+    listing = json.loads(_core.list_partition(str(planted[0] / "orders-1")))
+    (segment,) = map(json.dumps, listing["segments"])
+    headers = _core.BatchHeaders(segment)
+    assert headers.survey() is None
+    rows = [row for batch in headers for row in pa.record_batch(batch).to_pylist()]
+    assert headers.survey() == _core.survey_segment(segment)
+    batches = list(magicbyte.read_batches((planted[0] / "orders-1" / f"{0:020}.log").read_bytes()))
+    assert len(rows) == len(batches) > 50
+    last: dict[int, tuple[int, int]] = {}
+    for row, batch in zip(rows, batches, strict=True):
+        assert (row["position"], row["size"], row["crc"]) == (batch.position, batch.size_in_bytes, batch.crc)
+        assert (row["baseOffset"], row["lastOffset"]) == (batch.base_offset, batch.last_offset)
+        assert (row["producerId"], row["baseSequence"]) == (batch.producer_id, batch.base_sequence)
+        assert row["nextSequence"] == batch.last_sequence + 1
+        follows = last.get(batch.producer_id, (0, -1))[1] == batch.base_sequence
+        assert row["follows"] == follows
+        last[batch.producer_id] = (row["position"], row["nextSequence"])
+    followed = [row["followed"] for row in rows if row["producerId"] == 7]
+    follows = [row["follows"] for row in rows if row["producerId"] == 7]
+    assert followed == [*follows[1:], False]
+
+
+def test_digests_are_of_the_contents_alone(tmp_path: Path) -> None:
+    records = [(n, START + n, b"k", b"v%d" % n) for n in range(3)]
+    variants = [RecordsBuilder(), RecordsBuilder(compression="zstd"), RecordsBuilder(log_append_time=5)]
+    variants.append(RecordsBuilder(producer_id=3, producer_epoch=0, base_sequence=9))
+    data, positions = b"", []
+    for number, builder in enumerate(variants):
+        for offset, time, key, value in records:
+            builder.append(number * 3 + offset, time, key, value)
+        positions.append(len(data))
+        data += builder.build()
+    other = RecordsBuilder()
+    other.append(12, START, b"k", b"v0v1v2")
+    positions.append(len(data))
+    data += other.build()
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / f"{0:020}.log").write_bytes(data)
+    (segment,) = map(json.dumps, json.loads(_core.list_partition(str(tmp_path / "t-0")))["segments"])
+    *same, different = _core.digest_contents(segment, positions)
+    assert len(set(same)) == 1
+    assert different not in same
+    assert None not in same
+    assert _core.digest_contents(segment, [1, len(data), 1 << 60]) == [None, None, None]
+    assert _core.digest_contents(segment, positions[1:2], max_decompressed_bytes=1) == [None]
+    (tmp_path / "t-0" / f"{0:020}.log").unlink()
+    assert _core.digest_contents(segment, positions[:1]) == [None]
+
+
+@pytest.mark.parametrize("framing", ["value", "header"])
+def test_schema_ids_of_another_topic(framing: str, tmp_path: Path) -> None:
+    """Without a copy and without a producer id, only the id tells."""
+
+    def topic(name: str, schema: int) -> Topic:
+        prefix = b"\0" + schema.to_bytes(4, "big")
+        if framing == "header":
+            return Topic(name, lambda number: b"%d" % number, headers={"__value_schema_id": prefix})
+        return Topic(name, lambda number: prefix + b"%d" % number)
+
+    cluster = Cluster([topic("a", 7), topic("b", 8)], [Producer()])
+    cluster.produce(2_000, misrouted=3, loses_original=True)
+    logs = cluster.write(tmp_path)
+    assert magicbyte.audit(logs)["misrouted_count"] == 0
+    found = places(magicbyte.audit(logs, schema_ids=True), "possible")
+    assert found.keys() == cluster.planted.keys()
+    assert {tuple(one["evidence"]) for one in found.values()} == {("schema_of_other_topic",)}
+    assert {one["belongs_to"] for one in found.values()} == {None}
+
+
+MEASURED = """
+import resource, sys, magicbyte
+report = magicbyte.audit(sys.argv[1], memory_limit=64 << 20, threads=2, temp_directory=sys.argv[2])
+print(report["batches"], report["misrouted_count"], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+"""
+
+
+def test_memory_is_bounded(tmp_path: Path) -> None:
+    """3,000,000 headers take 210 MiB, and their hash tables as much: without a limit 500 MiB in all."""
+    builder = RecordsBuilder(producer_id=1, producer_epoch=0, base_sequence=0)
+    builder.append(0, START, b"k", b"v")
+    batch, topics, each = bytearray(builder.build()), 20, 150_000
+    for topic in range(topics):
+        log = bytearray()
+        for number in range(each):
+            struct.pack_into(">q", batch, 0, number)
+            struct.pack_into(">qq", batch, 27, START + number, START + number)
+            struct.pack_into(">qhi", batch, 43, 1000 + topic, 0, number)
+            struct.pack_into(">I", batch, 17, magicbyte.crc32c(batch[21:]))
+            log += batch
+        (tmp_path / "logs" / f"t{topic}-0").mkdir(parents=True)
+        (tmp_path / "logs" / f"t{topic}-0" / f"{0:020}.log").write_bytes(log)
+    (tmp_path / "temporary").mkdir()
+    command = [sys.executable, "-c", MEASURED, str(tmp_path / "logs"), str(tmp_path / "temporary")]
+    batches, misrouted, peak = map(int, subprocess.check_output(command, text=True).split())
+    assert (batches, misrouted) == (topics * each, 0)
+    assert peak < 350
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_bad_options_are_refused(planted: tuple[Path, Cluster], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="memory_limit"):
+        magicbyte.audit(planted[0], memory_limit=1)
+    with pytest.raises(RefusedError, match="no such"):
+        magicbyte.audit(planted[0], temp_directory=str(tmp_path / "none"))
+    with pytest.raises(OSError, match="none"):
+        magicbyte.audit(planted[0], offsets_out=tmp_path / "none" / "found.json")

@@ -149,7 +149,8 @@ impl HeaderRows {
 }
 
 fn array<A: From<Vec<T>> + arrow_array::Array + 'static, T>(values: &mut Vec<T>) -> ArrayRef {
-    Arc::new(A::from(std::mem::take(values)))
+    let more = Vec::with_capacity(values.len());
+    Arc::new(A::from(std::mem::replace(values, more)))
 }
 
 /// The sequence of the batch that follows; -1 for none.

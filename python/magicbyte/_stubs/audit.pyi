@@ -10,10 +10,11 @@ class BatchHeaders:
     """The headers of a Segment's batches of magic 2 that have data records, as Arrow batches of 65,536 rows.
 
     The columns are position and size (bytes), baseOffset and lastOffset (inclusive), count, crc, attributes,
-    baseTimestamp and maxTimestamp (ms), producerId, producerEpoch and baseSequence (-1 for none); nextSequence,
-    the base sequence of the producer's next batch; and follows, which is true if the producer's last batch in
-    the segment has this baseSequence as its nextSequence, and the same epoch; followed, if the producer's next
-    batch so follows and is in the same Arrow batch. Cost: a survey, no decompression.
+    baseTimestamp and maxTimestamp (ms), producerId, producerEpoch and baseSequence (-1 for none);
+    nextSequence, the base sequence of the producer's next batch; follows, which is true if the producer's
+    last batch in the segment has this baseSequence as its nextSequence, and the same epoch; and followed,
+    which is true if the producer's next batch so follows, and is in the same Arrow batch. Cost: a survey, no
+    decompression.
     """
 
     def __new__(cls, segment: str) -> Self: ...

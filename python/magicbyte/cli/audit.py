@@ -50,8 +50,8 @@ def audit(
     """Find batches below SRC that are in another topic than their own (KAFKA-19012, CVE-2026-35554).
 
     Java producers from 2.8 to 4.1.1 could overwrite a batch that was still being sent with another batch. The
-    CRC of such a batch holds, so that no broker and no consumer notices. All topics of the producers should be
-    below SRC: a misrouted batch is mostly also where it belongs.
+    CRC of such a batch holds, so that no broker and no consumer notices. All topics of the producers should
+    be below SRC: a misrouted batch is mostly also where it belongs.
 
     The headers of all batches are read, and the records of those that may be copies of each other. A finding
     is proven if the producer's sequence fits in the other topic, and not in this one; likely if more speaks
@@ -103,7 +103,9 @@ def _print(report: AuditReport) -> None:
         f" {count_of(report['partitions'], 'partition')} of {count_of(report['topics'], 'topic')}: {found}"
     )
     if report["other_batches"]:
-        print_line(f"{report['other_batches']:,} others are not audited: of old magics, control batches, empty")
+        print_line(
+            f"{report['other_batches']:,} others are not audited: of old magics, control batches, empty"
+        )
 
 
 def _row(one: MisroutedBatch) -> list[object]:

@@ -1,4 +1,4 @@
-"""The job of `magicbyte audit --misrouted`: finds batches that a producer put into another topic than their own.
+"""The job of `magicbyte audit --misrouted`: finds batches that a producer put into the wrong topic.
 
 Java producers from 2.8 to 4.1.1 could use the buffer of a batch again while the batch was still sent
 (KAFKA-19012, CVE-2026-35554): the broker then appended another topic's batch, whose CRC holds.
@@ -69,11 +69,12 @@ class MisroutedBatch(BatchPlace):
     evidence: list[str]
     """Names of `magicbyte.jobs.auditing.verdicts.EVIDENCE`."""
     belongs_to: BatchPlace | None
-    """The batch of the other topic that it is a copy of, or the gap that it fills; None if only its schema id tells."""
+    """The batch of the other topic that it is a copy of, or the gap that it fills; None if only its schema
+    id tells."""
 
 
 class SharedTopics(TypedDict):
-    """Two topics that have many batches in common, such as a topic and its retries: none of them is a finding."""
+    """Two topics that have many batches in common, such as a topic and its retries: none is a finding."""
 
     topics: tuple[str, str]
     batches: int
@@ -91,8 +92,8 @@ class AuditReport(TypedDict):
     batches: int
     """All batches."""
     other_batches: int
-    """Those that are not audited: of magic 0 and 1, which these producers did not write to brokers of their time;
-    control batches; batches without records; batches before the start of their log."""
+    """Those that are not audited: batches of magic 0 and 1, which these producers did not write to brokers of
+    their time, control batches, batches without records, and batches before the start of their log."""
     compared_batches: int
     """The batches whose records were compared."""
     misrouted: list[MisroutedBatch]
@@ -138,7 +139,8 @@ class _Audit:
         with self.headers.database.cursor() as cursor:
             possible = STRENGTHS.index("possible")
             cursor.execute(
-                "SELECT log, baseOffset, lastOffset FROM best WHERE strength < ? ORDER BY topic, log, baseOffset",
+                "SELECT log, baseOffset, lastOffset FROM best WHERE strength < ?"
+                " ORDER BY topic, log, baseOffset",
                 [possible],
             )
             while rows := cursor.fetchmany(1000):

@@ -79,7 +79,8 @@ def redact_partitions(
 
     Raises:
         RefusedError: if nothing is selected, there is nothing to read, the expression is invalid, a
-            partition is found twice, there are offsets of a partition that is not read, or `out` is not empty.
+            partition is found twice, there are offsets of a partition that is not read, or `out` is not
+            empty.
         JobError: if a source changes while it is read, the check finds a key, or the expression fails for a
             record; then nothing is published.
         Error: for the first bad batch, with FAILFAST.

@@ -16,14 +16,15 @@ class AuditOptions(Decoding):
     """Options of an audit."""
 
     schema_ids: bool = option(
-        "Also decode all records, and find those whose schema id is rare in their topic and common in another.",
+        "Also decode all records, and list batches whose schema id is rare in their topic and common in"
+        " another.",
         default=False,
     )
     threads: int | None = option(
         "The number of threads.", default=None, default_text="one per core", kind=Number(1)
     )
     memory_limit: int = option(
-        "The memory for the headers and their joins; what is larger goes to --temp-directory.",
+        "The memory for the headers and their joins; the rest goes to the temporary directory.",
         default=200 << 20,
         kind=Size(least=64 << 20),
     )

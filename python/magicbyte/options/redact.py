@@ -22,8 +22,8 @@ class RedactOptions(CleanOptions):
         "Redact records for which this SQL expression is true.", default=None, kind=EXPRESSION, secret=True
     )
     offsets: Mapping[tuple[str, int], Iterable[tuple[int, int]]] | None = argument(
-        "Redact the records at these offsets: by topic and partition, the first and last offset (inclusive) of"
-        " each range.",
+        "Redact the records at these offsets: by topic and partition, the first and last offset (inclusive)"
+        " of each range.",
         default=None,
         flag="--offsets",
     )

@@ -234,9 +234,11 @@ impl SegmentReader {
         if size > self.limits.max_batch_size || size as u64 > self.blocks.size().saturating_sub(position) {
             return Ok(None);
         }
-        let batch = SegmentBatch::new(self.blocks.peek(position, size)?, position);
-        let crc_holds = batch.batch().verify().is_ok();
-        Ok(crc_holds.then_some(batch))
+        let data = self.blocks.peek(position, size)?;
+        // The file may have become shorter since it was listed.
+        let is_whole = data.len() == size;
+        let holds = is_whole && Batch::from_frame(&data, position).is_ok_and(|batch| batch.verify().is_ok());
+        Ok(holds.then(|| SegmentBatch::new(data, position)))
     }
 
     fn read(&mut self) -> io::Result<Piece> {

@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from magicbyte import _core
-from magicbyte.errors import JobError
+from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.run.engines import LocalEngine, group_by_size
 from magicbyte.jobs.run.plan import Planned, count_of, size_of, target_bytes
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
@@ -78,9 +78,7 @@ class HeaderTable:
         for planned in plans:
             log, start = self.logs[planned.listing["path"]], planned.plan["log_start_offset"]
             if start is not None:
-                self.database.execute(
-                    "DELETE FROM headers WHERE log = ? AND lastOffset < ?", [log, start]
-                )
+                self.database.execute("DELETE FROM headers WHERE log = ? AND lastOffset < ?", [log, start])
 
     def _add_all(self, places: Sequence[tuple[int, int, int]]) -> list[str]:
         """Scans segments, in a task; returns their surveys."""
@@ -95,7 +93,7 @@ class HeaderTable:
                         _insert(cursor, waiting)
                         waiting, rows = [], 0
                 survey = headers.survey()
-                assert survey is not None  # noqa: S101 (the iterator is exhausted)
+                assert survey is not None
                 surveys.append(survey)
             if waiting:
                 _insert(cursor, waiting)
@@ -133,9 +131,12 @@ def open_headers(options: AuditOptions, engine: LocalEngine) -> Iterator[HeaderT
     """Opens an empty table in a private directory, which is removed afterwards.
 
     Raises:
+        RefusedError: if there is no directory for it.
         JobError: if the joins need more memory than `memory_limit`, or the disk is full.
 
     """
+    if options.temp_directory is not None and not os.path.isdir(options.temp_directory):
+        raise RefusedError(f"{options.temp_directory}: no such directory")
     with TemporaryDirectory(prefix="magicbyte-audit-", dir=options.temp_directory) as directory:
         threads = max(1, min(engine.parallelism, options.memory_limit // _BYTES_PER_THREAD))
         config: dict[str, Any] = {

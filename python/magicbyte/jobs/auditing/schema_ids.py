@@ -26,8 +26,10 @@ _COLUMNS = ("value", "headers", "position")
 
 _FOREIGN = f"""
 INSERT INTO findings
-WITH of_topic AS (
-    SELECT topic, name, sum(rows) / sum(sum(rows)) OVER (PARTITION BY topic) AS share FROM schema_uses GROUP BY ALL
+WITH counts AS (
+    SELECT topic, name, sum(rows) AS values FROM schema_uses GROUP BY topic, name
+), of_topic AS (
+    SELECT topic, name, values / sum(values) OVER (PARTITION BY topic) AS share FROM counts
 ), foreign_names AS (
     SELECT own.topic, own.name FROM of_topic own JOIN of_topic other USING (name)
     WHERE own.topic <> other.topic AND own.share <= {_RARE} AND other.share >= {_COMMON} GROUP BY ALL
@@ -38,7 +40,7 @@ FROM headers JOIN (
     SELECT segment, position FROM schema_uses uses
     SEMI JOIN foreign_names USING (topic, name) GROUP BY ALL
 ) USING (segment, position)
-"""  # noqa: S608 (constants of this file)
+"""
 
 
 def find_foreign_schemas(
@@ -50,7 +52,8 @@ def find_foreign_schemas(
 ) -> None:
     """Decodes all records, and adds the batches with such values to `findings`, as possibly misrouted."""
     headers.database.execute(
-        "CREATE TABLE schema_uses (topic INTEGER, segment INTEGER, position BIGINT, name VARCHAR, rows BIGINT)"
+        "CREATE TABLE schema_uses"
+        " (topic INTEGER, segment INTEGER, position BIGINT, name VARCHAR, rows BIGINT)"
     )
     segments = {segment["path"]: number for number, segment in enumerate(headers.segments)}
     topics = {topic: number for number, topic in enumerate(headers.topics)}

@@ -8,23 +8,32 @@ from magicbyte.jobs.auditing.copies import RULES
 from magicbyte.jobs.auditing.headers import HeaderTable
 from magicbyte.jobs.auditing.likeness import Likeness
 
-__all__ = ["EVIDENCE", "STRENGTHS", "SharingTopics", "Strength", "find_filled_gaps", "find_sharing", "judge_copies"]
+__all__ = [
+    "EVIDENCE",
+    "STRENGTHS",
+    "SharingTopics",
+    "Strength",
+    "find_filled_gaps",
+    "find_sharing",
+    "judge_copies",
+]
 
 Strength = Literal["proven", "likely", "possible"]
 STRENGTHS: tuple[Strength, ...] = ("proven", "likely", "possible")
-"""`proven`: the batch has the records and the producer's sequence of a batch of another topic, where the sequence
-fits, and it does not fit in this one. `likely`: it is such a copy, and more speaks for the other topic; or its
-sequence fills a gap of another topic exactly. `possible`: which of two copies is in the wrong topic is unknown."""
+"""`proven`: the batch has the records and the producer's sequence of a batch of another topic, where the
+sequence fits, and it does not fit in this one. `likely`: it is such a copy, and more speaks for the other
+topic; or its sequence fills a gap of another topic exactly. `possible`: which of two copies is in the wrong
+topic is unknown, or only its schema id is foreign."""
 _PROVEN, _LIKELY, _POSSIBLE = range(3)
 
 EVIDENCE = (*RULES, "out_of_sequence", "unlike_topic", "fills_gap", "schema_of_other_topic")
-"""The names of evidence: what the headers of a batch and its copy have in common, and what else speaks against the
-batch's topic."""
+"""The names of evidence: what the headers of a batch and its copy have in common, and what else speaks
+against the batch's topic."""
 
 _SHARED_BATCHES = 10
 _SHARED_FRACTION = 0.1
-"""Topics share data, as retries, dead letters and mirrors do, if they have so many copies and such a part of the
-smaller topic. Misrouted batches are rare."""
+"""Topics share data, as retries, dead letters and mirrors do, if they have so many copies, and these are such
+a part of the smaller topic. Misrouted batches are rare."""
 _MOST_COMPARED = 10_000
 """Pairs of copies whose neighbours are read at most; further pairs are `possible`."""
 
@@ -40,14 +49,14 @@ WITH pairs AS (
 SELECT pairs.first, pairs.second, pairs.batches, least(one.batches, other.batches) AS of_batches
 FROM pairs JOIN sizes one ON one.topic = pairs.first JOIN sizes other ON other.topic = pairs.second
 WHERE pairs.batches >= greatest({_SHARED_BATCHES}, {_SHARED_FRACTION} * of_batches)
-"""  # noqa: S608 (constants of this file)
+"""
 
 _FINDINGS = """
 CREATE TABLE findings (
-    strength INTEGER, rule INTEGER, evidence VARCHAR, topic INTEGER, log INTEGER, segment INTEGER, position BIGINT,
-    size INTEGER, baseOffset BIGINT, lastOffset BIGINT, count INTEGER, maxTimestamp BIGINT, producerId BIGINT,
-    producerEpoch SMALLINT, baseSequence INTEGER, of_log INTEGER, of_segment INTEGER, of_position BIGINT,
-    of_size INTEGER, of_first BIGINT, of_last BIGINT
+    strength INTEGER, rule INTEGER, evidence VARCHAR, topic INTEGER, log INTEGER, segment INTEGER,
+    position BIGINT, size INTEGER, baseOffset BIGINT, lastOffset BIGINT, count INTEGER, maxTimestamp BIGINT,
+    producerId BIGINT, producerEpoch SMALLINT, baseSequence INTEGER, of_log INTEGER, of_segment INTEGER,
+    of_position BIGINT, of_size INTEGER, of_first BIGINT, of_last BIGINT
 )
 """
 
@@ -56,8 +65,8 @@ _OF_SUSPECT = """
     one.maxTimestamp, one.producerId, one.producerEpoch, one.baseSequence
 """
 
-# A batch in its place follows one of its producer and is followed by one. A copy in a foreign partition does neither,
-# unless the sequence fits there by chance, or the broker knew nothing about the producer.
+# A batch in its place follows one of its producer and is followed by one. A copy in a foreign partition does
+# neither, unless the sequence fits there by chance.
 _JUDGED = f"""
 INSERT INTO findings
 WITH fitting AS (SELECT *, follows::INTEGER + followed::INTEGER AS fits FROM copies)
@@ -72,7 +81,7 @@ WHERE one.topic <> other.topic AND one.fits <= other.fits AND NOT EXISTS (
     SELECT 1 FROM sharing
     WHERE first = least(one.topic, other.topic) AND second = greatest(one.topic, other.topic)
 )
-"""  # noqa: S608 (constants of this file)
+"""
 
 _GAPS = f"""
 INSERT INTO findings
@@ -86,10 +95,12 @@ WITH orphans AS (
         AND (own.nextSequence = one.baseSequence OR own.baseSequence = one.nextSequence)
     )
 )
-SELECT {_LIKELY}, -1, 'fills_gap', {_OF_SUSPECT}, before.log, NULL, NULL, NULL, before.lastOffset, after.baseOffset
+SELECT {_LIKELY}, -1, 'fills_gap', {_OF_SUSPECT}, before.log, NULL, NULL, NULL, before.lastOffset,
+    after.baseOffset
 FROM orphans one
 JOIN headers before ON (before.producerId, before.producerEpoch, before.nextSequence)
-    = (one.producerId, one.producerEpoch, one.baseSequence) AND before.topic <> one.topic AND NOT before.followed
+    = (one.producerId, one.producerEpoch, one.baseSequence)
+    AND before.topic <> one.topic AND NOT before.followed
 JOIN headers after ON (after.producerId, after.producerEpoch, after.baseSequence)
     = (one.producerId, one.producerEpoch, one.nextSequence) AND after.log = before.log AND NOT after.follows
 WHERE after.baseOffset = before.lastOffset + 1 + (
@@ -97,7 +108,7 @@ WHERE after.baseOffset = before.lastOffset + 1 + (
     WHERE between_.log = before.log AND between_.baseOffset > before.lastOffset
     AND between_.baseOffset < after.baseOffset
 )
-"""  # noqa: S608 (constants of this file)
+"""
 
 
 class SharingTopics(NamedTuple):
@@ -123,8 +134,8 @@ def find_sharing(headers: HeaderTable) -> list[SharingTopics]:
 def judge_copies(headers: HeaderTable, likeness: Likeness) -> None:
     """Creates the table `findings`: copies in the wrong topic, and the batch that each is a copy of.
 
-    Where sequences do not decide, the batches around both copies do: the copy is in the wrong topic that is less
-    like its neighbours.
+    Where sequences do not decide, the batches around both copies do: the copy that is less like its
+    neighbours is in the wrong topic.
     """
     database = headers.database
     database.execute(_FINDINGS)
@@ -134,7 +145,7 @@ def judge_copies(headers: HeaderTable, likeness: Likeness) -> None:
         SELECT log, segment, position, size, baseOffset, of_log, of_segment, of_position, of_size, of_first
         FROM findings WHERE strength = {_POSSIBLE} AND log < of_log GROUP BY ALL
         ORDER BY log, baseOffset LIMIT {_MOST_COMPARED}
-        """  # noqa: S608 (constants of this file)
+        """
     ).fetchall()
     for row in undecided:
         one, other = row[:5], row[5:]
@@ -145,14 +156,14 @@ def judge_copies(headers: HeaderTable, likeness: Likeness) -> None:
         places = [wrong[0], wrong[4], right[0], right[4]]
         at = "WHERE (log, baseOffset, of_log, of_first) = (?, ?, ?, ?)"
         database.execute(
-            f"UPDATE findings SET strength = {_LIKELY}, evidence = 'unlike_topic' {at}",  # noqa: S608
+            f"UPDATE findings SET strength = {_LIKELY}, evidence = 'unlike_topic' {at}",
             places,
         )
-        database.execute(f"DELETE FROM findings {at}", places[2:] + places[:2])  # noqa: S608
+        database.execute(f"DELETE FROM findings {at}", places[2:] + places[:2])
 
 
 def find_filled_gaps(headers: HeaderTable) -> None:
-    """Adds batches to `findings` that are no copy: the sequence does not fit in their topic, and is exactly the
-    gap in that of the producer in a partition of another topic, which has no gap in its offsets there.
+    """Adds batches to `findings` that are no copy: the sequence does not fit in their topic, and is exactly
+    the gap in that of the producer in a partition of another topic, where no offsets are missing.
     """
     headers.database.execute(_GAPS)

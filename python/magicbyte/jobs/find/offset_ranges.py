@@ -3,8 +3,9 @@
 It is shaped like the file of `kafka-delete-records.sh --offset-json-file`, with ranges for its `offset`:
 
 >>> from magicbyte.jobs.find.offset_ranges import parse_offsets
->>> parse_offsets('{"version": 1, "partitions": [{"topic": "orders", "partition": 0, "ranges": [[7, 9], [8, 12]]}]}')
-{('orders', 0): [(7, 12)]}
+>>> parse_offsets('{"version": 1, "partitions": [{"topic": "a", "partition": 0, "ranges": [[7, 9], [8, 12]]}'
+...     ']}')
+{('a', 0): [(7, 12)]}
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ from magicbyte.model import PartitionListing
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["OffsetRange", "Ranges", "merged", "offsets_in", "parse_offsets", "refuse_unknown", "write_offsets"]
+__all__ = [
+    "OffsetRange",
+    "Ranges",
+    "merged",
+    "offsets_in",
+    "parse_offsets",
+    "refuse_unknown",
+    "write_offsets",
+]
 
 _VERSION = 1
 _MAX_OFFSET = (1 << 63) - 1
@@ -115,14 +124,16 @@ def refuse_unknown(offsets: Mapping[tuple[str, int], Ranges], listings: Iterable
     """Raises `RefusedError` if there are offsets of a partition that is not read."""
     read = {(listing["topic"], listing["partition"]) for listing in listings}
     for topic, partition in sorted({*offsets} - read):
-        raise RefusedError(f"there are offsets of {topic}-{partition}, which is not among the partitions read")
+        raise RefusedError(
+            f"there are offsets of {topic}-{partition}, which is not among the partitions read"
+        )
 
 
 def write_offsets(path: str, ranges: Iterable[OffsetRange]) -> None:
     """Writes ranges, which are sorted by partition, in place of the file."""
     directory = os.path.dirname(os.path.abspath(path))
     with tempfile.NamedTemporaryFile("w", dir=directory, delete=False, encoding="utf-8") as file:
-        file.write('{"version": %d, "partitions": [' % _VERSION)
+        file.write(f'{{"version": {_VERSION}, "partitions": [')
         by_partition = groupby(ranges, lambda one: (one.topic, one.partition))
         for number, ((topic, partition), own) in enumerate(by_partition):
             file.write(",\n" if number else "\n")
