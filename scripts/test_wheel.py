@@ -44,6 +44,7 @@ PACKAGES = {
 SINCE_SPARK_4_2 = "magicbyte.spark.stream"
 COMMANDS: dict[str, Sequence[str]] = {
     "advise": ("--windows", "4", "--window-bytes", "64k", "{samples}"),
+    "audit": ("--misrouted", "{samples}"),
     "cluster": ("--html", "{out}.html", "{samples}"),
     "compact": ("--all-topics", "{samples}", "{out}"),
     "completion": ("bash",),

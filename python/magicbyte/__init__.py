@@ -54,6 +54,7 @@ from magicbyte.table import LogArrowStream
 if TYPE_CHECKING:
     from magicbyte.commands import (
         advise,
+        audit,
         cluster,
         compact,
         convert,
@@ -116,6 +117,7 @@ __all__ = [
     "__version__",
     "add_encryption_key",
     "advise",
+    "audit",
     "cluster",
     "compact",
     "convert",
@@ -149,6 +151,7 @@ add_tables()
 
 _COMMANDS = (
     "advise",
+    "audit",
     "cluster",
     "compact",
     "convert",

@@ -14,6 +14,7 @@ from magicbyte._stubs.arrow import (
     chain_streams,
     digest_records,
 )
+from magicbyte._stubs.audit import BatchHeaders, digest_contents
 from magicbyte._stubs.basics import (
     DEFAULT_MAX_DECOMPRESSED_BYTES,
     LISTED,
@@ -164,8 +165,8 @@ from magicbyte._stubs.steps import (
     digest_chunk,
     is_directory,
     is_in_name_order,
-    is_same_file,
     is_partition,
+    is_same_file,
     is_segment_file,
     is_stored,
     list_directory,
@@ -212,6 +213,7 @@ __all__ = [
     "ArrowSchema",
     "ArrowStream",
     "BatchField",
+    "BatchHeaders",
     "BatchLayout",
     "BatchMetadata",
     "Batches",
@@ -282,6 +284,7 @@ __all__ = [
     "decode_varint",
     "decompress",
     "digest_chunk",
+    "digest_contents",
     "digest_records",
     "encode_request",
     "encode_response",
@@ -292,8 +295,8 @@ __all__ = [
     "index_keys",
     "is_directory",
     "is_in_name_order",
-    "is_same_file",
     "is_partition",
+    "is_same_file",
     "is_secret_record",
     "is_segment_file",
     "is_stored",

@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING
 
 from magicbyte.calls import Chosen, Path, Run, reads, writes
 from magicbyte.extras import naming_extras
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
+from magicbyte.options.audit import AuditOptions
 from magicbyte.options.command_line import command_line
 from magicbyte.options.compact import CompactOptions
 from magicbyte.options.declare import argument
@@ -46,6 +48,7 @@ from magicbyte.options.shared import Decoding, TopicConfigFile
 
 if TYPE_CHECKING:
     from magicbyte.jobs.advise import AdviseReport
+    from magicbyte.jobs.audit import AuditReport
     from magicbyte.jobs.clean import CleanReport
     from magicbyte.jobs.cluster import ClusterReport
     from magicbyte.jobs.diff import DiffReport
@@ -66,6 +69,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "advise",
+    "audit",
     "cluster",
     "compact",
     "convert",
@@ -109,6 +113,35 @@ def verify(sources: list[str], given: _Verify, options: VerifyOptions) -> Verify
         stored = open_stored(os.fsdecode(options.table), options.catalog, options.catalog_properties)
         table = partial(LogOfTable, stored)
     return verify(sources, given.runner, options, choice=given.choice, table=table, progress=given.progress)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Audit(Chosen, AuditOptions):
+    """The keywords of `audit`."""
+
+    offsets_out: Path | None = argument(
+        "The file for the offsets of the findings, for `redact`; only of those that are more than possible.",
+        default=None,
+    )
+    progress: Progress = argument("The receiver of progress.", default=NO_PROGRESS)
+
+
+@reads(_Audit, AuditOptions)
+def audit(sources: list[str], given: _Audit, options: AuditOptions) -> AuditReport:
+    """Finds batches that a producer put into another topic than their own (KAFKA-19012, CVE-2026-35554).
+
+    Reads the headers of all batches, and the records of those that may be copies of each other. Topics that
+    have many batches in common are reported as topics that share data. Runs in threads of this process.
+    """
+    from magicbyte.jobs.audit import audit_misrouted
+
+    return audit_misrouted(
+        sources,
+        options,
+        offsets_out=None if given.offsets_out is None else os.fsdecode(given.offsets_out),
+        choice=given.choice,
+        progress=given.progress,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -532,7 +532,7 @@ def test_keys_from_a_file(tmp_path: Path, cli: Cli) -> None:
     assert "00000000000000000000.log redacted: 2 records, offsets 0-1" in printed
     assert [r.key_bytes for r in records(tmp_path / "out" / "t-0")] == [b"c"]
     report = json.loads((tmp_path / "out" / "reconciliation.json").read_text())
-    assert report["options"] == {"keys": 2, "where": False, "tombstones": False}
+    assert report["options"] == {"keys": 2, "where": False, "offsets": 0, "tombstones": False}
 
 
 def test_redaction_keeps_transactions(tmp_path: Path) -> None:

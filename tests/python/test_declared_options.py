@@ -30,12 +30,26 @@ from magicbyte.cli.record_options import RecordOptions
 from magicbyte.cli.terminal import print_line
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.lake.table import TableTarget
-from magicbyte.options import compact, diff, find, ingest, merge, read, redact, rewrite, serve, shared, typed
+from magicbyte.options import (
+    audit,
+    compact,
+    diff,
+    find,
+    ingest,
+    merge,
+    read,
+    redact,
+    rewrite,
+    serve,
+    shared,
+    typed,
+)
 from magicbyte.options.declare import Options, argument, declared, narrowed, option
 from magicbyte.options.values import SIZE, Number, Real, Repeated, Size, words
 
 OF_COMMANDS: dict[str, tuple[type[Options], ...]] = {
     "advise": (read.AdviseOptions, PartitionChoice, EngineChoice),
+    "audit": (audit.AuditOptions, PartitionChoice),
     "cluster": (read.ClusterOptions, PartitionChoice, EngineChoice),
     "compact": (compact.CompactOptions, PartitionChoice, EngineChoice, View),
     "convert": (rewrite.ConvertOptions, PartitionChoice, EngineChoice, View),

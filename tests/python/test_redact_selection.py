@@ -156,11 +156,13 @@ def test_the_options_do_not_show_the_keys() -> None:
 
 def test_tasks_get_the_keys_and_not_what_is_made_of_them(tmp_path: Path) -> None:
     """As on a cluster: a task has only what was pickled."""
-    passes = job._Redact(RedactOptions(keys=[b"user-4711"]), job.record_filter("offset = 1"))
+    options = RedactOptions(keys=[b"user-4711"], where="offset = 1", offsets={("t", 0): [(1, 2)]})
+    passes = job._Redact(options, job.selection_of(options))
     assert passes.key_set.find(b"a user-4711") == 2
     again = pickle.loads(pickle.dumps(passes))
     assert again.key_set.find(b"a user-4711") == 2
-    assert again.where.columns == ("offset",)
+    assert again.selection.columns == ("offset",)
+    assert again.selection.offsets == {("t", 0): [(1, 2)]}
 
 
 # --- by position --------------------------------------------------------------------------------

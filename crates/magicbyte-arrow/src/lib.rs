@@ -18,12 +18,14 @@
 #![forbid(unsafe_code)]
 
 pub(crate) mod batch_decoder;
+pub(crate) mod batch_headers;
 pub(crate) mod batch_table;
 pub(crate) mod binary_column;
 pub(crate) mod buffer_stream;
 pub(crate) mod cell_bytes;
 pub(crate) mod cells;
 pub(crate) mod chunk_decoder;
+pub(crate) mod content_digests;
 pub(crate) mod digest;
 pub(crate) mod headers_column;
 #[doc(hidden)]
@@ -53,8 +55,10 @@ pub(crate) mod text_columns;
 pub(crate) mod view_column;
 
 pub use batch_decoder::MAX_PAYLOAD;
+pub use batch_headers::BatchHeaders;
 pub use buffer_stream::{BatchStream, batch_to_arrow};
 pub use chunk_decoder::{ChunkDecoder, DecodeOptions};
+pub use content_digests::digest_contents;
 pub use digest::{PartitionDigest, digest_records};
 pub use lines::{LineFormat, LineOptions, LineWriter, PayloadFormat, Template};
 pub use log_stream::{Findings, LogStream, ReadCounts};
@@ -67,7 +71,10 @@ pub use record_digests::{ChunkDigests, RangeDigest, digest_chunk};
 pub use row_filter::RowFilter;
 pub use rows::{Defaults, Rows};
 pub use rows_writer::{RowsOptions, RowsWriter};
-pub use schema::{Flavour, RecordColumn, Table, batches_schema, columns_of, problems_schema, records_schema};
+pub use schema::{
+    Flavour, RecordColumn, Table, batch_headers_schema, batches_schema, columns_of, problems_schema,
+    records_schema,
+};
 #[cfg(feature = "schemas")]
 pub use schema_decoder::{ColumnFraming, DecodeError, SchemaDecoder, TypedRows};
 pub use selection::Selection;

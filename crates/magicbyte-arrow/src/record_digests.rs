@@ -103,6 +103,11 @@ fn write_record(record: &Record<'_>, is_control: bool, bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(&record.timestamp().to_le_bytes());
     let is_append_time = record.timestamp_type() == TimestampType::LogAppendTime;
     bytes.extend_from_slice(&[u8::from(is_append_time), u8::from(is_control)]);
+    write_content(record, bytes);
+}
+
+/// Writes key, value and headers.
+pub(super) fn write_content(record: &Record<'_>, bytes: &mut Vec<u8>) {
     write_blob(record.key(), bytes);
     write_blob(record.value(), bytes);
     let (_, headers) = record.headers().parts();

@@ -237,6 +237,32 @@ pub fn batches_schema() -> SchemaRef {
     ])
 }
 
+/// The schema of [`BatchHeaders`](crate::BatchHeaders). `nextSequence` is the base sequence of the producer's next batch,
+/// -1 without a producer ID; `follows` is true if the producer's last batch in the segment has the batch's
+/// `baseSequence` as its `nextSequence`, and the same epoch; `followed` is true if the next batch does the same, and both
+/// are among the same 65,536 rows. Offsets are inclusive, timestamps milliseconds, sizes bytes.
+#[must_use]
+pub fn batch_headers_schema() -> SchemaRef {
+    use DataType::{Boolean, Int16, Int32, Int64, UInt32};
+    schema_of(&[
+        ("position", Int64),
+        ("size", Int32),
+        ("baseOffset", Int64),
+        ("lastOffset", Int64),
+        ("count", Int32),
+        ("crc", UInt32),
+        ("attributes", Int16),
+        ("baseTimestamp", Int64),
+        ("maxTimestamp", Int64),
+        ("producerId", Int64),
+        ("producerEpoch", Int16),
+        ("baseSequence", Int32),
+        ("nextSequence", Int32),
+        ("follows", Boolean),
+        ("followed", Boolean),
+    ])
+}
+
 /// The schema of `problems`.
 #[must_use]
 pub fn problems_schema() -> SchemaRef {

@@ -7,6 +7,7 @@ mod append_arguments;
 mod arguments;
 mod arrow;
 mod arrow_stream;
+mod audit;
 mod batch;
 mod broker;
 mod buffer;
@@ -67,6 +68,8 @@ mod _core {
     use crate::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema, digest_records};
     #[pymodule_export]
     use crate::arrow_stream::{PyArrowBatches, PyArrowStream, ReadCounts, chain_streams};
+    #[pymodule_export]
+    use crate::audit::{PyBatchHeaders, digest_contents};
     #[pymodule_export]
     use crate::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, read_batches};
     #[pymodule_export]

@@ -165,7 +165,7 @@ impl KeptMaps {
 
 /// The survey's scan of one segment, as it is served.
 pub(super) fn survey(segment: &Segment) -> LogResult<Survey> {
-    survey_with(segment, None)
+    survey_with(segment, ())
 }
 
 fn first_unstable_offset(surveys: &[Survey]) -> Option<i64> {
@@ -198,7 +198,7 @@ fn end_as_of(surveys: &[Survey], time: i64) -> LogResult<Option<i64>> {
 
     for survey in surveys.iter().filter(|survey| survey.max_timestamp > time) {
         let mut visitor = FirstLater { time, next: survey.base_offset, offset: None };
-        survey_with(&survey.segment, Some(&mut visitor))?;
+        survey_with(&survey.segment, &mut visitor)?;
         if visitor.offset.is_some() {
             return Ok(visitor.offset);
         }

@@ -14,6 +14,7 @@ from click.shell_completion import shell_complete
 
 from magicbyte import _core
 from magicbyte.cli.advise import advise
+from magicbyte.cli.audit import audit
 from magicbyte.cli.cluster import cluster
 from magicbyte.cli.compact import compact
 from magicbyte.cli.completion import COMPLETE_VARIABLE, completion
@@ -46,7 +47,7 @@ __all__ = ["app", "run"]
 
 _SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Read": (records, dump, ingest, serve, cluster, topics, offsets, schemas, wire),
-    "Check": (verify, diff, explain),
+    "Check": (verify, diff, explain, audit),
     "Repair": (rescue, recover, merge, find),
     "Change": (convert, compact, redact),
     "Learn": (stats, advise, completion),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import BinaryIO
@@ -16,7 +17,9 @@ from magicbyte.cli.flags import flags
 from magicbyte.cli.key_file import read_keys
 from magicbyte.cli.overview import View
 from magicbyte.cli.terminal import print_line
+from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.jobs.find.offset_ranges import Ranges, parse_offsets
 from magicbyte.options.declare import Options, option
 from magicbyte.options.redact import RedactOptions
 from magicbyte.options.values import OneOf, Repeated
@@ -49,6 +52,12 @@ class _Keys(Options):
     metavar="FILE",
     help="Redact records with a key in this file: UTF-8, one key per line. Empty lines are ignored.",
 )
+@click.option(
+    "--offsets",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="Redact the records at the offsets in this file, which `audit --offsets-out` writes.",
+)
 @flags(_Keys, "keys")
 @flags(RedactOptions, "given")
 @flags(EngineChoice, "engine")
@@ -59,6 +68,7 @@ def redact(
     choice: PartitionChoice,
     keys: _Keys,
     key_file: BinaryIO | None,
+    offsets: BinaryIO | None,
     given: RedactOptions,
     view: View,
     engine: EngineChoice,
@@ -78,6 +88,7 @@ def redact(
     magicbyte redact --key user-4711 /backup/kafka-logs out/
     magicbyte redact --key-file users.txt --tombstones /backup/kafka-logs out/
     magicbyte redact --dry-run --where "value LIKE '%bob@example.com%'" /backup/kafka-logs
+    magicbyte redact --offsets found.json /backup/kafka-logs out/
     magicbyte redact --where "TRY(value ->> '$.user.id') = '4711'" /backup/kafka-logs out/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import accounts, reports
@@ -87,7 +98,8 @@ def redact(
         return options.key_bytes(key, keys.key_format)
 
     lines = read_keys(key_file, parse) if key_file else []
-    settings = replace(given, keys=[*map(parse, keys.keys), *(key for _, key in lines)])
+    chosen = [*map(parse, keys.keys), *(key for _, key in lines)]
+    settings = replace(given, keys=chosen, offsets=_ranges_of(offsets))
     with engine.open(f"magicbyte redact {sources[0]}") as runner:
         if out is None:
             from magicbyte.jobs.redact_preview import preview_redaction
@@ -116,3 +128,12 @@ def redact(
         more = ", ..." if count > _KEYS_SHOWN else ""
         print_line(f"{count:,} of the keys are in no record: {', '.join(names)}{more}")
     return PROBLEMS if code == CLEAN else code
+
+
+def _ranges_of(file: BinaryIO | None) -> Mapping[tuple[str, int], Ranges] | None:
+    if file is None:
+        return None
+    try:
+        return parse_offsets(file.read().decode())
+    except (UnicodeDecodeError, RefusedError) as error:
+        raise click.UsageError(f"{file.name}: {error}") from None

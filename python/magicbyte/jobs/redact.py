@@ -21,7 +21,7 @@ import json
 import os
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
 from magicbyte import _core
@@ -36,19 +36,27 @@ from magicbyte.jobs.clean import (
     clean,
 )
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.offset_ranges import Ranges, merged, offsets_in, refuse_unknown
 from magicbyte.jobs.find.partitions import find_inputs
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import Planned, count_of
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, format_bytes
-from magicbyte.jobs.run.selecting import MAX_DECOMPRESSED_BYTES, record_filter, select_in_chunk
+from magicbyte.jobs.run.selecting import (
+    MAX_DECOMPRESSED_BYTES,
+    record_filter,
+    select_in_chunk,
+    select_rows,
+)
 from magicbyte.options.command_line import command_line
 from magicbyte.options.redact import RedactOptions
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from magicbyte.expressions.record_filter import RecordFilter
     from magicbyte.model import Chunk
 
-__all__ = ["numbered_keys", "redact_partitions", "unmatched_runs"]
+__all__ = ["RowSelection", "numbered_keys", "redact_partitions", "selection_of", "unmatched_runs"]
 
 _COUNTS = ("records", "in_keys", "in_values", "in_headers")
 _NEUTRAL_FILES = {"leader-epoch-checkpoint", "partition.metadata"}
@@ -72,17 +80,19 @@ def redact_partitions(
 
     Raises:
         RefusedError: if nothing is selected, there is nothing to read, the expression is invalid, a
-            partition is found twice, or `out` is not empty.
+            partition is found twice, there are offsets of a partition that is not read, or `out` is not
+            empty.
         JobError: if a source changes while it is read, the check finds a key, or the expression fails for a
             record; then nothing is published.
         Error: for the first bad batch, with FAILFAST.
 
     """
-    if not options.keys and options.where is None:
-        raise RefusedError("nothing is selected: give keys, or an expression")
-    passes = _Redact(options, None if options.where is None else record_filter(options.where))
+    selection = selection_of(options)
+    inputs = find_inputs(sources, choice, distinct=True)
+    refuse_unknown(selection.offsets, inputs.listings)
+    passes = _Redact(options, selection)
     return clean(
-        find_inputs(sources, choice, distinct=True),
+        inputs,
         out,
         engine,
         passes,
@@ -91,10 +101,54 @@ def redact_partitions(
         reported={
             "keys": len(passes.key_indexes),
             "where": options.where is not None,
+            "offsets": sum(map(len, selection.offsets.values())),
             "tombstones": options.tombstones,
         },
         command=command_line("redact", [*sources, out], options, choice) if options.certificate else None,
     )
+
+
+@dataclass(frozen=True)
+class RowSelection:
+    """Records that are selected by an expression or their offsets."""
+
+    where: RecordFilter | None
+    offsets: Mapping[tuple[str, int], Ranges]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of `records` that `mask` needs."""
+        return tuple(dict.fromkeys(("offset", *(self.where.columns if self.where else ()))))
+
+    def selects_in(self, chunk: Chunk) -> bool:
+        """True if there can be a selected record in the chunk."""
+        return self.where is not None or (chunk["topic"], chunk["partition"]) in self.offsets
+
+    def mask(self, batch: pa.RecordBatch, chunk: Chunk) -> pa.BooleanArray:
+        """Booleans that say which records of a chunk are selected.
+
+        Raises:
+            JobError: if the expression fails for a record.
+
+        """
+        import pyarrow.compute as pc
+
+        hits = offsets_in(batch.column("offset"), self.offsets.get((chunk["topic"], chunk["partition"]), ()))
+        return hits if self.where is None else pc.or_(hits, select_rows(self.where, batch, chunk))
+
+
+def selection_of(options: RedactOptions) -> RowSelection:
+    """The records that are selected otherwise than by their keys.
+
+    Raises:
+        RefusedError: if nothing is selected at all, or the expression is invalid.
+        ValueError: if a range of offsets ends before it begins.
+
+    """
+    if not options.keys and options.where is None and options.offsets is None:
+        raise RefusedError("nothing is selected: give keys, offsets, or an expression")
+    where = None if options.where is None else record_filter(options.where)
+    return RowSelection(where, {place: merged(ranges) for place, ranges in (options.offsets or {}).items()})
 
 
 def numbered_keys(keys: Iterable[bytes]) -> dict[bytes, int]:
@@ -120,7 +174,7 @@ def unmatched_runs(numbered: Mapping[bytes, int], seen: Container[int]) -> list[
 @dataclass(frozen=True)
 class _Redact:
     options: RedactOptions
-    where: RecordFilter | None
+    selection: RowSelection
 
     @cached_property
     def key_indexes(self) -> dict[bytes, int]:
@@ -132,13 +186,14 @@ class _Redact:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leaves out the cached properties, which a task computes again."""
-        return {"options": self.options, "where": self.where}
+        return {"options": self.options, "selection": self.selection}
 
     @property
     def max_decompressed_bytes(self) -> int:
         """The limit for one batch: an expression must see every batch that may be written."""
         limit = self.options.max_decompressed_bytes
-        return limit if self.where is None else min(limit, MAX_DECOMPRESSED_BYTES)
+        by_keys = self.selection.where is None and not self.selection.offsets
+        return limit if by_keys else min(limit, MAX_DECOMPRESSED_BYTES)
 
     def files(self, report: CleanReport) -> dict[str, str]:
         return {}
@@ -158,12 +213,15 @@ class _Redact:
         )
         for chunk, found, file in zip(chunks, indexed["chunks"], files, strict=True):
             found["file"] = file
-            if self.where is not None:
+            if self.selection.selects_in(chunk):
                 # Aborted records are redacted like all others, and so are all records of a batch.
                 unbounded = {**chunk, "aborted": [], "start_offset": None, "end_offset": None}
-                everything = cast("Chunk", unbounded)
                 found["selected"] = select_in_chunk(
-                    self.where, everything, found, self.max_decompressed_bytes
+                    partial(self.selection.mask, chunk=chunk),
+                    self.selection.columns,
+                    cast("Chunk", unbounded),
+                    found,
+                    self.max_decompressed_bytes,
                 )
         return json.dumps(indexed)
 

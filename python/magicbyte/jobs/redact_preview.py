@@ -14,17 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from magicbyte.enums import fails_fast
-from magicbyte.errors import RefusedError
-from magicbyte.expressions.record_filter import RecordFilter
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.offset_ranges import refuse_unknown
 from magicbyte.jobs.find.partitions import find_inputs, refuse_unread
-from magicbyte.jobs.redact import numbered_keys, unmatched_runs
+from magicbyte.jobs.redact import RowSelection, numbered_keys, selection_of, unmatched_runs
 from magicbyte.jobs.run.accounting import Totals, by_plan, reconcile_partitions, total_of
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import Task, plan_partitions, task_name, tasks_of
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.run.reading import ReadOptions, read_chunk
-from magicbyte.jobs.run.selecting import MAX_DECOMPRESSED_BYTES, record_filter, select_rows
+from magicbyte.jobs.run.selecting import MAX_DECOMPRESSED_BYTES
 from magicbyte.model import Chunk
 from magicbyte.options.redact import RedactOptions
 
@@ -80,15 +79,15 @@ def preview_redaction(
 
     Raises:
         RefusedError: if nothing is selected, there is nothing to read, the expression is invalid, or a
-            partition is found twice.
+            partition is found twice, or there are offsets of a partition that is not read.
         JobError: if the expression fails for a record.
         Error: for the first bad batch, with FAILFAST.
 
     """
-    if not options.keys and options.where is None:
-        raise RefusedError("nothing is selected: give keys, or an expression")
-    look = _Look(options, None if options.where is None else record_filter(options.where))
+    selection = selection_of(options)
+    look = _Look(options, selection)
     listings = find_inputs(sources, choice, distinct=True).listings
+    refuse_unknown(selection.offsets, listings)
     if fails_fast(options.mode):
         refuse_unread(listings)
     plans = plan_partitions(listings, engine, progress=progress)
@@ -121,7 +120,7 @@ class _Look:
     """Reads the chunks of a task and keeps counts and the first offsets."""
 
     options: RedactOptions
-    where: RecordFilter | None
+    selection: RowSelection
 
     def __call__(self, task: Task) -> list[_Found]:
         return [self._chunk(cast(Chunk, json.loads(text))) for text in task.chunks]
@@ -130,7 +129,7 @@ class _Look:
         # Aborted records are redacted like all others.
         chunk["aborted"] = []
         options = ReadOptions(
-            tuple(dict.fromkeys(("offset", "key", *(self.where.columns if self.where else ())))),
+            tuple(dict.fromkeys(("key", *self.selection.columns))),
             max_decompressed_bytes=min(self.options.max_decompressed_bytes, MAX_DECOMPRESSED_BYTES),
             mode=self.options.mode,
         )
@@ -142,9 +141,7 @@ class _Look:
                 found["result"] = item
             elif item.table == "records":
                 numbers = pc.index_in(item.batch.column("key"), value_set=keys)
-                hits = numbers.is_valid()
-                if self.where:
-                    hits = pc.or_(hits, select_rows(self.where, item.batch, chunk))
+                hits = pc.or_(numbers.is_valid(), self.selection.mask(item.batch, chunk))
                 found["redacted"] += hits.true_count
                 seen.update(pc.unique(numbers.drop_null()).to_pylist())
                 if (missing := _FIRST_OFFSETS - len(found["first_offsets"])) > 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from magicbyte.options.declare import argument, option
@@ -20,6 +20,12 @@ class RedactOptions(CleanOptions):
     keys: Iterable[bytes] = argument("Redact records with one of these keys.", default=(), secret=True)
     where: str | None = option(
         "Redact records for which this SQL expression is true.", default=None, kind=EXPRESSION, secret=True
+    )
+    offsets: Mapping[tuple[str, int], Iterable[tuple[int, int]]] | None = argument(
+        "Redact the records at these offsets: by topic and partition, the first and last offset (inclusive)"
+        " of each range.",
+        default=None,
+        flag="--offsets",
     )
     tombstones: bool = option(
         "Replace records by tombstones: key, offset and timestamp are kept, value and headers are removed.",

@@ -10,7 +10,8 @@ use crate::history::bins::{Bin, Bins, CODECS, codec_of};
 use crate::history::event::HistoryEvent;
 use crate::listing::Segment;
 use crate::problem::LISTED;
-use crate::read::header_scan::{Content, Control, HeaderVisitor, survey_with};
+use crate::read::header_scan::survey_with;
+use crate::read::header_visitor::{Content, Control, HeaderVisitor};
 use crate::read::survey::Survey;
 use crate::segment::wrapper::is_wrapper;
 
@@ -111,7 +112,7 @@ pub struct SegmentHistory {
 /// The errors of [`survey_segment`](crate::steps::survey_segment).
 pub fn segment_history(segment: &Segment, log_start_offset: Option<i64>) -> LogResult<SegmentHistory> {
     let mut builder = HistoryBuilder { log_start_offset, ..HistoryBuilder::default() };
-    let survey = survey_with(segment, Some(&mut builder))?;
+    let survey = survey_with(segment, &mut builder)?;
     Ok(builder.finish(survey))
 }
 

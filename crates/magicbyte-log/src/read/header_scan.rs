@@ -19,11 +19,12 @@ use magicbyte::{
 use crate::chunk::{DEFAULT_CHUNK_BYTES, MAX_OFFSET};
 use crate::error::{LogError, LogResult};
 use crate::listing::Segment;
+use crate::read::header_visitor::{Content, Control, HeaderVisitor};
 use crate::read::survey::{Border, Survey, header_crc};
 use crate::segment::blocks::Blocks;
 use crate::segment::limits::Limits;
 use crate::segment::salvage::Salvage;
-use crate::segment::wrapper::{InnerMessages, inner_messages, is_wrapper};
+use crate::segment::wrapper::{inner_messages, is_wrapper};
 use crate::storage::pin::is_same_file;
 
 /// Headers are small and close together, so blocks are small and batches are skipped rather than read.
@@ -38,51 +39,20 @@ const BEFORE_BORDER: u64 = 1 << 20;
 /// Batches of more bytes are not loaded to check their CRC.
 const MAX_CHECKED: usize = 64 << 20;
 
-/// Receives the batches of a survey's scan.
-#[doc(hidden)]
-pub trait HeaderVisitor: Send {
-    /// Receives the header of the log's next batch, and what the header does not say, if that can be read.
-    fn visit(&mut self, batch: &Batch<'_>, size: usize, content: Option<&Content>);
-
-    /// True if the scan decompresses legacy wrappers to count their messages.
-    fn counts_messages(&self) -> bool {
-        false
-    }
-}
-
-/// The part of a batch that only its records show.
-#[doc(hidden)]
-pub enum Content {
-    /// The first record of a control batch.
-    Control(Control),
-    /// The messages of a legacy wrapper.
-    Messages(InnerMessages),
-}
-
-impl Content {
-    /// The first record of a control batch.
-    pub(crate) fn control(&self) -> Option<&Control> {
-        match self {
-            Self::Control(control) => Some(control),
-            Self::Messages(_) => None,
-        }
-    }
-}
-
 /// Scans the headers of a segment. After damage the scan resumes where a reader would.
 ///
 /// # Errors
 /// [`LogError::Io`] if no file can be opened or memory is exhausted. Damaged bytes are skipped.
 pub fn survey_segment(segment: &Segment) -> LogResult<Survey> {
-    survey_with(segment, None)
+    survey_with(segment, ())
 }
 
 /// Like [`survey_segment`], with a visitor that receives each batch once it is certain to be part of the log.
 #[doc(hidden)]
-pub fn survey_with(segment: &Segment, visitor: Option<&mut dyn HeaderVisitor>) -> LogResult<Survey> {
-    let mut scan = Scan::begin(segment, visitor, false)?;
+pub fn survey_with(segment: &Segment, visitor: impl HeaderVisitor) -> LogResult<Survey> {
+    let mut scan = HeaderScan::begin(segment, visitor, false)?;
     while scan.step()? {}
-    scan.end()
+    Ok(scan.end()?.0)
 }
 
 /// The survey of a segment that has grown since `before`. The scan covers only the bytes after the last batch
@@ -92,14 +62,15 @@ pub fn survey_with(segment: &Segment, visitor: Option<&mut dyn HeaderVisitor>) -
 /// # Errors
 /// The errors of [`survey_segment`].
 pub fn survey_grown(segment: &Segment, before: &Survey) -> LogResult<Option<Survey>> {
-    let Some(mut scan) = Scan::resume(segment, before)? else { return Ok(None) };
+    let Some(mut scan) = HeaderScan::resume(segment, before)? else { return Ok(None) };
     while scan.step()? {}
-    if scan.is_damaged { Ok(None) } else { scan.end().map(Some) }
+    if scan.is_damaged { Ok(None) } else { Ok(Some(scan.end()?.0)) }
 }
 
 /// A scan in progress.
-pub(super) struct Scan<'a> {
-    visitor: Option<&'a mut dyn HeaderVisitor>,
+#[doc(hidden)]
+pub struct HeaderScan<V> {
+    visitor: V,
     /// The distance between borders.
     borders_apart: u64,
     blocks: Blocks,
@@ -121,27 +92,6 @@ pub(super) struct Scan<'a> {
     survey: Survey,
 }
 
-/// The first record of a control batch. Its `kind` is None in a batch that compaction emptied.
-#[doc(hidden)]
-pub struct Control {
-    pub(crate) kind: Option<ControlType>,
-    /// The coordinator epoch of a marker whose value can be read.
-    pub(crate) coordinator_epoch: Option<i32>,
-    /// Timestamp in milliseconds.
-    pub(crate) timestamp: i64,
-}
-
-impl Control {
-    /// True for a commit, false for an abort; None for any other record. Only the key counts, as in Kafka.
-    pub(crate) fn committed(&self) -> Option<bool> {
-        match self.kind {
-            Some(ControlType::Commit) => Some(true),
-            Some(ControlType::Abort) => Some(false),
-            _ => None,
-        }
-    }
-}
-
 /// A batch's header, and the state to restore if the batch is taken back.
 struct Recent {
     position: u64,
@@ -161,41 +111,7 @@ struct Recent {
     transactional: usize,
 }
 
-impl<'a> Scan<'a> {
-    pub(super) fn begin(
-        segment: &Segment,
-        visitor: Option<&'a mut dyn HeaderVisitor>,
-        is_decoded_next: bool,
-    ) -> LogResult<Self> {
-        let blocks = Blocks::open(&segment.location, segment.size, segment.version.as_deref(), BLOCK)
-            .map_err(|error| LogError::io(segment.location.path(), error))?;
-        let is_fetched = is_decoded_next && blocks.fetch_for_the_next();
-        Ok(Self {
-            visitor,
-            borders_apart: if blocks.is_remote() && !is_fetched {
-                REMOTE_BORDERS
-            } else {
-                DEFAULT_CHUNK_BYTES
-            },
-            blocks,
-            position: 0,
-            limits: Limits {
-                expected: i64::MIN,
-                max_offset: MAX_OFFSET,
-                max_batch_size: DEFAULT_MAX_DECOMPRESSED_BYTES,
-            },
-            salvage: Salvage::new(0, segment.size),
-            resolved: 0,
-            is_damaged: false,
-            resumed_at: None,
-            transactions: Transactions::default(),
-            since_border: HashSet::new(),
-            decompressor: Decompressor::new(),
-            recent: VecDeque::with_capacity(LAST_BATCHES),
-            survey: Survey::new(segment),
-        })
-    }
-
+impl HeaderScan<()> {
     /// A scan that continues after the last batch of a survey.
     fn resume(segment: &Segment, before: &Survey) -> LogResult<Option<Self>> {
         let (Some(last_offset), Some((position, crc))) = (before.last_offset, before.last_batch) else {
@@ -209,7 +125,7 @@ impl<'a> Scan<'a> {
         if !is_same || !is_whole || segment.size < before.sound_end {
             return Ok(None);
         }
-        let mut scan = Self::begin(segment, None, false)?;
+        let mut scan = Self::begin(segment, (), false)?;
         let size = before.sound_end.saturating_sub(position) as usize;
         let header = scan.blocks.at(position, size.min(RECORD_BATCH_OVERHEAD));
         let header = header.map_err(|error| scan.failed(error))?;
@@ -248,14 +164,61 @@ impl<'a> Scan<'a> {
         transactional
             .retain(|(position, producer_id)| *position < border || since_border.insert(*producer_id));
     }
+}
+
+impl<V: HeaderVisitor> HeaderScan<V> {
+    /// Opens a segment. With `is_decoded_next`, all of a remote file is fetched, and kept for who decodes it.
+    ///
+    /// # Errors
+    /// The errors of [`survey_segment`].
+    pub fn begin(segment: &Segment, visitor: V, is_decoded_next: bool) -> LogResult<Self> {
+        let blocks = Blocks::open(&segment.location, segment.size, segment.version.as_deref(), BLOCK)
+            .map_err(|error| LogError::io(segment.location.path(), error))?;
+        let is_fetched = is_decoded_next && blocks.fetch_for_the_next();
+        Ok(Self {
+            visitor,
+            borders_apart: if blocks.is_remote() && !is_fetched {
+                REMOTE_BORDERS
+            } else {
+                DEFAULT_CHUNK_BYTES
+            },
+            blocks,
+            position: 0,
+            limits: Limits {
+                expected: i64::MIN,
+                max_offset: MAX_OFFSET,
+                max_batch_size: DEFAULT_MAX_DECOMPRESSED_BYTES,
+            },
+            salvage: Salvage::new(0, segment.size),
+            resolved: 0,
+            is_damaged: false,
+            resumed_at: None,
+            transactions: Transactions::default(),
+            since_border: HashSet::new(),
+            decompressor: Decompressor::new(),
+            recent: VecDeque::with_capacity(LAST_BATCHES),
+            survey: Survey::new(segment),
+        })
+    }
+
+    /// The visitor, which may have more batches to come.
+    pub fn visitor(&mut self) -> &mut V {
+        &mut self.visitor
+    }
 
     /// Processes the next header; false at the end of the log.
-    pub(super) fn step(&mut self) -> LogResult<bool> {
+    ///
+    /// # Errors
+    /// The errors of [`survey_segment`].
+    pub fn step(&mut self) -> LogResult<bool> {
         self.next_header().map_err(|error| self.failed(error))
     }
 
-    /// The survey, after the last step.
-    pub(super) fn end(mut self) -> LogResult<Survey> {
+    /// The survey, after the last step, and the visitor, which has seen all batches.
+    ///
+    /// # Errors
+    /// The errors of [`survey_segment`].
+    pub fn end(mut self) -> LogResult<(Survey, V)> {
         self.find_last_offset().map_err(|error| self.failed(error))?;
         if self.survey.last_offset.is_none() {
             self.survey.base_offset = Survey::new(&self.survey.segment).base_offset;
@@ -265,7 +228,7 @@ impl<'a> Scan<'a> {
         }
         self.survey.check_sidecars()?;
         self.survey.unreadable = self.blocks.failure().map(ToString::to_string);
-        Ok(self.survey)
+        Ok((self.survey, self.visitor))
     }
 
     fn failed(&self, error: io::Error) -> LogError {
@@ -361,7 +324,7 @@ impl<'a> Scan<'a> {
         self.survey.max_timestamp = self.survey.max_timestamp.max(batch.max_timestamp());
         if let Batch::V2(batch) = batch {
             self.read_state(&batch, position, size)?;
-        } else if is_wrapper && self.visitor.as_ref().is_some_and(|visitor| visitor.counts_messages()) {
+        } else if is_wrapper && self.visitor.counts_messages() {
             self.read_messages(position, size)?;
         }
         self.limits.expected = last.saturating_add(1);
@@ -405,7 +368,7 @@ impl<'a> Scan<'a> {
         let (producer_id, offset) = (batch.producer_id(), batch.base_offset());
         if batch.is_control() {
             // Control batches other than markers matter only to a visitor.
-            if !batch.is_transactional() && self.visitor.is_none() {
+            if !batch.is_transactional() && !self.visitor.reads_controls() {
                 return Ok(());
             }
             let control = self.read_control(position, size)?;
@@ -434,10 +397,8 @@ impl<'a> Scan<'a> {
     }
 
     fn pass_on(&mut self, recent: &Recent) {
-        if let Some(visitor) = &mut self.visitor
-            && let Ok(batch) = Batch::from_header(&recent.header, recent.position)
-        {
-            visitor.visit(&batch, recent.size, recent.content.as_ref());
+        if let Ok(batch) = Batch::from_header(&recent.header, recent.position) {
+            self.visitor.visit(&batch, recent.size, recent.content.as_ref());
         }
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod accounting;
 pub(crate) mod chunk_reader;
 pub(crate) mod header_scan;
+pub(crate) mod header_visitor;
 mod last_records;
 pub(crate) mod name_order;
 pub(crate) mod offset_ranges;

@@ -2,7 +2,7 @@
 
 use crate::error::LogResult;
 use crate::listing::Segment;
-use crate::read::header_scan::Scan;
+use crate::read::header_scan::HeaderScan;
 use crate::read::survey::Survey;
 
 /// The survey of a segment that is decoded next, from its first to its last byte, while the survey goes on: of a store, all of
@@ -13,7 +13,7 @@ use crate::read::survey::Survey;
 /// [`survey_segment`](crate::steps::survey_segment).
 pub struct SurveyInParts {
     /// None at the end.
-    scan: Option<Scan<'static>>,
+    scan: Option<HeaderScan<()>>,
     /// At least this many bytes, from one part to the next.
     part_bytes: u64,
     /// Where the last part ended.
@@ -26,7 +26,7 @@ impl SurveyInParts {
     /// # Errors
     /// The errors of [`survey_segment`](crate::steps::survey_segment).
     pub fn begin(segment: &Segment, part_bytes: u64) -> LogResult<Self> {
-        Ok(Self { scan: Some(Scan::begin(segment, None, true)?), part_bytes, given: 0 })
+        Ok(Self { scan: Some(HeaderScan::begin(segment, (), true)?), part_bytes, given: 0 })
     }
 }
 
@@ -38,7 +38,7 @@ impl Iterator for SurveyInParts {
         loop {
             match scan.step() {
                 Ok(true) => {}
-                Ok(false) => return Some(scan.end()),
+                Ok(false) => return Some(scan.end().map(|(survey, ())| survey)),
                 Err(error) => return Some(Err(error)),
             }
             if let Some((end, part)) = scan.part(self.given.saturating_add(self.part_bytes)) {

@@ -10,6 +10,7 @@ use magicbyte::internals::{Frame, HEADER_SIZE_UP_TO_MAGIC, be};
 use magicbyte::{Batch, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Error, ErrorKind};
 
 use crate::chunk::Chunk;
+use crate::listing::Segment;
 use crate::segment::blocks::Blocks;
 use crate::segment::limits::Limits;
 use crate::segment::salvage::Salvage;
@@ -211,8 +212,19 @@ impl SegmentReader {
         self.blocks.at(position, length)
     }
 
+    /// Opens all of a segment.
+    ///
+    /// # Errors
+    /// The errors of [`open`](Self::open); also if a store fails.
+    #[doc(hidden)]
+    pub fn of_segment(segment: &Segment) -> io::Result<Self> {
+        let Segment { location, size, version, base_offset, .. } = segment;
+        Self::open_version(location, *size, version.as_deref(), 0..*size, *base_offset, i64::MAX)
+    }
+
     /// The batch at `position`, if it is whole and its CRC holds; the reader does not move.
-    pub(crate) fn peek_batch(&mut self, position: u64) -> io::Result<Option<SegmentBatch>> {
+    #[doc(hidden)]
+    pub fn peek_batch(&mut self, position: u64) -> io::Result<Option<SegmentBatch>> {
         let header = self.blocks.peek(position, HEADER_SIZE_UP_TO_MAGIC)?;
         let size = match Frame::read(&header) {
             Ok(Frame::Whole { size }) => size,
@@ -222,9 +234,11 @@ impl SegmentReader {
         if size > self.limits.max_batch_size || size as u64 > self.blocks.size().saturating_sub(position) {
             return Ok(None);
         }
-        let batch = SegmentBatch::new(self.blocks.peek(position, size)?, position);
-        let crc_holds = batch.batch().verify().is_ok();
-        Ok(crc_holds.then_some(batch))
+        let data = self.blocks.peek(position, size)?;
+        // The file may have become shorter since it was listed.
+        let is_whole = data.len() == size;
+        let holds = is_whole && Batch::from_frame(&data, position).is_ok_and(|batch| batch.verify().is_ok());
+        Ok(holds.then(|| SegmentBatch::new(data, position)))
     }
 
     fn read(&mut self) -> io::Result<Piece> {

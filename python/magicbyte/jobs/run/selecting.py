@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from magicbyte import _core
@@ -130,9 +130,13 @@ def select_rows(where: RecordFilter, batch: pa.RecordBatch, chunk: Chunk) -> pa.
 
 
 def select_in_chunk(
-    where: RecordFilter, chunk: Chunk, indexed: dict[str, Any], max_decompressed_bytes: int
+    select: Callable[[pa.RecordBatch], pa.BooleanArray],
+    columns: Sequence[str],
+    chunk: Chunk,
+    indexed: dict[str, Any],
+    max_decompressed_bytes: int,
 ) -> Selected:
-    """The selected records of a chunk, by their place.
+    """The selected records of a chunk, by their place. `select` is given rows with `columns`.
 
     `indexed` is the result of the first pass, which decides what is written: everything that may be written
     must be seen here. More may be seen, such as markers that no broker could replay.
@@ -146,7 +150,7 @@ def select_in_chunk(
 
     decoder = _core.ChunkDecoder(
         json.dumps(chunk),
-        columns=[*where.columns, "position"],
+        columns=[*columns, "position"],
         batches_table=False,
         max_decompressed_bytes=max_decompressed_bytes,
     )
@@ -156,7 +160,7 @@ def select_in_chunk(
         batch = pa.record_batch(rows)
         if batch.num_rows == 0:
             continue
-        hits = pc.indices_nonzero(select_rows(where, batch, chunk)).to_pylist()
+        hits = pc.indices_nonzero(select(batch)).to_pylist()
         # Rows of the same batch of the log are neighbours; one such batch can span several Arrow batches.
         encoded = pc.run_end_encode(batch.column("position"), run_end_type=pa.int64())
         start, taken = 0, 0

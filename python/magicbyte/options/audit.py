@@ -1,0 +1,36 @@
+"""Options of `audit`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from magicbyte.options.declare import option
+from magicbyte.options.shared import Decoding
+from magicbyte.options.values import Kind, Number, Size
+
+__all__ = ["AuditOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions(Decoding):
+    """Options of an audit."""
+
+    schema_ids: bool = option(
+        "Also decode all records, and list batches whose schema id is rare in their topic and common in"
+        " another.",
+        default=False,
+    )
+    threads: int | None = option(
+        "The number of threads.", default=None, default_text="one per core", kind=Number(1)
+    )
+    memory_limit: int = option(
+        "The memory for the headers and their joins; the rest goes to the temporary directory.",
+        default=200 << 20,
+        kind=Size(least=64 << 20),
+    )
+    temp_directory: str | None = option(
+        "The directory for temporary files: about 60 bytes for each batch.",
+        default=None,
+        default_text="that of the system",
+        kind=Kind("DIR"),
+    )
