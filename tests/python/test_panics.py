@@ -106,6 +106,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "chunk_cost": lambda: c.chunk_cost(one.chunk),
         "cost_report": lambda: c.cost_report([]),
         "digest_chunk": lambda: c.digest_chunk(one.chunk, 4096, 1 << 20),
+        "hash_chunk": lambda: c.hash_chunk(one.chunk),
         "finish_partition": lambda: c.finish_partition(one.new / "topic-2", []),
         "index_keys": lambda: c.index_keys([]),
         "join_alignments": lambda: c.join_alignments(one.alignment, one.alignment),
