@@ -8,6 +8,10 @@ import pickle
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from decimal import Decimal
+from enum import IntEnum
+from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -45,7 +49,25 @@ from magicbyte.options import (
     typed,
 )
 from magicbyte.options.declare import Options, argument, declared, narrowed, option
-from magicbyte.options.values import SIZE, Number, Real, Repeated, Size, words
+from magicbyte.options.values import (
+    COUNT,
+    FILE,
+    PARTITIONS,
+    PORTS,
+    PROPERTIES,
+    SIZE,
+    TIME,
+    TOPIC_IDS,
+    Codec,
+    Kind,
+    Number,
+    OneOf,
+    Real,
+    Repeated,
+    Seconds,
+    Size,
+    words,
+)
 
 OF_COMMANDS: dict[str, tuple[type[Options], ...]] = {
     "advise": (read.AdviseOptions, PartitionChoice, EngineChoice),
@@ -348,6 +370,90 @@ def _message(work: Callable[[], object]) -> str:
 )
 def test_every_class_checks_what_it_is_given(options: Any, name: str, given: Any, says: str) -> None:
     assert _message(lambda: options(**{name: given})).startswith(f"{name}: {says}")
+
+
+class Number7(IntEnum):
+    SEVEN = 7
+
+
+class Text(str):
+    pass
+
+
+class Unprintable:
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+HUGE = 10**5000
+"""Python refuses to print it, with a ValueError of its own."""
+
+ZSTD = Codec()
+WORDS = OneOf({"2": 2, "1": 1, "keep": None})
+FLAG = OneOf({"2": True})
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "kept"),
+    [
+        (COUNT, Number7.SEVEN, 7),
+        (COUNT, np.uint8(7), 7),
+        (SIZE, Number7.SEVEN, 7),
+        (TIME, np.int64(-5), -5),
+        (Seconds(1), np.int32(1500), 1500),
+        (Real("X"), 7, 7.0),
+        (Real("X"), Fraction(1, 2), 0.5),
+        (Real("X"), Decimal("0.5"), 0.5),
+        (ZSTD, magicbyte.Compression.ZSTD, 4),
+        (ZSTD, np.int8(4), 4),
+        (ZSTD, "Zstd", 4),
+        (WORDS, 1, 1),
+        (WORDS, None, None),
+        (FLAG, True, True),
+        (words(Literal["a", "b"]), Text("a"), "a"),
+        (Repeated("X"), iter(["a", Path("b")]), ("a", Path("b"))),
+        (PARTITIONS, range(2), frozenset({0, 1})),
+        (PARTITIONS, {np.int64(3)}, frozenset({3})),
+        (PORTS, [np.int64(9092)], (9092,)),
+        (PROPERTIES, None, {}),
+        (PROPERTIES, [("a", "b")], {"a": "b"}),
+        (FILE, Path("x"), Path("x")),
+    ],
+)
+def test_values_of_callers(kind: Any, value: Any, kept: Any) -> None:
+    found = kind.normal(value)
+    assert found == kept
+    assert type(found) is type(kept)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (COUNT, [True, 1.0, "1", b"1", None, math.nan, HUGE, -HUGE, np.array([1, 2]), np.bool_(True), 1j]),
+        (SIZE, [True, 1.0, "1k", HUGE, -1, Unprintable(), [1]]),
+        (TIME, [True, 1.0, "2020-01-01", HUGE, datetime(2020, 1, 1), np.datetime64(0, "ms")]),
+        (Seconds(1), [True, 1.0, HUGE, 0]),
+        (Real("X"), [True, "1", b"1", None, math.nan, math.inf, -math.inf, 10**400, HUGE, -HUGE, 1j]),
+        (Real("X"), [Decimal("sNaN"), Decimal("inf"), Fraction(HUGE), np.float32("nan"), np.bool_(True)]),
+        (ZSTD, [True, False, 4.0, b"zstd", None, 5, HUGE, np.bool_(True), [4], Unprintable()]),
+        (WORDS, [True, 2.0, "2", b"keep", 3, np.nan]),
+        (FLAG, [1, 1.0, "2", False]),
+        (words(Literal["a", "b"]), [b"a", "A", 0, None, ["a"], {"a"}]),
+        (Kind(), [1, True, b"text", None, ["text"], Unprintable()]),
+        (FILE, [1, b"name", 1.5]),
+        (Repeated("X"), ["ab", b"ab", bytearray(b"ab"), 1, None, ["a", 1], [b"a"], [None], [["a"]]]),
+        (PARTITIONS, ["0,3", b"\0", 3, None, [-1], [True], [1.0], ["1"], [1 << 31], [HUGE]]),
+        (PORTS, [b"\1", "80", 80, [0], [65_536], [True], ["80"]]),
+        (PROPERTIES, ["ab", 1, 0, ["ab", "c"], {"a": 1}, {1: "a"}, {"a": None}, {"a": b"b"}]),
+        (TOPIC_IDS, [{"a": "short"}, {"a": 1}, "ab"]),
+    ],
+)
+def test_values_of_hostile_callers(kind: Any, values: list[Any]) -> None:
+    """They are refused with a ValueError that is short, and names the value if that has a repr."""
+    for value in values:
+        message = _message(lambda value=value: kind.normal(value))  # type: ignore[misc]
+        assert len(message) < 200
+        assert "limit" not in message
 
 
 def test_numbers_of_other_libraries() -> None:

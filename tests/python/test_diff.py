@@ -6,12 +6,15 @@ import json
 import os
 import shutil
 import tarfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import magicbyte
 import pytest
 from conftest import KAFKA, Cli
 from magicbyte import RefusedError
+from magicbyte.jobs.comparing import digest_cache, sides
 from replicas import batch, batches, copy, flip, replica
 
 WHOLE = {0: batches(0, 20_000, step=100), 20_000: batches(20_000, 30_000, step=100)}
@@ -156,6 +159,149 @@ def test_the_second_run_reads_only_what_is_new(tmp_path: Path, cli: Cli) -> None
     assert replaced["partitions"][0]["differing_records"] == 10_100
 
 
+Change = Callable[[Path], None]
+OTHER = [*batches(20_000, 30_000, step=100, value="w"), batch(30_000, 100)]
+
+
+def overwrite(log: Path, data: bytes) -> None:
+    """Changes the bytes at the start of a file, as a program does that holds it open."""
+    with log.open("r+b") as file:
+        file.write(data)
+
+
+def damage_and_grow(log: Path) -> None:
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 1
+    overwrite(log, bytes(data) + batch(30_000, 100))
+
+
+def truncate_and_grow(log: Path) -> None:
+    os.truncate(log, 0)
+    overwrite(log, b"".join(OTHER))
+
+
+def replace(log: Path) -> None:
+    other = log.with_name("other")
+    other.write_bytes(b"".join(OTHER[:-1]))
+    before = log.stat()
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    other.replace(log)
+
+
+def set_the_time_back(log: Path) -> None:
+    before = log.stat()
+    overwrite(log, b"".join(OTHER[:-1]))
+    os.utime(log, ns=(before.st_atime_ns, before.st_mtime_ns))
+    after = log.stat()
+    assert (after.st_size, after.st_mtime_ns, after.st_ino) == (
+        before.st_size,
+        before.st_mtime_ns,
+        before.st_ino,
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda log: overwrite(log, b"".join(OTHER)),
+        lambda log: overwrite(log, b"".join(OTHER[:-1])),
+        lambda log: overwrite(log, OTHER[0]),
+        lambda log: os.truncate(log, log.stat().st_size // 2),
+        truncate_and_grow,
+        damage_and_grow,
+        replace,
+        set_the_time_back,
+    ],
+)
+@pytest.mark.parametrize("settled", [False, True])
+def test_bytes_that_changed_are_not_taken_from_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Change, settled: bool
+) -> None:
+    if settled:
+        monkeypatch.setattr(digest_cache, "_SETTLED_NS", 0)
+    sources = pair(tmp_path, WHOLE)
+    cache = tmp_path / "digests.json"
+    assert magicbyte.diff(sources, cache=cache)["equal"]
+    time.sleep(0.02)
+    change(sources[1] / "orders-0" / f"{20_000:020}.log")
+    for _ in range(2):
+        found = magicbyte.diff(sources, cache=cache)
+        assert not found["equal"]
+        assert found["a"]["read_bytes"] == 0
+        expected = magicbyte.diff(sources)
+        assert (found["partitions"], found["problems"]) == (expected["partitions"], expected["problems"])
+    assert found["b"]["read_bytes"] == 0
+
+
+def test_a_copy_with_the_same_bytes_is_not_read_again(tmp_path: Path) -> None:
+    sources = pair(tmp_path, WHOLE)
+    cache = tmp_path / "digests.json"
+    magicbyte.diff(sources, cache=cache)
+    log = sources[1] / "orders-0" / f"{0:020}.log"
+    shutil.copyfile(log, tmp_path / "again")
+    (tmp_path / "again").replace(log)
+    report = magicbyte.diff(sources, cache=cache)
+    assert report["equal"]
+    assert report["b"]["read_bytes"] == 0
+
+
+def test_an_unchanged_file_is_not_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = pair(tmp_path, WHOLE)
+    cache = tmp_path / "digests.json"
+    for source in sources:
+        for file in (source / "orders-0").iterdir():
+            os.utime(file, (1, 1))
+    magicbyte.diff(sources, cache=cache)
+    before = json.loads(cache.read_text())["segments"]
+    assert all(segment["identity"] is None for segment in before.values())  # changed less than 2 s ago
+    monkeypatch.setattr(digest_cache, "_SETTLED_NS", 0)
+    magicbyte.diff(sources, cache=cache)
+    monkeypatch.setattr(sides, "_hash_chunk", lambda chunk: pytest.fail("the file is as it was"))
+    assert magicbyte.diff(sources, cache=cache)["b"]["read_bytes"] == 0
+
+
+def test_other_limits_and_versions_have_other_digests(tmp_path: Path) -> None:
+    zeros = [batch(first, 100, value="x" * 1000, compression="zstd") for first in (0, 100)]
+    sources = [replica(tmp_path / name, {0: zeros}) for name in ("a", "b")]
+    cache = tmp_path / "digests.json"
+    small = magicbyte.diff(sources, cache=cache, max_decompressed_bytes=10_000)
+    assert {one["kind"] for one in small["problems"]} == {"limit_exceeded"}
+    assert not magicbyte.diff(sources, cache=cache)["problems"]
+    document = json.loads(cache.read_text())
+    assert magicbyte.diff(sources, cache=cache)["a"]["read_bytes"] == 0
+    for changed in ({"magicbyte": "0.0.1"}, {"range_offsets": 1024}, {"format": "magicbyte-diff-1"}):
+        cache.write_text(json.dumps({**document, **changed}))
+        assert magicbyte.diff(sources, cache=cache)["a"]["read_bytes"] > 0
+
+
+def test_a_record_keeps_its_digest(tmp_path: Path) -> None:
+    """Another digest needs another `format` of the cache."""
+    replica(tmp_path / "a", {0: [batch(0, 10)]})
+    cache = tmp_path / "digests.json"
+    magicbyte.diff([tmp_path / "a", tmp_path / "a"], cache=cache)
+    document = json.loads(cache.read_text())
+    (segment,) = document["segments"].values()
+    (chunk,) = segment["chunks"].values()
+    assert document["format"] == "magicbyte-diff-2"
+    assert chunk["digests"] == [[0, 10, "0bcb08e837f0fcd493e1d3efded9e95e"]]
+
+
+def test_differing_ranges_are_read_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One run of the engine on each side for 32 ranges, wherever they are."""
+    end = 400_000
+    replica(tmp_path / "a", {0: batches(0, end, step=1000)})
+    changed = batches(0, end, step=1000)
+    changed[::9] = [batch(first, 1000, value="w") for first in range(0, end, 9000)]
+    replica(tmp_path / "b", {0: changed})
+    runs = []
+    read = sides.Side._read
+    monkeypatch.setattr(sides.Side, "_read", lambda *a, **k: runs.append(a) or read(*a, **k))
+    (partition,) = magicbyte.diff([tmp_path / "a", tmp_path / "b"])["partitions"]
+    found = [(one["first_offset"], one["last_offset"], one["records"]) for one in partition["ranges"]]
+    assert found == [(first, first + 999, 1000) for first in range(0, end, 9000)]
+    assert len(runs) == 2 + 2 * 2
+
+
 def test_chunks_of_a_segment_that_grew_are_read_once(tmp_path: Path) -> None:
     data = [batch(first, 1000, value="x" * 500) for first in range(0, 20_000, 1000)]
     sources = [replica(tmp_path / name, {0: data}) for name in ("a", "b")]
@@ -169,7 +315,7 @@ def test_chunks_of_a_segment_that_grew_are_read_once(tmp_path: Path) -> None:
     assert 0 < report["a"]["read_bytes"] < 5 << 20
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": "magicbyte-diff-1", "segments": {"x": 1}}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": "magicbyte-diff-2", "segments": {"x": 1}}'])
 def test_a_broken_cache_counts_as_empty(tmp_path: Path, content: str) -> None:
     sources = pair(tmp_path, WHOLE)
     cache = tmp_path / "digests.json"

@@ -108,6 +108,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "cost_report": lambda: c.cost_report([]),
         "digest_chunk": lambda: c.digest_chunk(one.chunk, 4096, 1 << 20),
         "digest_contents": lambda: c.digest_contents(one.segment, [0]),
+        "hash_chunk": lambda: c.hash_chunk(one.chunk),
         "finish_partition": lambda: c.finish_partition(one.new / "topic-2", []),
         "index_keys": lambda: c.index_keys([]),
         "join_alignments": lambda: c.join_alignments(one.alignment, one.alignment),

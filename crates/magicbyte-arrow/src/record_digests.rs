@@ -1,14 +1,19 @@
 //! Digests of the records of a log by ranges of offsets, to compare two logs.
 
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 
 use twox_hash::XxHash3_128;
+use twox_hash::xxhash3_128::Hasher;
 
 use magicbyte::{Batch, Decompressor, Record, Result, TimestampType};
+use magicbyte_log::internals::open_regular;
 use magicbyte_log::steps::{BatchCounts, Chunk, ChunkReader};
 use magicbyte_log::{ChunkResult, Disposition, LISTED, Problems};
 
 use crate::digest::write_blob;
+
+/// The bytes of a file that are hashed at once.
+const BLOCK: usize = 256 << 10;
 
 /// The records of one range of offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +73,26 @@ pub fn digest_chunk(chunk: Chunk, width: i64, max_decompressed_bytes: usize) -> 
     let mut problems = Problems::default();
     reader.move_problems(&mut problems);
     Ok(ChunkDigests { ranges, result: reader.result().clone(), problems })
+}
+
+/// The 128-bit XXH3 of the bytes of a chunk of a local file, whatever the file's version is by now. It proves that
+/// these bytes are still those of an earlier digest, and is much cheaper than a digest: nothing is decoded.
+///
+/// # Errors
+/// If the file cannot be read; [`io::ErrorKind::UnexpectedEof`] if it ends before the chunk does.
+pub fn hash_chunk(chunk: &Chunk) -> io::Result<u128> {
+    let mut file = open_regular(chunk.location.path())?;
+    file.seek(SeekFrom::Start(chunk.start))?;
+    let mut left = chunk.end.saturating_sub(chunk.start);
+    let mut hasher = Hasher::new();
+    let mut block = vec![0; BLOCK];
+    while left > 0 {
+        let size = usize::try_from(left).map_or(BLOCK, |left| left.min(BLOCK));
+        file.read_exact(&mut block[..size])?;
+        hasher.write(&block[..size]);
+        left -= size as u64;
+    }
+    Ok(hasher.finish_128())
 }
 
 /// Visits all records of a batch, and counts them.

@@ -238,6 +238,14 @@ pub(super) fn digest_chunk(
     Ok((ranges, to_json(&digested.result)?, to_json(&digested.problems)?))
 }
 
+#[doc = docstring!(steps, hash_chunk)]
+#[pyfunction]
+pub(super) fn hash_chunk(py: Python<'_>, chunk: &str) -> PyResult<u128> {
+    let chunk: Chunk = parse_located(chunk)?;
+    let hashed = py.detach(|| magicbyte_arrow::hash_chunk(&chunk));
+    hashed.map_err(|error| io_to_py(chunk.location.path(), &error))
+}
+
 #[doc = docstring!(steps, ChunkDecoder)]
 #[pyclass(frozen, name = "ChunkDecoder", module = "magicbyte._core")]
 pub(super) struct PyChunkDecoder {

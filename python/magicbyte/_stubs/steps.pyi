@@ -132,6 +132,13 @@ def digest_chunk(
     magic and batch make no difference. Raises OSError if the file cannot be opened.
     """
 
+def hash_chunk(chunk: str) -> int:
+    """The 128-bit XXH3 of the bytes of a Chunk of a local file, whatever the file's version is by now.
+
+    It proves that an earlier `digest_chunk` saw the same bytes. Raises OSError if the file cannot be read, or
+    ends before the chunk does.
+    """
+
 @final
 class ChunkDecoder:
     """Decodes one Chunk of a plan into Arrow batches of the table `records`, with Spark's types.

@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias, TypedDict
 
 from magicbyte import _core
 from magicbyte.errors import RefusedError
-from magicbyte.jobs.comparing.digest_cache import DigestCache, Digests
-from magicbyte.jobs.comparing.sides import RANGE_OFFSETS, Side
+from magicbyte.jobs.comparing.digest_cache import RANGE_OFFSETS, DigestCache, Digests
+from magicbyte.jobs.comparing.sides import Side
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.run.accounting import Problems, listed
 from magicbyte.jobs.run.engines import Engine
@@ -59,7 +59,7 @@ class SideReport(TypedDict):
     size: int
     """Bytes of the segments that were compared."""
     read_bytes: int
-    """Bytes that were read; digests of the others were in the cache."""
+    """Bytes whose records were read; the digests of the others were in the cache."""
 
 
 class DiffReport(Problems):
@@ -91,7 +91,7 @@ def diff(
     if len(sources) != 2:
         raise RefusedError(f"two sources are compared, not {len(sources)}")
     a, b = (Side(source, choice, engine, options.max_decompressed_bytes) for source in sources)
-    cache = DigestCache(options.cache)
+    cache = DigestCache(options.cache, options.max_decompressed_bytes)
     pairs = _pairs(a, b)
     both = [pair for pair in pairs if None not in pair]
     left = a.digests([one for one, _ in both if one is not None], cache, progress)
@@ -154,30 +154,34 @@ def _differences(
     left: Digests, right: Digests, in_a: _Place, in_b: _Place, a: Side, b: Side
 ) -> Iterator[tuple[int, Difference | None]]:
     """The offsets of the ranges that differ, each with the difference of its record; None for none."""
-    differing = {number for number in left.keys() | right.keys() if left.get(number) != right.get(number)}
-    for first, last in _adjacent(sorted(differing)):
-        start, end = first * RANGE_OFFSETS, (last + 1) * RANGE_OFFSETS
-        if first - 1 not in differing:
-            yield start - 1, None  # the range before is equal
-        ours, theirs = a.records(in_a, start, end), b.records(in_b, start, end)
-        for offset in sorted(ours.keys() | theirs.keys()):
-            if offset not in theirs:
+    differing = sorted(n for n in left.keys() | right.keys() if left.get(n) != right.get(n))
+    for at in range(0, len(differing), _RANGES_AT_ONCE):
+        numbers = differing[at : at + _RANGES_AT_ONCE]
+        ranges = _ranges(numbers)
+        ours, theirs = a.records(in_a, ranges), b.records(in_b, ranges)
+        before = differing[at - 1] if at else None
+        # The range before each of these is equal, unless it was compared in the step before.
+        equal = {start - 1 for start, _ in ranges if before is None or start != (before + 1) * RANGE_OFFSETS}
+        for offset in sorted(ours.keys() | theirs.keys() | equal):
+            if offset in equal or ours.get(offset) == theirs.get(offset):
+                yield offset, None
+            elif offset not in theirs:
                 yield offset, "only_in_a"
             elif offset not in ours:
                 yield offset, "only_in_b"
             else:
-                yield offset, None if ours[offset] == theirs[offset] else "differs"
+                yield offset, "differs"
 
 
-def _adjacent(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Groups increasing numbers into runs of adjacent ones: the first and the last of each."""
-    at = 0
-    while at < len(numbers):
-        end = at + 1
-        while end < len(numbers) and numbers[end] == numbers[end - 1] + 1 and end - at < _RANGES_AT_ONCE:
-            end += 1
-        yield numbers[at], numbers[end - 1]
-        at = end
+def _ranges(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """The offsets of ranges with increasing numbers, adjacent ones as one range; the ends are exclusive."""
+    ranges: list[tuple[int, int]] = []
+    for number in numbers:
+        start, end = number * RANGE_OFFSETS, (number + 1) * RANGE_OFFSETS
+        if ranges and ranges[-1][1] == start:
+            start, _ = ranges.pop()
+        ranges.append((start, end))
+    return ranges
 
 
 def _joined(differences: Iterator[tuple[int, Difference | None]]) -> Iterator[DifferingRange]:

@@ -44,7 +44,7 @@ def gap_before(plan: PartitionPlan, start: int | None, ranges: Ranges) -> Iterat
     if start is None or not plan["segments"]:
         return
     begin = max(plan["segments"][0]["base_offset"], plan["log_start_offset"] or 0)
-    begin = min(begin, ranges.end_offset or _MOST)
+    begin = min(begin, _MOST if ranges.end_offset is None else ranges.end_offset)
     if begin > (first := max(start, ranges.start_offset or 0)):
         yield partition_problem(
             plan["topic"],

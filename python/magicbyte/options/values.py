@@ -8,11 +8,15 @@
 from __future__ import annotations
 
 import math
+import numbers
 import operator
+import os
 import re
+import reprlib
 from collections.abc import Hashable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, SupportsFloat, SupportsIndex, get_args
+from decimal import Decimal
+from typing import Any, get_args
 
 from magicbyte import _core
 from magicbyte.enums import Compression
@@ -101,7 +105,7 @@ class Kind:
             ValueError: if it is no such value.
 
         """
-        return value
+        return _text(value)
 
 
 class File(Kind):
@@ -117,11 +121,41 @@ class Content(Kind):
     unit = "The text itself, not a path."
 
 
+def _shown(value: Any) -> str:
+    """A value of a caller in a message: its repr, but for what has none, or a very long one."""
+    try:
+        return reprlib.repr(value)
+    except Exception:  # a repr may raise anything; that of an int of 4,300 digits is a ValueError
+        return f"a value of {type(value).__name__}"
+
+
+def _text(value: Any) -> Any:
+    if not isinstance(value, str | os.PathLike):
+        raise ValueError(f"{_shown(value)} is not text")
+    return value
+
+
+def _items(value: Any) -> tuple[Any, ...]:
+    """The items of a sequence; a text or bytes count as one value."""
+    if isinstance(value, str | bytes | bytearray | memoryview):
+        raise ValueError(
+            f"{_shown(value)} is one {'text' if isinstance(value, str) else 'value'}: expected a sequence"
+        )
+    try:
+        return tuple(value)
+    except TypeError:
+        raise ValueError(f"{_shown(value)} is not a sequence") from None
+
+
 def _whole(value: Any) -> int:
     """A number of Python or NumPy as an int; booleans are none."""
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise ValueError(f"{value!r} is not a whole number")
-    return operator.index(value)
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        # That of a subclass of int is an int of the subclass.
+        return int.__int__(operator.index(value))
+    except TypeError:
+        raise ValueError(f"{_shown(value)} is not a whole number") from None
 
 
 class Number(Kind):
@@ -143,7 +177,8 @@ class Number(Kind):
 
     def normal(self, value: Any) -> int:
         """See `Kind.normal`."""
-        return self._in_range(_whole(value), str(value))
+        number = _whole(value)
+        return self._in_range(number, _shown(number))
 
     def _in_range(self, number: int, shown: str) -> int:
         if number < self._least and self._most == _MAX:
@@ -166,7 +201,7 @@ class Seconds(Number):
         """See `Kind.normal`."""
         milliseconds = _whole(value)
         # A part of a second counts as one: 1 ms is more than nothing.
-        self._in_range(-(-milliseconds // 1000), f"{value} ms, in seconds,")
+        self._in_range(-(-milliseconds // 1000), f"{_shown(milliseconds)} ms, in seconds,")
         return milliseconds
 
     def show(self, value: int) -> str:
@@ -193,9 +228,15 @@ class Real(Kind):
 
     def normal(self, value: Any) -> float:
         """See `Kind.normal`."""
-        if isinstance(value, bool) or not isinstance(value, SupportsFloat):
-            raise ValueError(f"{value!r} is not a number")
-        return self._in_range(float(value), str(value))
+        if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
+            raise ValueError(f"{_shown(value)} is not a number")
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        except ValueError:  # a signaling NaN
+            number = math.nan
+        return self._in_range(number, _shown(value))
 
     def _in_range(self, number: float, shown: str) -> float:
         if not math.isfinite(number):
@@ -229,7 +270,8 @@ class Size(Kind):
 
     def normal(self, value: Any) -> int:
         """See `Kind.normal`."""
-        return self._in_range(_whole(value), str(value))
+        number = _whole(value)
+        return self._in_range(number, _shown(number))
 
     def _in_range(self, size: int, shown: str) -> int:
         if size > self._most:
@@ -275,6 +317,16 @@ class Time(Kind):
         return _TIMESTAMP.normal(value)
 
 
+def _is_same(value: Any, known: Hashable) -> bool:
+    """True if a caller means this value; True equals 1, and so does 1.0, but neither means 1."""
+    if type(known) is not int:
+        return isinstance(value, type(known)) and bool(value == known)
+    try:
+        return _whole(value) == known
+    except ValueError:
+        return False
+
+
 class OneOf(Kind):
     """One of some words, each of which stands for a value."""
 
@@ -297,9 +349,10 @@ class OneOf(Kind):
 
     def normal(self, value: Any) -> Any:
         """See `Kind.normal`."""
-        if value not in self.values.values():
-            raise ValueError(f"{value!r} is not one of {', '.join(self.values)}")
-        return value
+        for known in self.values.values():
+            if _is_same(value, known):
+                return known
+        raise ValueError(f"{_shown(value)} is not one of {', '.join(self.values)}")
 
 
 class Codec(OneOf):
@@ -330,15 +383,16 @@ class Repeated(Kind):
 
     def normal(self, value: Any) -> Any:
         """See `Kind.normal`."""
-        if isinstance(value, str):
-            raise ValueError(f"{value!r} is one text: expected a sequence of them")
-        return tuple(value)
+        return tuple(map(_text, _items(value)))
 
 
 class Directories(Repeated):
     """The paths of directories that exist."""
 
     name = "directories"
+
+
+_PARTITION = Number(0, (1 << 31) - 1)
 
 
 class _Partitions(Repeated):
@@ -357,8 +411,8 @@ class _Partitions(Repeated):
                 numbers.update(range(first, last + 1))
         return frozenset(numbers)
 
-    def normal(self, value: Any) -> Any:
-        return frozenset(value)
+    def normal(self, value: Any) -> frozenset[int]:
+        return frozenset(map(_PARTITION.normal, _items(value)))
 
 
 class _Numbers(Repeated):
@@ -372,7 +426,7 @@ class _Numbers(Repeated):
         return self._number.parse(text)
 
     def normal(self, value: Any) -> tuple[int, ...]:
-        return tuple(map(self._number.normal, super().normal(value)))
+        return tuple(map(self._number.normal, _items(value)))
 
 
 class _Properties(Repeated):
@@ -388,7 +442,14 @@ class _Properties(Repeated):
         return properties
 
     def normal(self, value: Any) -> Any:
-        return dict(value or {})
+        try:
+            properties = {} if value is None else dict(value)
+        except (TypeError, ValueError):
+            raise ValueError(f"{_shown(value)} is not a mapping") from None
+        for text in (*properties, *properties.values()):
+            if not isinstance(text, str):
+                raise ValueError(f"{_shown(text)} is not text")
+        return properties
 
 
 class _TopicIds(_Properties):
@@ -409,6 +470,12 @@ class _TopicIds(_Properties):
             # Checked here: the file is written only at the end of the job.
             check_topic_id(topic_id)
         return {topic or ONLY_TOPIC: topic_id for topic, _, topic_id in pairs}
+
+    def normal(self, value: Any) -> Any:
+        topic_ids = super().normal(value)
+        for topic_id in topic_ids.values():
+            check_topic_id(topic_id)
+        return topic_ids
 
 
 def check_topic_id(topic_id: str) -> None:

@@ -51,7 +51,14 @@ def _listed(numbers: Any) -> list[Any]:
     return numbers
 
 
-class _Assigned(Kind):
+class _Parsed(Kind):
+    """A value that is only ever made from text."""
+
+    def normal(self, value: Any) -> Any:
+        return value
+
+
+class _Assigned(_Parsed):
     """Partitions of topics, as JSON."""
 
     def parse(self, text: str) -> frozenset[tuple[str, int]]:
@@ -62,7 +69,7 @@ class _Assigned(Kind):
             raise ValueError(f'{text[:80]!r} does not look like {{"topicA":[0,1],"topicB":[2,4]}}') from None
 
 
-class _Duration(Kind):
+class _Duration(_Parsed):
     """A time as Spark writes it, such as `15m`, `30s` or `500ms`; milliseconds without a unit."""
 
     unit = "In seconds."
@@ -74,7 +81,7 @@ class _Duration(Kind):
         return int(parts[1]) * _UNITS[parts[2]]
 
 
-class _TopicIds(Kind):
+class _TopicIds(_Parsed):
     """IDs of topics, as JSON."""
 
     def parse(self, text: str) -> dict[str, str]:

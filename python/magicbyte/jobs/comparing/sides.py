@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from magicbyte import _core
-from magicbyte.jobs.comparing.digest_cache import ChunkDigests, DigestCache, Digests, add_digests
+from magicbyte.jobs.comparing.digest_cache import (
+    RANGE_OFFSETS,
+    ChunkDigests,
+    DigestCache,
+    Digests,
+    add_digests,
+    has_hash,
+)
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.find.partitions import find_inputs
 from magicbyte.jobs.run.accounting import Problems
@@ -17,14 +24,13 @@ from magicbyte.jobs.run.plan import Planned, count_of, plan_partitions, plan_sur
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, format_bytes
 from magicbyte.model import Chunk, Problem
 
-__all__ = ["RANGE_OFFSETS", "Side"]
+__all__ = ["Side"]
 
-RANGE_OFFSETS = 4096
-"""The offsets of a range with a digest."""
 _CHUNK_BYTES = 4 << 20
 
 Place: TypeAlias = tuple[str, int]
 """Topic and partition."""
+Result = TypeVar("Result")
 
 
 class Side:
@@ -64,21 +70,39 @@ class Side:
         self._plans = dict(zip(places, plans, strict=True))
         self.problems += [problem for planned in plans for problem in planned.plan["problems"]]
         found: list[Digests] = [{} for _ in plans]
-        unread: list[tuple[int, Chunk]] = []
-        for number, planned in enumerate(plans):
-            for chunk in planned.plan["chunks"]:
-                self.size += size_of_chunk(chunk)
-                kept = cache.find(chunk)
-                if kept is None:
-                    unread.append((number, chunk))
-                else:
-                    self._add(found[number], kept)
-        chunks = [chunk for _, chunk in unread]
-        for (number, chunk), read in zip(unread, self._read(chunks, RANGE_OFFSETS, progress), strict=True):
-            self._add(found[number], read)
-            cache.keep(chunk, read)
-        self.read_bytes += sum(map(size_of_chunk, chunks))
+        chunks = [(number, chunk) for number, planned in enumerate(plans) for chunk in planned.plan["chunks"]]
+        self.size += sum(size_of_chunk(chunk) for _, chunk in chunks)
+        cache.examine(chunk for _, chunk in chunks)
+        cached = self._cached([chunk for _, chunk in chunks], cache, progress)
+        unread = [chunk for (_, chunk), kept in zip(chunks, cached, strict=True) if kept is None]
+        read = iter(self._read(unread, RANGE_OFFSETS, progress, with_hashes=cache.is_kept))
+        for (number, chunk), kept in zip(chunks, cached, strict=True):
+            digests = next(read) if kept is None else kept
+            self._add(found[number], digests)
+            cache.keep(chunk, digests)
+        self.read_bytes += sum(map(size_of_chunk, unread))
         return found
+
+    def _cached(
+        self, chunks: Sequence[Chunk], cache: DigestCache, progress: Progress
+    ) -> list[ChunkDigests | None]:
+        """The digests that the cache has of each chunk; None if the chunk has other bytes now."""
+        cached = list(map(cache.find, chunks))
+        unproven = []
+        for at, (chunk, kept) in enumerate(zip(chunks, cached, strict=True)):
+            if kept is None or cache.is_unchanged(chunk):
+                continue
+            if kept.bytes_hash is None or not has_hash(chunk):
+                cached[at] = None
+            else:
+                unproven.append((at, kept.bytes_hash))
+        hashes = self._map(
+            _hash_chunk, [chunks[at] for at, _ in unproven], "magicbyte comparison of the cache", progress
+        )
+        for (at, before), now in zip(unproven, hashes, strict=True):
+            if now != before:
+                cached[at] = None
+        return cached
 
     def _add(self, total: Digests, more: ChunkDigests) -> None:
         add_digests(total, more.digests)
@@ -86,37 +110,64 @@ class Side:
         self.problems += more.problems[:room]
         self.problems_left_out += more.problems_left_out + len(more.problems[room:])
 
-    def records(self, place: Place, start: int, end: int) -> dict[int, int]:
-        """The hashes of the records of a range, by offset; `end` is exclusive."""
+    def records(self, place: Place, ranges: Sequence[tuple[int, int]]) -> dict[int, int]:
+        """The hashes of the records of increasing ranges of offsets, by offset; the ends are exclusive."""
         planned = self._plans[place]
         within = plan_surveyed(
             planned.listing,
             planned.surveys,
             isolation_level="read_uncommitted",
-            offsets=(start, end),
+            offsets=(ranges[0][0], ranges[-1][1]),
             chunk_bytes=_CHUNK_BYTES,
         )
+        chunks = [part for chunk in within.plan["chunks"] for part in _parts_of(chunk, ranges)]
         found: Digests = {}
-        for read in self._read(within.plan["chunks"], 1, NO_PROGRESS):
+        for read in self._read(chunks, 1, NO_PROGRESS):
             add_digests(found, read.digests)
         return {offset: digest for offset, (_, digest) in found.items()}
 
-    def _read(self, chunks: Sequence[Chunk], width: int, progress: Progress) -> list[ChunkDigests]:
+    def _read(
+        self, chunks: Sequence[Chunk], width: int, progress: Progress, *, with_hashes: bool = False
+    ) -> list[ChunkDigests]:
+        task = partial(_digest_chunk, width=width, max_decompressed_bytes=self._limit, with_hash=with_hashes)
+        return self._map(task, chunks, "magicbyte digest", progress)
+
+    def _map(
+        self, task: Callable[[str], Result], chunks: Sequence[Chunk], name: str, progress: Progress
+    ) -> list[Result]:
         sizes = list(map(size_of_chunk, chunks))
         return self._engine.map(
-            partial(_digest_chunk, width=width, max_decompressed_bytes=self._limit),
+            task,
             [json.dumps(chunk) for chunk in chunks],
-            name=f"magicbyte digest: {count_of(len(chunks), 'chunk')}, {format_bytes(sum(sizes))}",
+            name=f"{name}: {count_of(len(chunks), 'chunk')}, {format_bytes(sum(sizes))}",
             sizes=sizes,
             progress=progress,
         )
 
 
-def _digest_chunk(chunk: str, width: int, max_decompressed_bytes: int) -> ChunkDigests:
+def _parts_of(chunk: Chunk, ranges: Sequence[tuple[int, int]]) -> Iterator[Chunk]:
+    """The chunk once for each of the ranges that it may have records of."""
+    first, next_offset = chunk["expected_offset"], chunk["next_offset"]
+    for start, end in ranges:
+        if end > first and (next_offset is None or start < next_offset):
+            yield {**chunk, "start_offset": start, "end_offset": end}
+
+
+def _digest_chunk(chunk: str, width: int, max_decompressed_bytes: int, with_hash: bool) -> ChunkDigests:
+    # The hash comes first: bytes that change from now on are found by it.
+    bytes_hash = _hash_chunk(chunk) if with_hash and has_hash(json.loads(chunk)) else None
     ranges, _, text = _core.digest_chunk(chunk, width, max_decompressed_bytes)
     found: Problems = json.loads(text)
     return ChunkDigests(
         {number: (records, digest) for number, records, digest in ranges},
         tuple(found["problems"]),
         found["problems_left_out"],
+        bytes_hash,
     )
+
+
+def _hash_chunk(chunk: str) -> int | None:
+    try:
+        return _core.hash_chunk(chunk)
+    except OSError:
+        return None

@@ -43,8 +43,8 @@ def _newest_first(plans: Iterable[Planned]) -> list[Planned]:
 
     def reach(planned: Planned) -> tuple[int, int]:
         plan = planned.plan
-        epochs = plan["leader_epochs"]
-        return epochs[-1]["epoch"] if epochs else -1, plan["next_offset"] or -1
+        epochs, end = plan["leader_epochs"], plan["next_offset"]
+        return epochs[-1]["epoch"] if epochs else -1, -1 if end is None else end
 
     return sorted(plans, key=reach, reverse=True)
 

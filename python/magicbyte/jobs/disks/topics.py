@@ -200,7 +200,8 @@ def _partition(
     number: int, state: PartitionState | None, log: LogRange, copies: list[Copy]
 ) -> ClusterPartition:
     def reach(copy: Copy) -> tuple[int, int]:
-        return copy["leader_epoch"] or -1, copy["log_end_offset"] or -1
+        epoch, end = copy["leader_epoch"], copy["log_end_offset"]
+        return -1 if epoch is None else epoch, -1 if end is None else end
 
     known = log.end is not None
     return ClusterPartition(

@@ -91,7 +91,10 @@ def _is_live_directory(listing: PartitionListing) -> bool:
 def _checkpoints(before: PartitionListing, now: PartitionListing) -> PartitionCheckpoints | None:
     """The checkpoints, without the log start if the broker has deleted segments after it wrote that."""
     checkpoints, start = before["checkpoints"], _begin(now)
-    if checkpoints is None or start is None or (checkpoints["log_start_offset"] or start) >= start:
+    if checkpoints is None or start is None:
+        return checkpoints
+    written = checkpoints["log_start_offset"]
+    if written is None or written >= start:
         return checkpoints
     has_moved = (_begin(before) or 0) < start
     return {**checkpoints, "log_start_offset": None} if has_moved else checkpoints

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TypeAlias
+from itertools import pairwise, product
+from typing import TypeAlias, TypeVar
 
 from magicbyte.model import BatchRun, ProducerRun
 
@@ -31,6 +31,8 @@ _RECORDS_PER_BYTE = 10
 """More records than this are rarely compressed into a byte."""
 _SEQUENCES = 1 << 31
 """Sequences go on with 0 after 2^31 - 1."""
+_CROWD = 16
+"""If more parts than this end at a place, and more than this begin, nothing tells which belong together."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +122,8 @@ def grouped(runs: Sequence[FileRun]) -> list[Group]:
     parts = _Parts(runs)
     _join_copies(runs, parts)
     _join_in_files(runs, parts)
-    _join_uniquely(runs, parts, _by_producers(runs), "a producer's sequence goes on")
-    _join_uniquely(runs, parts, _by_offsets(runs), "the offsets go on")
+    _join_uniquely(parts, _by_producers(runs, parts), "a producer's sequence goes on")
+    _join_uniquely(parts, _by_offsets(runs, parts), "the offsets go on")
     groups = []
     for part in {id(part): part for part in parts.of}.values():
         looked_for = [runs[number] for number in sorted(part.runs) if runs[number].name is None]
@@ -166,9 +168,7 @@ def _goes_on_in_file(one: FileRun, other: FileRun) -> bool:
     return lost == 0 or (not may_be_other_file and (between == 0 or lost <= _RECORDS_PER_BYTE * between))
 
 
-def _join_uniquely(
-    runs: Sequence[FileRun], parts: _Parts, pairs: Iterator[tuple[int, int]], reason: str
-) -> None:
+def _join_uniquely(parts: _Parts, pairs: Iterable[tuple[int, int]], reason: str) -> None:
     """Joins the runs of each pair, unless either could also be joined to another part."""
     found = [(one, other) for one, other in pairs if parts.of[one] is not parts.of[other]]
     after: dict[int, set[int]] = defaultdict(set)
@@ -185,36 +185,96 @@ def _join_uniquely(
         parts.join(one, other, reason)
 
 
-def _by_producers(runs: Sequence[FileRun]) -> Iterator[tuple[int, int]]:
+def _by_producers(runs: Sequence[FileRun], parts: _Parts) -> Iterator[tuple[int, int]]:
     """Pairs in which a producer goes on: right after its last sequence, or, if it is the only one in both, as
     many sequences later as offsets.
     """
-    for one, other in _by_offsets(runs):
-        if any(_distance(*pair) == 0 for pair in _shared_producers(runs[one].run, runs[other].run)):
-            yield one, other
+    ends, begins = defaultdict(list), defaultdict(list)
+    for number, one in enumerate(runs):
+        for producer in one.run["producers"]:
+            ends[one.run["last_offset"] + 1, producer["producer_id"]].append(number)
+            begins[one.run["first_offset"], producer["producer_id"]].append(number)
+    goes_on = _Continuity(runs).has_producer
+    yield from _candidates(parts, ends, begins, goes_on)
+    yield from _later_by_producers(runs)
+
+
+def _later_by_producers(runs: Sequence[FileRun]) -> Iterator[tuple[int, int]]:
+    """Pairs of a run and those nearest to it among the later runs of the same single producer."""
     begins: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     alone = [(n, one.run["producers"][0]) for n, one in enumerate(runs) if len(one.run["producers"]) == 1]
-    for number, producer in alone:
+    for number, producer in sorted(alone, key=lambda found: runs[found[0]].run["first_offset"]):
         line = (producer["first_sequence"] - runs[number].run["first_offset"]) % _SEQUENCES
         begins[producer["producer_id"], producer["first_epoch"], line].append(number)
     for number, producer in alone:
         line = (producer["next_sequence"] - runs[number].run["last_offset"] - 1) % _SEQUENCES
-        same = begins.get((producer["producer_id"], producer["last_epoch"], line), ())
-        later = [other for other in same if _is_after(runs[other], runs[number])]
-        nearest = min((runs[other].run["first_offset"] for other in later), default=None)
+        same = begins.get((producer["producer_id"], producer["last_epoch"], line), [])
+        start = bisect_right(same, runs[number].run["last_offset"], key=lambda n: runs[n].run["first_offset"])
+        later = [other for other in same[start : start + _CROWD] if _is_after(runs[other], runs[number])]
+        nearest = runs[later[0]].run["first_offset"] if later else None
         yield from ((number, other) for other in later if runs[other].run["first_offset"] == nearest)
 
 
-def _by_offsets(runs: Sequence[FileRun]) -> Iterator[tuple[int, int]]:
+def _by_offsets(runs: Sequence[FileRun], parts: _Parts) -> Iterator[tuple[int, int]]:
     """Pairs of which one ends right before the other begins, and no producer contradicts."""
-    begins: dict[int, list[int]] = defaultdict(list)
+    ends, begins = defaultdict(list), defaultdict(list)
     for number, one in enumerate(runs):
+        ends[one.run["last_offset"] + 1].append(number)
         begins[one.run["first_offset"]].append(number)
-    for number, one in enumerate(runs):
-        for later in begins.get(one.run["last_offset"] + 1, ()):
-            shared = _shared_producers(one.run, runs[later].run)
-            if _is_after(runs[later], one) and all(_distance(*pair) is not None for pair in shared):
-                yield number, later
+    return _candidates(parts, ends, begins, _Continuity(runs).is_possible)
+
+
+_Place = TypeVar("_Place", bound=Hashable)
+
+
+def _candidates(
+    parts: _Parts,
+    ends: Mapping[_Place, Sequence[int]],
+    begins: Mapping[_Place, Sequence[int]],
+    follows: Callable[[int, int], bool],
+) -> Iterator[tuple[int, int]]:
+    """The pairs of runs that end and begin at the same place, one run of each part, if one follows the other.
+
+    Where too many parts end and begin, all of them count as ambiguous: each run is in two pairs at least. So
+    the number of pairs grows no faster than that of the runs.
+    """
+    for place in ends.keys() & begins.keys():
+        before, after = _one_of_each_part(parts, ends[place]), _one_of_each_part(parts, begins[place])
+        if min(len(before), len(after)) <= _CROWD:
+            yield from (pair for pair in product(before, after) if follows(*pair))
+        else:
+            yield from product(before, after[:3])
+            yield from product(before[:3], after)
+
+
+def _one_of_each_part(parts: _Parts, numbers: Sequence[int]) -> list[int]:
+    return list({id(parts.of[number]): number for number in reversed(numbers)}.values())
+
+
+class _Continuity:
+    """Whether the producers of a run go on in another. Each comparison costs the fewer producers of both."""
+
+    def __init__(self, runs: Sequence[FileRun]) -> None:
+        self._runs = runs
+        self._by_id = [{one["producer_id"]: one for one in run.run["producers"]} for run in runs]
+
+    def is_possible(self, one: int, later: int) -> bool:
+        """True if the second run can follow the first."""
+        distances = self._distances(one, later)
+        return _is_after(self._runs[later], self._runs[one]) and all(found is not None for found in distances)
+
+    def has_producer(self, one: int, later: int) -> bool:
+        """True if a producer also goes on right after its last sequence."""
+        return self.is_possible(one, later) and any(found == 0 for found in self._distances(one, later))
+
+    def _distances(self, one: int, later: int) -> Iterator[int | None]:
+        before, after = self._by_id[one], self._by_id[later]
+        fewer = before if len(before) < len(after) else after
+        return (
+            _distance(before[number], after[number])
+            for number in fewer
+            if number in before and number in after
+        )
 
 
 def _is_after(later: FileRun, one: FileRun) -> bool:
