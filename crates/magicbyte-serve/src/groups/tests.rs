@@ -8,8 +8,9 @@ use ::bytes::Bytes;
 use magicbyte_broker::ErrorCode;
 
 use super::{Admission, Caller, CommittedOffset, Group, Groups, Join, Joined, MAX_GROUP_MEMORY, Step};
-use crate::group::{MAX_MEMBERS, SETTLING};
-use crate::limits::{MAX_MEMBER_MEMORY, MAX_PENDING_MEMORY};
+use crate::classic_group::SETTLING;
+use crate::group::Committable;
+use crate::limits::{MAX_MEMBER_MEMORY, MAX_MEMBERS, MAX_PENDING_MEMORY};
 
 const SESSION: Duration = Duration::from_secs(30);
 const REBALANCE: Duration = Duration::from_mins(1);
