@@ -112,12 +112,14 @@ impl Coordinator {
         name: &'a str,
     ) -> std::result::Result<DescribedGroup<'a>, Unanswered> {
         let groups = lock(&self.groups);
-        let Some((Protocol::Consumer(group), state)) =
-            groups.group(name).map(|group| (&group.protocol, group.state()))
+        let known = groups.group(name);
+        let Some((Protocol::Consumer(group), state)) = known.map(|group| (&group.protocol, group.state()))
         else {
-            drop(groups);
+            let message = match known.is_some() || self.archived.contains_key(name) {
+                true => format!("Group {name} is not a consumer group."),
+                false => format!("Group {name} not found."),
+            };
             let error = if name.is_empty() { ErrorCode::InvalidGroupId } else { ErrorCode::GroupIdNotFound };
-            let message = format!("Group {name} is not a consumer group.");
             return Ok(DescribedGroup {
                 error_code: error.code(),
                 error_message: Some(message.into()),

@@ -109,9 +109,12 @@ impl Coordinator {
             None if self.archived.contains_key(name) => {
                 return Ok(DescribedGroup { group_id, group_state: "Empty".into(), ..Default::default() });
             }
-            _ => {
+            other => {
                 let dead = DescribedGroup { group_id, group_state: "Dead".into(), ..Default::default() };
-                let message = format!("Group {name} is not a classic group.");
+                let message = match other {
+                    Some(_) => format!("Group {name} is not a classic group."),
+                    None => format!("Group {name} not found."),
+                };
                 let error_code = ErrorCode::GroupIdNotFound.code();
                 return Ok(match version {
                     ..NOT_FOUND => dead,

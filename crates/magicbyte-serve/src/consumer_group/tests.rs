@@ -384,7 +384,10 @@ fn range_gives_the_same_partitions_of_each_topic() {
     let found = assigned(Assignor::Range, &[3, 2], &[all, &[2], &[1]]);
     assert_eq!(*found[0], &places(1, 0..2) | &places(2, 0..1));
     assert_eq!((&*found[1], &*found[2]), (&places(2, 1..2), &places(1, 2..3)));
-    assert_eq!(assigned(Assignor::Range, &[1], &[&[1], &[1], &[]]).iter().map(|one| one.len()).sum::<usize>(), 1);
+    assert_eq!(
+        assigned(Assignor::Range, &[1], &[&[1], &[1], &[]]).iter().map(|one| one.len()).sum::<usize>(),
+        1
+    );
 }
 
 #[test]
@@ -392,7 +395,7 @@ fn uniform_balances_members_with_their_own_topics() {
     let sizes = |counts: &[i32], members: &[&[u8]]| -> Vec<usize> {
         let found = assigned(Assignor::Uniform, counts, members);
         let all: BTreeSet<Place> = found.iter().flat_map(|one| one.iter().copied()).collect();
-        let sum = found.iter().map(|one| one.len()).sum();
+        let sum: usize = found.iter().map(|one| one.len()).sum();
         assert_eq!(all.len(), sum, "no partition twice");
         found.iter().map(|one| one.len()).collect()
     };
