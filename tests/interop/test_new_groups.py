@@ -13,7 +13,7 @@ from typing import Any
 import confluent_kafka
 import magicbyte
 import pytest
-from broker_versions import Node
+from broker_versions import NEW, Node
 from confluent_kafka.admin import AdminClient, NewTopic
 from consumers import Record, by_log, of_librdkafka, of_line
 from kafka_broker import CLASSES, JAVA, Tools
@@ -285,32 +285,40 @@ def play(port: int, topic_id: bytes) -> list[Answer]:
     beat("a", -2)
     beat("a", -3)
     beat("a", 0, **joining)
-    beat("a", 1)
     beat("a", 2)
-    beat("x", 1)
+    beat("a", 3)
+    beat("x", 2)
     beat("b", 0, **joining)
-    beat("b", 2)
-    beat("a", 1)
-    beat("a", 1, owned=list(range(PARTITIONS)))
-    kept = next(partitions for _, epoch, partitions in reversed(answers) if epoch == 1 and partitions)
-    beat("a", 1, owned=kept)
-    beat("b", 2)
-    beat("a", 1, owned=kept)
-    beat("a", 1, owned=list(range(PARTITIONS)))
+    beat("b", 3)
+    beat("a", 2)
+    beat("a", 2, owned=list(range(PARTITIONS)))
+    kept = next(partitions for _, epoch, partitions in reversed(answers) if epoch == 2 and partitions)
+    beat("a", 2, owned=kept)
+    beat("b", 3)
+    beat("a", 2, owned=kept)
+    beat("a", 2, owned=list(range(PARTITIONS)))
     beat("c", 0, instance="one", **joining)
     beat("d", 0, instance="one", **joining)
-    beat("b", 3, instance="one")
-    beat("b", 3, instance="none")
+    beat("b", 4, instance="one")
+    beat("b", 4, instance="none")
     beat("c", -2, instance="one")
     beat("d", 0, instance="one", **joining)
-    beat("c", 3, instance="one")
+    beat("c", 4, instance="one")
     beat("d", -1, instance="one")
     beat("b", -1)
     beat("b", -1)
     beat("a", -1)
-    beat("a", 2)
+    beat("a", 3)
     client.close()
     return answers
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Iterator[Node]:
+    """A broker that makes assignments at once, not once a second."""
+    node = Node(tmp_path, NEW, "group.consumer.assignment.interval.ms=0\n")
+    yield node
+    node.close()
 
 
 def test_answers_are_those_of_a_broker(server: Server, new: Node) -> None:

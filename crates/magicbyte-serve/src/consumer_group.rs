@@ -26,7 +26,7 @@ pub(super) const LEAVE_FOR_NOW: i32 = -2;
 pub(super) type Partitions = BTreeMap<Place, i32>;
 
 /// A group of consumers of the new protocol.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ConsumerGroup {
     /// Larger with each change of the members and what they subscribe to.
     pub(super) epoch: i32,
@@ -129,6 +129,13 @@ impl Heartbeat {
     }
 }
 
+impl Default for ConsumerGroup {
+    /// Before the first assignment, so that there is one also for members that subscribe to nothing.
+    fn default() -> Self {
+        Self { epoch: 1, assignment_epoch: 0, members: BTreeMap::new(), owned: BTreeSet::new() }
+    }
+}
+
 impl ConsumerGroup {
     pub(super) fn members(&self) -> &BTreeMap<Arc<str>, Member> {
         &self.members
@@ -174,7 +181,7 @@ impl ConsumerGroup {
         partitions: &TopicPartitions,
         now: Instant,
     ) -> Result<Beaten> {
-        let is_new = self.admit(&beat, now)?;
+        self.admit(&beat, now)?;
         let (joins, id) = (beat.epoch == JOIN, Arc::clone(&beat.member_id));
         let is_full = beat.rebalance_timeout_ms.is_some()
             && (beat.names.is_some() || beat.pattern.is_some())
@@ -183,7 +190,7 @@ impl ConsumerGroup {
         let member = self.members.get_mut(&id).ok_or(ErrorCode::UnknownMemberId)?;
         let has_changed = member.update(beat, now);
         let before: Vec<Place> = member.assigned.keys().copied().collect();
-        if is_new || has_changed {
+        if has_changed {
             self.epoch += 1;
         }
         if self.epoch > self.assignment_epoch {
@@ -196,8 +203,8 @@ impl ConsumerGroup {
         Ok(Beaten { member_id: id, epoch: member.epoch, assigned })
     }
 
-    /// Makes sure that the member exists, and that the request is its own. True if it has joined now.
-    fn admit(&mut self, beat: &Heartbeat, now: Instant) -> Result<bool> {
+    /// Makes sure that the member exists, and that the request is its own.
+    fn admit(&mut self, beat: &Heartbeat, now: Instant) -> Result<()> {
         let joins = beat.epoch == JOIN;
         if self.members.len() >= MAX_MEMBERS && !self.members.contains_key(&beat.member_id) {
             return Err(ErrorCode::GroupMaxSizeReached);
@@ -213,17 +220,17 @@ impl ConsumerGroup {
                     let back = Member { epoch: 0, previous_epoch: 0, ..member };
                     self.members.insert(Arc::clone(&beat.member_id), back);
                 }
-                return Ok(false);
+                return Ok(());
             }
             Some(Some(id)) if id != beat.member_id => return Err(ErrorCode::FencedInstanceId),
             Some(None) if !joins => return Err(ErrorCode::UnknownMemberId),
             _ => {}
         }
         match self.members.get(&beat.member_id) {
-            Some(member) => member.check_epoch(beat).map(|()| false),
+            Some(member) => member.check_epoch(beat),
             None if joins => {
                 self.members.insert(Arc::clone(&beat.member_id), Member::new(beat, now));
-                Ok(true)
+                Ok(())
             }
             None => Err(ErrorCode::UnknownMemberId),
         }

@@ -132,18 +132,18 @@ impl Play {
 fn members_share_the_partitions_step_by_step() {
     let mut play = Play::new(&[6]);
     let first = play.beat(joining("a", &[1])).unwrap();
-    assert_eq!((first.epoch, first.assigned), (1, Some(places(1, 0..6))));
+    assert_eq!((first.epoch, first.assigned), (2, Some(places(1, 0..6))));
     let second = play.beat(joining("b", &[1])).unwrap();
     // It is at the new epoch, and waits for the partitions that the first one has to give up.
-    assert_eq!((second.epoch, second.assigned, play.state()), (2, Some(BTreeSet::new()), "Reconciling"));
-    let told = play.beat(beat("a", 1)).unwrap();
-    assert_eq!((told.epoch, told.assigned), (1, Some(places(1, 0..3))));
-    assert_eq!(play.beat(beat("b", 2)).unwrap().assigned, None);
+    assert_eq!((second.epoch, second.assigned, play.state()), (3, Some(BTreeSet::new()), "Reconciling"));
+    let told = play.beat(beat("a", 2)).unwrap();
+    assert_eq!((told.epoch, told.assigned), (2, Some(places(1, 0..3))));
+    assert_eq!(play.beat(beat("b", 3)).unwrap().assigned, None);
     // It still has all of them; then it has not.
-    let still = Heartbeat { owned: Some(places(1, 0..6)), ..beat("a", 1) };
-    assert_eq!(play.beat(still).unwrap().epoch, 1);
-    assert_eq!(play.obey("a").unwrap().epoch, 2);
-    assert_eq!(play.beat(beat("b", 2)).unwrap().assigned, Some(places(1, 3..6)));
+    let still = Heartbeat { owned: Some(places(1, 0..6)), ..beat("a", 2) };
+    assert_eq!(play.beat(still).unwrap().epoch, 2);
+    assert_eq!(play.obey("a").unwrap().epoch, 3);
+    assert_eq!(play.beat(beat("b", 3)).unwrap().assigned, Some(places(1, 3..6)));
     assert_eq!(play.state(), "Stable");
 
     play.beat(joining("c", &[1])).unwrap();
@@ -158,29 +158,29 @@ fn members_share_the_partitions_step_by_step() {
         play.beat(beat(id, LEAVE)).unwrap();
     }
     assert_eq!(play.state(), "Empty");
-    assert_eq!(play.beat(beat("a", 5)), Err(ErrorCode::UnknownMemberId));
+    assert_eq!(play.beat(beat("a", 6)), Err(ErrorCode::UnknownMemberId));
 }
 
 #[test]
 fn epochs_that_are_wrong() {
     let mut play = Play::new(&[4]);
-    assert_eq!(play.beat(beat("a", 1)), Err(ErrorCode::GroupIdNotFound));
+    assert_eq!(play.beat(beat("a", 2)), Err(ErrorCode::GroupIdNotFound));
     assert_eq!(play.beat(beat("a", LEAVE)), Err(ErrorCode::GroupIdNotFound));
     play.beat(joining("a", &[1])).unwrap();
-    assert_eq!(play.beat(beat("b", 1)), Err(ErrorCode::UnknownMemberId));
-    assert_eq!(play.beat(beat("a", 2)), Err(ErrorCode::FencedMemberEpoch));
+    assert_eq!(play.beat(beat("b", 2)), Err(ErrorCode::UnknownMemberId));
+    assert_eq!(play.beat(beat("a", 3)), Err(ErrorCode::FencedMemberEpoch));
     play.beat(joining("b", &[1])).unwrap();
     play.settle(&["a", "b"]);
-    assert_eq!(play.epoch("a"), 2);
+    assert_eq!(play.epoch("a"), 3);
     // The response with the new epoch may have been lost.
     let owned = play.told["a"].clone();
-    assert!(play.beat(Heartbeat { owned: Some(owned), ..beat("a", 1) }).is_ok());
-    let more = Heartbeat { owned: Some(places(1, 0..4)), ..beat("a", 1) };
+    assert!(play.beat(Heartbeat { owned: Some(owned), ..beat("a", 2) }).is_ok());
+    let more = Heartbeat { owned: Some(places(1, 0..4)), ..beat("a", 2) };
     assert_eq!(play.beat(more), Err(ErrorCode::FencedMemberEpoch));
-    assert_eq!(play.beat(beat("a", 1)), Err(ErrorCode::FencedMemberEpoch));
+    assert_eq!(play.beat(beat("a", 2)), Err(ErrorCode::FencedMemberEpoch));
     // A fenced member joins again, and keeps its place.
     let again = play.beat(joining("a", &[1])).unwrap();
-    assert_eq!((again.epoch, again.assigned.map(|assigned| assigned.len())), (2, Some(2)));
+    assert_eq!((again.epoch, again.assigned.map(|assigned| assigned.len())), (3, Some(2)));
 }
 
 #[test]
@@ -188,15 +188,15 @@ fn a_member_that_keeps_its_partitions_is_removed() {
     let mut play = Play::new(&[2]);
     play.beat(joining("a", &[1])).unwrap();
     play.beat(joining("b", &[1])).unwrap();
-    play.beat(beat("a", 1)).unwrap();
+    play.beat(beat("a", 2)).unwrap();
     for _ in 0..10 {
         play.pass(REBALANCE / 10);
-        play.beat(beat("b", 2)).unwrap();
-        assert_eq!(play.beat(beat("a", 1)).unwrap().epoch, 1, "it is alive");
+        play.beat(beat("b", 3)).unwrap();
+        assert_eq!(play.beat(beat("a", 2)).unwrap().epoch, 2, "it is alive");
     }
     play.pass(Duration::from_millis(1));
-    assert_eq!(play.beat(beat("a", 1)), Err(ErrorCode::UnknownMemberId));
-    assert_eq!(play.beat(beat("b", 2)).unwrap().assigned, Some(places(1, 0..2)));
+    assert_eq!(play.beat(beat("a", 2)), Err(ErrorCode::UnknownMemberId));
+    assert_eq!(play.beat(beat("b", 3)).unwrap().assigned, Some(places(1, 0..2)));
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_member_without_heartbeats_is_removed() {
     play.settle(&["a"]);
     assert_eq!(play.counts(&["a"]), [2]);
     play.pass(SESSION_TIMEOUT + Duration::from_millis(1));
-    assert_eq!(play.beat(beat("a", 3)), Err(ErrorCode::UnknownMemberId));
+    assert_eq!(play.beat(beat("a", 4)), Err(ErrorCode::UnknownMemberId));
     assert_eq!(play.state(), "Empty");
 }
 
@@ -254,8 +254,8 @@ fn a_member_that_subscribes_to_something_else() {
     play.settle(&["a", "b"]);
     assert_eq!((&play.told["a"], &play.told["b"]), (&places(1, 0..2), &places(2, 0..2)));
     let owned = Some(play.told["a"].clone());
-    let changed = play.beat(Heartbeat { names: Some(names(&[2])), owned, ..beat("a", 1) }).unwrap();
-    assert_eq!((changed.epoch, changed.assigned), (1, Some(BTreeSet::new())));
+    let changed = play.beat(Heartbeat { names: Some(names(&[2])), owned, ..beat("a", 3) }).unwrap();
+    assert_eq!((changed.epoch, changed.assigned), (3, Some(BTreeSet::new())));
     play.settle(&["a", "b"]);
     assert_eq!(play.counts(&["a", "b"]), [1, 1]);
     // A pattern and names are one subscription; topics that do not exist are none.
@@ -282,11 +282,11 @@ fn both_protocols_share_a_group_one_after_the_other() {
     };
     let Ok(Admission::Member(id)) = play.groups.join(GROUP, join(), play.now) else { panic!("it joins") };
     assert_eq!(play.beat(joining("a", &[1])), Err(ErrorCode::GroupIdNotFound));
-    assert_eq!(play.beat(beat("a", 1)), Err(ErrorCode::GroupIdNotFound));
+    assert_eq!(play.beat(beat("a", 2)), Err(ErrorCode::GroupIdNotFound));
     play.groups.leave(GROUP, &id, None, play.now).unwrap();
     play.beat(joining("a", &[1])).unwrap();
     assert_eq!(play.groups.join(GROUP, join(), play.now), Err(ErrorCode::InconsistentGroupProtocol));
-    let classic = Caller { member_id: "a", instance_id: None, generation: 1 };
+    let classic = Caller { member_id: "a", instance_id: None, generation: 2 };
     assert_eq!(play.groups.heartbeat(GROUP, classic, play.now), Err(ErrorCode::UnknownMemberId));
     assert_eq!(play.groups.leave(GROUP, "a", None, play.now), Err(ErrorCode::UnknownMemberId));
     play.beat(beat("a", LEAVE)).unwrap();
@@ -297,20 +297,20 @@ fn both_protocols_share_a_group_one_after_the_other() {
 fn offsets_are_those_of_members_of_the_right_epoch() {
     let mut play = Play::new(&[4]);
     play.beat(joining("a", &[1])).unwrap();
-    assert_eq!(play.commit("a", 1), Ok(Committable::All));
-    assert_eq!(play.commit("a", 2), Err(ErrorCode::StaleMemberEpoch));
-    assert_eq!(play.commit("b", 1), Err(ErrorCode::UnknownMemberId));
+    assert_eq!(play.commit("a", 2), Ok(Committable::All));
+    assert_eq!(play.commit("a", 3), Err(ErrorCode::StaleMemberEpoch));
+    assert_eq!(play.commit("b", 2), Err(ErrorCode::UnknownMemberId));
     assert_eq!(play.commit("", -1), Err(ErrorCode::UnknownMemberId));
     play.beat(joining("b", &[1])).unwrap();
     play.settle(&["a", "b"]);
     // What it has had since the older epoch, it may commit with that one.
-    let committable = play.commit("a", 1).unwrap();
+    let committable = play.commit("a", 2).unwrap();
     let allowed = (0..4).filter(|&partition| committable.has((topic(1), partition)));
     assert_eq!(allowed.collect::<Vec<_>>(), [0, 1]);
     let mut fetch = |id, epoch| play.groups.check_fetch(GROUP, id, epoch, play.now);
     assert_eq!(fetch(None, -1), Ok(()));
-    assert_eq!(fetch(Some("a"), 2), Ok(()));
-    assert_eq!(fetch(Some("a"), 1), Err(ErrorCode::StaleMemberEpoch));
+    assert_eq!(fetch(Some("a"), 3), Ok(()));
+    assert_eq!(fetch(Some("a"), 2), Err(ErrorCode::StaleMemberEpoch));
     assert_eq!(fetch(Some("c"), 1), Err(ErrorCode::UnknownMemberId));
     for id in ["a", "b"] {
         play.beat(beat(id, LEAVE)).unwrap();
@@ -399,7 +399,7 @@ fn uniform_balances_members_with_their_own_topics() {
         assert_eq!(all.len(), sum, "no partition twice");
         found.iter().map(|one| one.len()).collect()
     };
-    assert_eq!(sizes(&[7], &[&[1], &[1], &[1]]), [3, 2, 2]);
+    assert_eq!(sizes(&[7], &[&[1], &[1], &[1]]), [2, 2, 3]);
     assert_eq!(sizes(&[6, 6], &[&[1], &[1, 2], &[2]]), [4, 4, 4]);
     assert_eq!(sizes(&[10, 2], &[&[1], &[1, 2], &[2]]), [5, 5, 2]);
     assert_eq!(sizes(&[1, 9], &[&[1], &[1, 2]]), [1, 9]);
