@@ -17,7 +17,7 @@ BROKERS = ROOT / "target" / "brokers"
 class Node:
     """A broker of its own. The old one has a ZooKeeper beside it, the new one is its own controller."""
 
-    def __init__(self, root: Path, version: str) -> None:
+    def __init__(self, root: Path, version: str, settings: str = "") -> None:
         if not (BROKERS / version).is_dir():
             raise FileNotFoundError(f"{BROKERS / version} is missing: make target/brokers/fetched")
         self.port, self._second_port = free_ports(2)
@@ -35,7 +35,7 @@ class Node:
                 f"{kraft(self.port, {1: self._second_port})}"
                 "broker.session.timeout.ms=1500\nbroker.heartbeat.interval.ms=200\n"
             )
-        (root / "server.properties").write_text(f"{special}{ALONE}log.dirs={root / 'logs'}\n")
+        (root / "server.properties").write_text(f"{special}{ALONE}{settings}log.dirs={root / 'logs'}\n")
         if version != OLD:
             format_logs = ("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c")
             assert self._java(*format_logs, str(root / "server.properties")).wait(60) == 0, self.log()

@@ -106,6 +106,7 @@ class Tools:
         "kafka-topics": "org.apache.kafka.tools.TopicCommand",
         "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
         "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+        "kafka-groups": "org.apache.kafka.tools.GroupsCommand",
         "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
         "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     }

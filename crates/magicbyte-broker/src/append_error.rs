@@ -61,6 +61,8 @@ pub enum ErrorCode {
     TransactionCoordinatorFenced = 52,
     /// A file of the log cannot be read.
     KafkaStorageError = 56,
+    /// There is no group of this name, or it is of another type.
+    GroupIdNotFound = 69,
     /// There is no such fetch session.
     FetchSessionIdNotFound = 70,
     /// A request of a fetch session is not the next one.
@@ -77,6 +79,16 @@ pub enum ErrorCode {
     InvalidRecord = 87,
     /// There is no topic of this id.
     UnknownTopicId = 100,
+    /// A member has another epoch than the coordinator knows, and has to join again.
+    FencedMemberEpoch = 110,
+    /// Another member has the instance id, and has not left.
+    UnreleasedInstanceId = 111,
+    /// The coordinator does not have the assignor.
+    UnsupportedAssignor = 112,
+    /// The epoch of a member is not its current one.
+    StaleMemberEpoch = 113,
+    /// A regular expression is not valid.
+    InvalidRegularExpression = 128,
 }
 
 impl ErrorCode {

@@ -8,6 +8,7 @@ use magicbyte_broker::ErrorCode;
 use magicbyte_log::Listing;
 use magicbyte_protocol::internals::uuid;
 
+use crate::assignors::{TopicId, TopicPartitions};
 use crate::partition::{Partition, Shared};
 use crate::problem_log::PROBLEMS_TOPIC;
 
@@ -24,7 +25,7 @@ pub struct ServedTopic {
 #[derive(Debug)]
 pub(super) struct Topic {
     pub(super) name: Arc<str>,
-    pub(super) id: [u8; 16],
+    pub(super) id: TopicId,
     pub(super) configs: BTreeMap<String, String>,
     pub(super) partitions: BTreeMap<i32, Partition>,
 }
@@ -103,6 +104,12 @@ impl Archive {
     /// The number of partitions.
     pub(super) fn partitions(&self) -> usize {
         self.topics.values().map(|topic| topic.partitions.len()).sum()
+    }
+
+    /// The partitions of each topic, by its id.
+    pub(super) fn topic_partitions(&self) -> TopicPartitions {
+        let of = |topic: &Topic| (topic.id, topic.partitions.keys().copied().collect());
+        self.topics.values().map(of).collect()
     }
 
     /// Kafka uses the ids 0 and 1 itself.

@@ -1,12 +1,14 @@
 //! The broker: a request in, a response out.
 
+use std::borrow::Cow;
+
 use magicbyte::{Error, ErrorKind, Result};
 use magicbyte_broker::ErrorCode;
 use magicbyte_log::Listing;
 use magicbyte_protocol::internals::read_request_start;
-use magicbyte_protocol::message::ApiKey;
 use magicbyte_protocol::message::body::produce_response::{PartitionProduceResponse, TopicProduceResponse};
 use magicbyte_protocol::message::body::{ProduceRequest, ProduceResponse, RequestHeader};
+use magicbyte_protocol::message::{ApiKey, Struct};
 
 use crate::archive::{Archive, TopicRef};
 use crate::cluster::{self, Address};
@@ -83,9 +85,9 @@ impl ReadOnlyBroker {
         // A server of very many partitions has the memory to list them.
         let max_response = MAX_RESPONSE_MEMORY.max(archive.partitions().saturating_mul(PARTITION_MEMORY));
         Self {
-            archive,
             sessions: FetchSessions::default(),
-            coordinator: Coordinator::new(options.committed),
+            coordinator: Coordinator::new(options.committed, archive.topic_partitions()),
+            archive,
             advertised: options.advertised_listener.map(|(host, port)| Address { host, port }),
             requests: Memory::new(OWN_REQUESTS, SHARED_REQUESTS.max(options.limits.request_bytes)),
             memory: Memory::new(OWN_MEMORY, SHARED_MEMORY.max(2 * max_response)),
@@ -191,9 +193,8 @@ impl ReadOnlyBroker {
                 return Ok(Dispatched::OffsetForLeaderEpoch(EpochLookups::new(request)));
             }
             Request::JoinGroup(request) => {
-                let header = RequestHeader::try_from(message.header)?;
-                let client_id = header.client_id.as_deref().unwrap_or_default();
-                let client = Client { id: client_id, host: &peer.host };
+                let client_id = client_id(message.header)?;
+                let client = Client { id: &client_id, host: &peer.host };
                 return Ok(Dispatched::JoinGroup(coordinator.begin_join(version, client, request)));
             }
             Request::SyncGroup(request) => return Ok(Dispatched::SyncGroup(Syncing::new(request))),
@@ -211,7 +212,17 @@ impl ReadOnlyBroker {
             }
             Request::Heartbeat(request) => start.respond(&coordinator.heartbeat(&request)),
             Request::LeaveGroup(request) => start.respond(&coordinator.leave(version, budget, &request)?),
-            Request::DescribeGroups(request) => start.respond(&coordinator.describe(budget, &request)?),
+            Request::DescribeGroups(request) => {
+                start.respond(&coordinator.describe(budget, version, &request)?)
+            }
+            Request::ConsumerGroupHeartbeat(request) => {
+                let client_id = client_id(message.header)?;
+                let client = Client { id: &client_id, host: &peer.host };
+                start.respond(&coordinator.consumer_heartbeat(archive, budget, version, client, &request)?)
+            }
+            Request::ConsumerGroupDescribe(request) => {
+                start.respond(&coordinator.describe_consumer_groups(archive, budget, &request)?)
+            }
             Request::ListGroups(request) => start.respond(&coordinator.list(budget, &request)?),
             Request::ApiVersions(_) => start.respond(&cluster::api_versions(ErrorCode::None)),
             Request::DescribeConfigs(request) => start.respond(&describe_configs(archive, budget, &request)?),
@@ -231,6 +242,11 @@ impl ReadOnlyBroker {
         self.stopping.stop();
         self.coordinator.wake();
     }
+}
+
+/// The client's name for itself.
+fn client_id(header: Struct<'_>) -> Result<Cow<'_, str>> {
+    Ok(RequestHeader::try_from(header)?.client_id.unwrap_or_default())
 }
 
 /// The response to Produce: an error for each partition.

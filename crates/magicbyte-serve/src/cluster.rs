@@ -58,9 +58,10 @@ pub(super) fn metadata<'a>(
     let topics = match requested {
         None => array(budget, archive.topics.values().map(|topic| metadata_of(budget, topic)))?,
         Some(topics) => {
+            // Beside an id, Java's consumer has an empty name.
             let named = distinct(topics.iter().map(|topic| match &topic.name {
-                Some(name) => (Some(&**name), [0; 16]),
-                None => (None, topic.topic_id),
+                Some(name) if topic.topic_id == [0; 16] => (Some(&**name), [0; 16]),
+                _ => (None, topic.topic_id),
             }));
             let topics = named.map(|(name, topic_id)| {
                 let named = TopicRef::new(name.unwrap_or_default(), topic_id, name.is_none());

@@ -20,14 +20,17 @@ use magicbyte_protocol::message::body::{
 };
 
 use crate::archive::{Archive, TopicRef};
+use crate::classic_group::Caller;
 use crate::committed::{CommittedOffset, Offsets};
 use crate::coordinator::{Coordinator, TURN};
-use crate::group::Caller;
+use crate::group::Committable;
 use crate::lock::lock;
 use crate::memory::{Budget, Unanswered};
 use crate::requested::{Requested, RequestedTopic, requested};
 use crate::response::{array, push};
 
+/// The first version of both requests with epochs of members.
+const MEMBER_EPOCHS: i16 = 9;
 /// The first version of both requests with ids of topics instead of names.
 const TOPIC_IDS: i16 = 10;
 /// The first version of OffsetFetch with several groups.
@@ -61,6 +64,11 @@ impl Coordinator {
             generation: request.generation_id_or_member_epoch,
         };
         let allowed = self.change(|groups, now| groups.check_commit(group, caller, now));
+        let allowed = allowed.map_err(|error| match error {
+            ErrorCode::GroupIdNotFound if version < MEMBER_EPOCHS => ErrorCode::IllegalGeneration,
+            ErrorCode::StaleMemberEpoch if version < MEMBER_EPOCHS => ErrorCode::UnsupportedVersion,
+            error => error,
+        });
         let topics = requested(request.topics.iter().map(|topic| {
             let partitions = topic.partitions.iter().map(|partition| (partition.partition_index, partition));
             (TopicRef::new(&topic.name, topic.topic_id, version >= TOPIC_IDS), partitions)
@@ -68,9 +76,9 @@ impl Coordinator {
         let topics = topics.into_iter().map(|RequestedTopic { topic, partitions }| {
             let mut responses = Vec::new();
             for turn in partitions.chunks(TURN) {
-                let errors = match allowed {
-                    Ok(()) => self.commit_turn(archive, group, &topic, turn),
-                    Err(error) => turn.iter().map(|requested| (requested.partition, error)).collect(),
+                let errors = match &allowed {
+                    Ok(committable) => self.commit_turn(archive, group, (&topic, turn), committable),
+                    Err(error) => turn.iter().map(|requested| (requested.partition, *error)).collect(),
                 };
                 for requested in turn {
                     let error = errors.get(&requested.partition).copied().unwrap_or(ErrorCode::None);
@@ -92,13 +100,18 @@ impl Coordinator {
         &self,
         archive: &Archive,
         group: &str,
-        topic: &TopicRef,
-        turn: &[Requested<&OffsetCommitRequestPartition<'_>>],
+        (topic, turn): (&TopicRef, &[Requested<&OffsetCommitRequestPartition<'_>>]),
+        committable: &Committable,
     ) -> BTreeMap<i32, ErrorCode> {
         let (mut errors, mut offsets) = (BTreeMap::new(), Vec::new());
+        let allowed = |partition| {
+            archive.partition(topic, partition)?;
+            let place = (archive.topic(topic)?.id, partition);
+            if committable.has(place) { Ok(()) } else { Err(ErrorCode::StaleMemberEpoch) }
+        };
         for requested in turn {
-            match archive.partition(topic, requested.partition) {
-                Ok(_) => offsets.push((requested.partition, committed_offset(requested.value))),
+            match allowed(requested.partition) {
+                Ok(()) => offsets.push((requested.partition, committed_offset(requested.value))),
                 Err(error) => drop(errors.insert(requested.partition, error)),
             }
         }
@@ -134,6 +147,14 @@ impl Coordinator {
         let groups = requested.iter().filter_map(|requested| {
             let group = &*requested.group_id;
             known.insert(group).then(|| {
+                let member_id = requested.member_id.as_deref();
+                let epoch = requested.member_epoch;
+                if let Err(error) =
+                    self.change(|groups, now| groups.check_fetch(group, member_id, epoch, now))
+                {
+                    let (group_id, error_code) = (group.to_owned().into(), error.code());
+                    return Ok(OffsetFetchResponseGroup { group_id, error_code, ..Default::default() });
+                }
                 let of = OffsetsOf { archive, budget, version, group };
                 let topics = match &requested.topics {
                     None => self.all_committed(of)?,

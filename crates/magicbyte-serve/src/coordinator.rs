@@ -8,9 +8,11 @@ use magicbyte_broker::ErrorCode;
 use magicbyte_protocol::message::body::find_coordinator_response::Coordinator as CoordinatorOfKey;
 use magicbyte_protocol::message::body::{FindCoordinatorRequest, FindCoordinatorResponse};
 
+use crate::assignors::TopicPartitions;
+use crate::classic_group::Step;
 use crate::cluster::{Address, NODE_ID};
 use crate::committed::{CommittedOffset, Offsets};
-use crate::group::{Result, Step};
+use crate::group::Result;
 use crate::groups::Groups;
 use crate::lock::lock;
 use crate::memory::{Budget, Unanswered};
@@ -30,6 +32,8 @@ const KEYS: i16 = 4;
 pub(super) struct Coordinator {
     pub(super) groups: Mutex<Groups>,
     changed: Condvar,
+    /// The partitions that the coordinator assigns.
+    pub(super) partitions: TopicPartitions,
     /// The offsets that the groups of the archived cluster had committed. A group continues there until it commits an
     /// offset itself.
     pub(super) archived: BTreeMap<String, Offsets>,
@@ -76,12 +80,15 @@ pub(super) fn find_coordinator<'a>(
 
 impl Coordinator {
     /// A coordinator of groups that had committed these offsets in the archived cluster.
-    pub(super) fn new(committed: Vec<(String, String, i32, CommittedOffset)>) -> Self {
+    pub(super) fn new(
+        committed: Vec<(String, String, i32, CommittedOffset)>,
+        partitions: TopicPartitions,
+    ) -> Self {
         let mut archived: BTreeMap<String, Offsets> = BTreeMap::new();
         for (group, topic, partition, offset) in committed {
             archived.entry(group).or_default().insert(&topic.into(), partition, offset);
         }
-        Self { groups: Mutex::default(), changed: Condvar::new(), archived }
+        Self { groups: Mutex::default(), changed: Condvar::new(), partitions, archived }
     }
 
     /// Wakes all waiting clients; the server stops.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use magicbyte_broker::ErrorCode;
 use magicbyte_protocol::message::body::describe_groups_response::{DescribedGroup, DescribedGroupMember};
 use magicbyte_protocol::message::body::list_groups_response::ListedGroup;
 use magicbyte_protocol::message::body::{
@@ -10,9 +11,23 @@ use magicbyte_protocol::message::body::{
 };
 
 use crate::coordinator::{Coordinator, TURN};
+use crate::group::{Group, Protocol};
 use crate::lock::lock;
 use crate::memory::{Budget, Unanswered};
 use crate::response::{array, blob, distinct, push};
+
+/// The first version of DescribeGroups with an error for a group that is not there (KIP-1043).
+const NOT_FOUND: i16 = 6;
+
+/// The type, protocol type and state of a group.
+type Kind = (&'static str, Arc<str>, &'static str);
+
+fn kind(group: &Group) -> Kind {
+    match &group.protocol {
+        Protocol::Classic(classic) => ("classic", Arc::clone(&classic.protocol_type), classic.state()),
+        Protocol::Consumer(consumer) => ("consumer", "consumer".into(), consumer.state()),
+    }
+}
 
 impl Coordinator {
     /// Responds to ListGroups, in turns.
@@ -27,14 +42,14 @@ impl Coordinator {
         let is_listed = |filter: &[Cow<'_, str>], name: &str| {
             filter.is_empty() || filter.iter().any(|listed| listed.eq_ignore_ascii_case(name))
         };
-        let listed = |name: &str, protocol_type: &str, state: &'static str| {
+        let listed = |name: &str, (group_type, protocol_type, state): &Kind| {
             let is_listed =
-                is_listed(&request.states_filter, state) && is_listed(&request.types_filter, "classic");
+                is_listed(&request.states_filter, state) && is_listed(&request.types_filter, group_type);
             is_listed.then(|| ListedGroup {
                 group_id: name.to_owned().into(),
-                protocol_type: protocol_type.to_owned().into(),
-                group_state: state.into(),
-                group_type: "classic".into(),
+                protocol_type: protocol_type.to_string().into(),
+                group_state: (*state).into(),
+                group_type: (*group_type).into(),
             })
         };
         let mut listing = Vec::new();
@@ -44,22 +59,23 @@ impl Coordinator {
             let turn: Vec<_> = groups
                 .after(last.as_deref())
                 .take(TURN)
-                .map(|(name, group)| (Arc::clone(name), Arc::clone(&group.protocol_type), group.state()))
+                .map(|(name, group)| (Arc::clone(name), kind(group)))
                 .collect();
             drop(groups);
-            for (name, protocol_type, state) in &turn {
-                if let Some(group) = listed(name, protocol_type, state) {
+            for (name, kind) in &turn {
+                if let Some(group) = listed(name, kind) {
                     push(budget, &mut listing, group)?;
                 }
             }
             match turn.into_iter().next_back() {
-                Some((name, ..)) => last = Some(name),
+                Some((name, _)) => last = Some(name),
                 None => break,
             }
         }
+        let archived = ("classic", "".into(), "Empty");
         for name in self.archived.keys() {
             let is_in_use = lock(&self.groups).group(name).is_some();
-            if let Some(group) = listed(name, "", "Empty").filter(|_| !is_in_use) {
+            if let Some(group) = listed(name, &archived).filter(|_| !is_in_use) {
                 push(budget, &mut listing, group)?;
             }
         }
@@ -73,22 +89,38 @@ impl Coordinator {
     pub(super) fn describe<'a>(
         &self,
         budget: &Budget<'_>,
+        version: i16,
         request: &'a DescribeGroupsRequest<'_>,
     ) -> Result<DescribeGroupsResponse<'a>, Unanswered> {
-        let groups = distinct(&request.groups).map(|name| self.describe_group(budget, name));
+        let groups = distinct(&request.groups).map(|name| self.describe_group(budget, version, name));
         Ok(DescribeGroupsResponse { groups: array(budget, groups)?, ..Default::default() })
     }
 
     fn describe_group<'a>(
         &self,
         budget: &Budget<'_>,
+        version: i16,
         name: &'a str,
     ) -> Result<DescribedGroup<'a>, Unanswered> {
         let group_id = name.into();
         let groups = lock(&self.groups);
-        let Some(group) = groups.group(name) else {
-            let state = if self.archived.contains_key(name) { "Empty" } else { "Dead" };
-            return Ok(DescribedGroup { group_id, group_state: state.into(), ..Default::default() });
+        let group = match groups.group(name).map(|group| &group.protocol) {
+            Some(Protocol::Classic(group)) => group,
+            None if self.archived.contains_key(name) => {
+                return Ok(DescribedGroup { group_id, group_state: "Empty".into(), ..Default::default() });
+            }
+            other => {
+                let dead = DescribedGroup { group_id, group_state: "Dead".into(), ..Default::default() };
+                let message = match other {
+                    Some(_) => format!("Group {name} is not a classic group."),
+                    None => format!("Group {name} not found."),
+                };
+                let error_code = ErrorCode::GroupIdNotFound.code();
+                return Ok(match version {
+                    ..NOT_FOUND => dead,
+                    _ => DescribedGroup { error_code, error_message: Some(message.into()), ..dead },
+                });
+            }
         };
         let (state, protocol_type) = (group.state(), Arc::clone(&group.protocol_type));
         let protocol = group.protocol.clone();

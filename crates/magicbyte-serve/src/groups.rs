@@ -1,4 +1,4 @@
-//! All groups that clients have made, in bounded memory (`GroupMetadataManager` of classic groups). The groups of the
+//! All groups that clients have made, in bounded memory (`GroupMetadataManager`). The groups of the
 //! archived cluster are not among them, and take none of it.
 
 use std::collections::BTreeMap;
@@ -10,8 +10,11 @@ use ::bytes::Bytes;
 
 use magicbyte_broker::ErrorCode;
 
+use crate::assignors::TopicPartitions;
+use crate::classic_group::{Admission, Assignments, Caller, Join, Joined, Step};
 use crate::committed::CommittedOffset;
-use crate::group::{Admission, Assignments, Caller, Group, Join, Joined, Result, Step};
+use crate::consumer_group::{Beaten, Heartbeat, JOIN, LEAVE, LEAVE_FOR_NOW};
+use crate::group::{Committable, Group, Protocol, Result};
 use crate::limits::MAX_GROUP_MEMORY;
 
 /// `offset.metadata.max.bytes`.
@@ -91,7 +94,7 @@ impl Groups {
         for known in names {
             let used = self.groups.get(&known).map(|group| group.used);
             // Members that are late are found now.
-            let is_empty = self.change(&known, now, |group| Ok(group.members().is_empty()));
+            let is_empty = self.change(&known, now, |group| Ok(group.is_empty()));
             if let Some(group) = self.groups.get_mut(&known)
                 && let Some(used) = used
             {
@@ -122,7 +125,7 @@ impl Groups {
         self.ids += 1;
         let new_id = format!("{}-{:016x}", join.client_id, self.ids).into();
         self.add(name, now);
-        self.change(name, now, |group| group.join(join, new_id, now))
+        self.change(name, now, |group| group.classic_to_join()?.join(join, new_id, now))
     }
 
     /// The result of joining, once all members have joined.
@@ -133,7 +136,7 @@ impl Groups {
         instance_id: Option<&str>,
         now: Instant,
     ) -> Result<Step<Joined>> {
-        self.change(name, now, |group| group.joined(member_id, instance_id, now))
+        self.change(name, now, |group| group.classic()?.joined(member_id, instance_id, now))
     }
 
     /// A member's assignment, once the leader has made it. The leader passes all of them.
@@ -144,18 +147,22 @@ impl Groups {
         assignments: Option<&Assignments>,
         now: Instant,
     ) -> Result<Step<Bytes>> {
-        let members = self.groups.get(name).into_iter().flat_map(|group| group.members().keys());
+        let members = match self.groups.get(name).map(|group| &group.protocol) {
+            Some(Protocol::Classic(group)) => Some(group.members().keys()),
+            _ => None,
+        };
+        let members = members.into_iter().flatten();
         let assigned = members.filter_map(|id| assignments?.get(id));
         let bytes: usize = assigned.map(Bytes::len).sum();
         if !self.make_room(bytes, name, now) {
             return Err(ErrorCode::GroupMaxSizeReached);
         }
-        self.change(name, now, |group| group.sync(caller, assignments, now))
+        self.change(name, now, |group| group.classic()?.sync(caller, assignments, now))
     }
 
     /// A sign of life.
     pub(super) fn heartbeat(&mut self, name: &str, caller: Caller<'_>, now: Instant) -> Result<()> {
-        self.change(name, now, |group| group.heartbeat(caller, now))
+        self.change(name, now, |group| group.classic()?.heartbeat(caller, now))
     }
 
     /// Removes a member; the others join again.
@@ -166,21 +173,78 @@ impl Groups {
         instance_id: Option<&str>,
         now: Instant,
     ) -> Result<()> {
-        self.change(name, now, |group| group.leave(member_id, instance_id, now))
+        self.change(name, now, |group| group.classic()?.leave(member_id, instance_id, now))
     }
 
-    /// Checks that a consumer may commit: a member of the current generation, or a consumer that is in no group (-1).
-    pub(super) fn check_commit(&mut self, name: &str, caller: Caller<'_>, now: Instant) -> Result<()> {
+    /// A sign of life of a member of the new protocol, which may join or leave by it.
+    pub(super) fn consumer_heartbeat(
+        &mut self,
+        name: &str,
+        beat: Heartbeat,
+        partitions: &TopicPartitions,
+        now: Instant,
+    ) -> Result<Beaten> {
+        let has_subscription = beat.names.is_some() || beat.pattern.is_some();
+        let bytes = if has_subscription { beat.memory(partitions) } else { 0 };
+        match beat.epoch {
+            LEAVE | LEAVE_FOR_NOW => {}
+            _ if self.make_room(bytes, name, now) => {}
+            _ => return Err(ErrorCode::GroupMaxSizeReached),
+        }
+        let joins = beat.epoch == JOIN;
+        if joins {
+            self.ids += 1;
+            self.add(name, now);
+        } else if !self.groups.contains_key(name) {
+            return Err(ErrorCode::GroupIdNotFound);
+        }
+        let new_id = || format!("{}-{:016x}", beat.client_id, self.ids).into();
+        let member_id = if beat.member_id.is_empty() { new_id() } else { Arc::clone(&beat.member_id) };
+        let beat = Heartbeat { member_id, ..beat };
+        self.change(name, now, |group| match beat.epoch {
+            LEAVE | LEAVE_FOR_NOW => group.consumer()?.leave(&beat),
+            JOIN => group.consumer_to_join()?.heartbeat(beat, partitions, now),
+            _ => group.consumer()?.heartbeat(beat, partitions, now),
+        })
+    }
+
+    /// The partitions whose offsets a consumer may commit: a member, or a consumer that is in no group (-1).
+    pub(super) fn check_commit(
+        &mut self,
+        name: &str,
+        caller: Caller<'_>,
+        now: Instant,
+    ) -> Result<Committable> {
         if name.is_empty() {
             return Err(ErrorCode::InvalidGroupId);
         }
         if !self.groups.contains_key(name) {
-            if caller.generation >= 0 || !self.make_room(0, name, now) {
-                return Err(ErrorCode::IllegalGeneration);
+            if caller.generation >= 0 {
+                return Err(ErrorCode::GroupIdNotFound);
+            }
+            if !self.make_room(0, name, now) {
+                return Err(ErrorCode::InvalidCommitOffsetSize);
             }
             self.add(name, now);
         }
         self.change(name, now, |group| group.check_commit(caller, now))
+    }
+
+    /// Checks that a member, or a consumer that names none, may know the offsets of a group.
+    pub(super) fn check_fetch(
+        &mut self,
+        name: &str,
+        member_id: Option<&str>,
+        epoch: i32,
+        now: Instant,
+    ) -> Result<()> {
+        if !self.groups.contains_key(name) {
+            return Ok(());
+        }
+        self.change(name, now, |group| match &group.protocol {
+            Protocol::Classic(_) => Ok(()),
+            Protocol::Consumer(group) => group.check_fetch(member_id, epoch),
+        })
     }
 
     /// Stores offsets of a topic: the error of each, if it has one.

@@ -17,13 +17,17 @@
 #![forbid(unsafe_code)]
 
 pub(crate) mod archive;
+mod assignors;
 mod batch_map;
 pub(crate) mod broker;
+mod classic_group;
 mod cluster;
 mod commits;
 pub(crate) mod committed;
 mod configs;
 mod connection;
+mod consumer_group;
+mod consumer_members;
 mod coordinator;
 mod fetch;
 mod fetch_sessions;

@@ -32,6 +32,8 @@ pub(super) const MAX_FETCH_WAIT: Duration = Duration::from_mins(1);
 pub(super) const MAX_SESSION_MEMORY: usize = 32 << 20;
 /// Memory of all groups that clients have made, in bytes: members, ids that wait for their members, offsets.
 pub(super) const MAX_GROUP_MEMORY: usize = 64 << 20;
+/// Members of one group.
+pub(super) const MAX_MEMBERS: usize = 250;
 /// Memory of one member of a group, in bytes.
 pub(super) const MAX_MEMBER_MEMORY: usize = 4 << 20;
 /// Memory of the ids that a group has given to members that have not joined yet, in bytes.

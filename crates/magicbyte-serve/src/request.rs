@@ -3,11 +3,11 @@
 use magicbyte::internals::be;
 use magicbyte::{Error, ErrorKind, Result};
 use magicbyte_protocol::message::body::{
-    ApiVersionsRequest, DescribeClusterRequest, DescribeConfigsRequest, DescribeGroupsRequest,
-    DescribeLogDirsRequest, DescribeTopicPartitionsRequest, FetchRequest, FindCoordinatorRequest,
-    HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest,
-    MetadataRequest, OffsetCommitRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest,
-    SyncGroupRequest,
+    ApiVersionsRequest, ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest, DescribeClusterRequest,
+    DescribeConfigsRequest, DescribeGroupsRequest, DescribeLogDirsRequest, DescribeTopicPartitionsRequest,
+    FetchRequest, FindCoordinatorRequest, HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest,
+    ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest, OffsetFetchRequest,
+    OffsetForLeaderEpochRequest, ProduceRequest, SyncGroupRequest,
 };
 use magicbyte_protocol::message::{ApiKey, Struct, read_request};
 
@@ -65,6 +65,8 @@ served_apis! {
     DescribeConfigs(DescribeConfigsRequest<'a>): 1 to 4,
     DescribeLogDirs(DescribeLogDirsRequest<'a>): 1 to 5,
     DescribeCluster(DescribeClusterRequest): 0 to 2,
+    ConsumerGroupHeartbeat(ConsumerGroupHeartbeatRequest<'a>): 0 to 1,
+    ConsumerGroupDescribe(ConsumerGroupDescribeRequest<'a>): 0 to 1,
     DescribeTopicPartitions(DescribeTopicPartitionsRequest<'a>): 0 to 0,
 }
 

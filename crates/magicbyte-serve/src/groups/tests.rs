@@ -8,8 +8,9 @@ use ::bytes::Bytes;
 use magicbyte_broker::ErrorCode;
 
 use super::{Admission, Caller, CommittedOffset, Group, Groups, Join, Joined, MAX_GROUP_MEMORY, Step};
-use crate::group::{MAX_MEMBERS, SETTLING};
-use crate::limits::{MAX_MEMBER_MEMORY, MAX_PENDING_MEMORY};
+use crate::classic_group::SETTLING;
+use crate::group::{Committable, Protocol};
+use crate::limits::{MAX_MEMBER_MEMORY, MAX_MEMBERS, MAX_PENDING_MEMORY};
 
 const SESSION: Duration = Duration::from_secs(30);
 const REBALANCE: Duration = Duration::from_mins(1);
@@ -267,12 +268,12 @@ fn the_protocol_is_one_that_all_members_have() {
 fn commits_are_those_of_members_or_of_nobody() {
     let mut play = Play::new();
     let now = play.now;
-    assert_eq!(play.groups.check_commit("free", caller("", -1), now), Ok(()));
+    assert_eq!(play.groups.check_commit("free", caller("", -1), now), Ok(Committable::All));
     assert_eq!(play.groups.check_commit("", caller("", -1), now), Err(ErrorCode::InvalidGroupId));
-    assert_eq!(play.groups.check_commit("new", caller("x", 3), now), Err(ErrorCode::IllegalGeneration));
+    assert_eq!(play.groups.check_commit("new", caller("x", 3), now), Err(ErrorCode::GroupIdNotFound));
     let (ids, generation) = play.stable(1);
     let now = play.now;
-    assert_eq!(play.groups.check_commit(GROUP, caller(&ids[0], generation), now), Ok(()));
+    assert_eq!(play.groups.check_commit(GROUP, caller(&ids[0], generation), now), Ok(Committable::All));
     let wrong = [
         (caller(&ids[0], generation - 1), ErrorCode::IllegalGeneration),
         (caller("nobody", generation), ErrorCode::UnknownMemberId),
@@ -342,7 +343,7 @@ fn the_oldest_groups_without_members_make_room() {
     for number in 0..count {
         play.pass(Duration::from_micros(1));
         let name = format!("console-consumer-{number}");
-        assert_eq!(play.groups.check_commit(&name, caller("", -1), play.now), Ok(()));
+        assert_eq!(play.groups.check_commit(&name, caller("", -1), play.now), Ok(Committable::All));
         let stored = play.groups.commit(&name, &topic, [(0, offset(4096))], play.now);
         assert_eq!(stored, [Ok(())]);
         assert!(play.groups.memory <= MAX_GROUP_MEMORY);
@@ -367,8 +368,10 @@ fn members_take_no_more_than_the_limit() {
     assert!(play.join_group("next", large()).is_err(), "those that wait for others are alive");
     for n in 0..100 {
         let group = format!("large-{n}");
-        let ids: Vec<_> =
-            play.groups.group(&group).into_iter().flat_map(|group| group.members().keys().cloned()).collect();
+        let ids: Vec<_> = match play.groups.group(&group).map(|group| &group.protocol) {
+            Some(Protocol::Classic(group)) => group.members().keys().cloned().collect(),
+            _ => Vec::new(),
+        };
         for id in ids {
             assert!(matches!(play.groups.joined(&group, &id, None, play.now), Ok(Step::Done(_))));
         }
