@@ -124,6 +124,20 @@ def test_a_batch_that_is_only_in_the_wrong_topic_fills_a_gap(tmp_path: Path) -> 
     assert gap["path"] is None
 
 
+def test_sequences_that_no_producer_writes_take_no_time(tmp_path: Path) -> None:
+    topics = [orders(), clicks()]
+    builder = RecordsBuilder(producer_id=7, producer_epoch=0, base_sequence=9)
+    builder.append(0, START, b"k", b"v")
+    batch = bytearray(builder.build())
+    for number in range(6_000):
+        # Three sequences, so that all are before, in and after a gap.
+        struct.pack_into(">q", batch, 27, START + number)
+        struct.pack_into(">i", batch, 53, 9 + number % 3)
+        struct.pack_into(">I", batch, 17, magicbyte.crc32c(batch[21:]))
+        topics[number % 2].append(number // 2 % 2, bytes(batch), START)
+    assert magicbyte.audit(Cluster(topics, []).write(tmp_path))["misrouted_count"] == 0
+
+
 def copy_into(target: Topic, source: Topic, share: int) -> None:
     """Produces every nth batch of a topic to another one, too, as a producer that writes all to both does."""
     for log in source.logs:
