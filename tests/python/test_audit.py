@@ -11,11 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import magicbyte
 import pyarrow as pa
 import pytest
 from magicbyte import Compression, PartitionLog, RecordsBuilder, RefusedError, TimestampType, _core
 from magicbyte.broker import AppendConfig
+from magicbyte.jobs import audit as job
+from magicbyte.jobs.auditing.copies import find_copies
 from magicbyte.jobs.find.offset_ranges import parse_offsets
 from misrouted_logs import START, Cluster, Producer, Topic, many_producers, many_topics, places
 
@@ -122,6 +125,20 @@ def test_a_batch_that_is_only_in_the_wrong_topic_fills_a_gap(tmp_path: Path) -> 
     assert (gap["topic"], gap["partition"]) == original[:2]
     assert gap["last_offset"] == gap["first_offset"] + 1
     assert gap["path"] is None
+
+
+def test_sequences_that_no_producer_writes_take_no_time(tmp_path: Path) -> None:
+    topics = [orders(), clicks()]
+    builder = RecordsBuilder(producer_id=7, producer_epoch=0, base_sequence=9)
+    builder.append(0, START, b"k", b"v")
+    batch = bytearray(builder.build())
+    for number in range(6_000):
+        # Three sequences, so that all are before, in and after a gap.
+        struct.pack_into(">q", batch, 27, START + number)
+        struct.pack_into(">i", batch, 53, 9 + number % 3)
+        struct.pack_into(">I", batch, 17, magicbyte.crc32c(batch[21:]))
+        topics[number % 2].append(number // 2 % 2, bytes(batch), START)
+    assert magicbyte.audit(Cluster(topics, []).write(tmp_path))["misrouted_count"] == 0
 
 
 def copy_into(target: Topic, source: Topic, share: int) -> None:
@@ -444,3 +461,36 @@ def test_bad_options_are_refused(planted: tuple[Path, Cluster], tmp_path: Path) 
         magicbyte.audit(planted[0], temp_directory=str(tmp_path / "none"))
     with pytest.raises(OSError, match="none"):
         magicbyte.audit(planted[0], offsets_out=tmp_path / "none" / "found.json")
+
+
+def test_logs_in_a_store(planted: tuple[Path, Cluster]) -> None:
+    logs, cluster = planted
+    memory = fsspec.filesystem("memory")
+    for file in logs.rglob("*.log"):
+        memory.pipe_file(f"/audit/{file.parent.name}/{file.name}", file.read_bytes())
+    try:
+        assert places(magicbyte.audit("memory://audit")).keys() == cluster.planted.keys()
+    finally:
+        memory.rm("/audit", recursive=True)
+
+
+@pytest.mark.parametrize("change", ["removed", "emptied", "overwritten"])
+def test_files_that_change_after_the_scan_lose_their_findings(
+    change: str, planted: tuple[Path, Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker deletes segments whenever it likes."""
+    logs, cluster = planted
+    path = logs / "orders-0" / f"{0:020}.log"
+
+    def after_a_change(*arguments: Any) -> int:
+        if change == "removed":
+            path.unlink()
+        else:
+            path.write_bytes(b"" if change == "emptied" else bytes(path.stat().st_size))
+        return find_copies(*arguments)
+
+    monkeypatch.setattr(job, "find_copies", after_a_change)
+    found = places(magicbyte.audit(logs))
+    gone = ("orders", 0)
+    left = {place for place, of in cluster.planted.items() if gone not in (place[:2], of[:2])}
+    assert found.keys() == left != cluster.planted.keys()

@@ -34,7 +34,9 @@ _SHARED_BATCHES = 10
 _SHARED_FRACTION = 0.1
 """Topics share data, as retries, dead letters and mirrors do, if they have so many copies, and these are such
 a part of the smaller topic. Misrouted batches are rare."""
-_MOST_COMPARED = 10_000
+_MOST_GAPS = 1_000
+"""Batches that fill a gap, at most."""
+_MOST_COMPARED = 2_000
 """Pairs of copies whose neighbours are read at most; further pairs are `possible`."""
 
 _SHARING = f"""
@@ -83,30 +85,45 @@ WHERE one.topic <> other.topic AND one.fits <= other.fits AND NOT EXISTS (
 )
 """
 
+# Keys are unique: sequences of one value in many batches, which no producer writes, would all be joined.
 _GAPS = f"""
-INSERT INTO findings
+CREATE TABLE gaps AS
 WITH orphans AS (
     SELECT * FROM headers one
     WHERE producerId >= 0 AND NOT follows AND NOT followed AND baseSequence > 0
     AND NOT EXISTS (SELECT 1 FROM findings WHERE (log, baseOffset) = (one.log, one.baseOffset))
     AND NOT EXISTS (
-        SELECT 1 FROM headers own
-        WHERE (own.log, own.producerId, own.producerEpoch) = (one.log, one.producerId, one.producerEpoch)
-        AND (own.nextSequence = one.baseSequence OR own.baseSequence = one.nextSequence)
+        SELECT 1 FROM headers own WHERE (own.log, own.producerId, own.producerEpoch, own.nextSequence)
+            = (one.log, one.producerId, one.producerEpoch, one.baseSequence)
     )
+    AND NOT EXISTS (
+        SELECT 1 FROM headers own WHERE (own.log, own.producerId, own.producerEpoch, own.baseSequence)
+            = (one.log, one.producerId, one.producerEpoch, one.nextSequence)
+    )
+    QUALIFY count(*) OVER (PARTITION BY producerId, producerEpoch, baseSequence, nextSequence) = 1
+), before AS (
+    SELECT topic, log, producerId, producerEpoch, nextSequence, any_value(lastOffset) AS last
+    FROM headers WHERE producerId >= 0 AND NOT followed GROUP BY ALL HAVING count(*) = 1
+), after AS (
+    SELECT log, producerId, producerEpoch, baseSequence, any_value(baseOffset) AS first
+    FROM headers WHERE producerId >= 0 AND NOT follows GROUP BY ALL HAVING count(*) = 1
 )
-SELECT {_LIKELY}, -1, 'fills_gap', {_OF_SUSPECT}, before.log, NULL, NULL, NULL, before.lastOffset,
-    after.baseOffset
+SELECT {_OF_SUSPECT}, before.log AS of_log, before.last, after.first
 FROM orphans one
-JOIN headers before ON (before.producerId, before.producerEpoch, before.nextSequence)
-    = (one.producerId, one.producerEpoch, one.baseSequence)
-    AND before.topic <> one.topic AND NOT before.followed
-JOIN headers after ON (after.producerId, after.producerEpoch, after.baseSequence)
-    = (one.producerId, one.producerEpoch, one.nextSequence) AND after.log = before.log AND NOT after.follows
-WHERE after.baseOffset = before.lastOffset + 1 + (
-    SELECT coalesce(sum(between_.lastOffset - between_.baseOffset + 1), 0) FROM headers between_
-    WHERE between_.log = before.log AND between_.baseOffset > before.lastOffset
-    AND between_.baseOffset < after.baseOffset
+JOIN before ON (before.producerId, before.producerEpoch, before.nextSequence)
+    = (one.producerId, one.producerEpoch, one.baseSequence) AND before.topic <> one.topic
+JOIN after ON (after.log, after.producerId, after.producerEpoch, after.baseSequence)
+    = (before.log, one.producerId, one.producerEpoch, one.nextSequence) AND after.first > before.last
+LIMIT {_MOST_GAPS}
+"""
+
+# Where offsets are missing, too, a cleaner may have removed the batches of the gap.
+_WHOLE_GAPS = f"""
+INSERT INTO findings
+SELECT {_LIKELY}, -1, 'fills_gap', gaps.* EXCLUDE (of_log, last, first), of_log, NULL, NULL, NULL, last, first
+FROM gaps WHERE first = last + 1 + (
+    SELECT coalesce(sum(lastOffset - baseOffset + 1), 0) FROM headers
+    WHERE log = gaps.of_log AND baseOffset > gaps.last AND baseOffset < gaps.first
 )
 """
 
@@ -167,3 +184,4 @@ def find_filled_gaps(headers: HeaderTable) -> None:
     the gap in that of the producer in a partition of another topic, where no offsets are missing.
     """
     headers.database.execute(_GAPS)
+    headers.database.execute(_WHOLE_GAPS)
