@@ -314,12 +314,14 @@ def test_other_topics_and_clusters_are_refused(tmp_path: Path) -> None:
         replica(tmp_path / "b1", {0: batches(0, 100)}),
         replica(tmp_path / "b2", {0: batches(0, 100)}, topic_id="BBBBBBBBBBBBBBBBBBBBBQ"),
     ]
-    with pytest.raises(RefusedError, match="orders-0 is of 2 topics, which are no copies of each other"):
+    with pytest.raises(
+        RefusedError, match="of orders-0 belong to 2 topics, so they are not copies of each other"
+    ):
         magicbyte.merge(sources, out=tmp_path / "out")
     for number, source in enumerate(sources):
         (source / "orders-0" / "partition.metadata").unlink()
         (source / "meta.properties").write_text(f"version=1\ncluster.id=cluster{number}\nnode.id=1\n")
-    with pytest.raises(RefusedError, match="orders-0 is of 2 clusters"):
+    with pytest.raises(RefusedError, match="of orders-0 belong to 2 clusters"):
         magicbyte.merge(sources, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -502,6 +504,29 @@ def test_batches_of_a_lower_epoch_are_not_passed_over(tmp_path: Path, cli: Cli) 
     sources = replicas(tmp_path, {0: [*batches(0, 100, epoch=5), *batches(100, 200, epoch=3)]})
     shown = cli("merge", *sources, "--out", tmp_path / "out", code=1)
     assert shown.count("are in no good batch of this log") == 3
+
+
+@pytest.mark.parametrize(
+    ("epochs", "refused"),
+    [
+        ((5, 3), range(10, 20)),
+        ((5, 5), ()),
+        ((3, 5), ()),
+        ((3, 5, 4, 6), range(20, 30)),
+        ((5, 3, 6), range(10, 20)),
+        ((-1, 5), ()),
+    ],
+)
+def test_batches_of_a_lower_epoch_are_named(tmp_path: Path, epochs: tuple[int, ...], refused: range) -> None:
+    """They are whole, but a follower does not fetch past the first of them."""
+    data = [one for n, epoch in enumerate(epochs) for one in batches(100 * n, 100 * n + 100, epoch=epoch)]
+    report = magicbyte.merge(replicas(tmp_path, {0: data}, 2), out=tmp_path / "out")
+    assert report["balanced"]
+    found = [one for one in report["problems"] if one["kind"] == "leader_epoch_out_of_order"]
+    assert [one["base_offset"] // 10 for one in found] == 2 * list(refused)
+    assert all(one["last_lost_offset"] == one["first_lost_offset"] + 9 for one in found)
+    kept = [n for n in range(len(data)) if n not in refused]
+    assert offsets_of(tmp_path / "out") == [offset for n in kept for offset in range(10 * n, 10 * n + 10)]
 
 
 def test_the_start_of_a_log_is_named_and_not_beyond_its_end(tmp_path: Path, cli: Cli) -> None:
