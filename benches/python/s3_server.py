@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -67,7 +68,11 @@ def s3_server(directory: Path, catalog_port: int = 0) -> Iterator[str]:
         f"-s3.port={port}",
     ]
     command += [f"-s3.config={directory / 's3.json'}"]
-    with (directory / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
+    environment = {**os.environ, "TMPDIR": str(directory)}
+    with (
+        (directory / "log").open("wb") as log,
+        subprocess.Popen(command, stdout=log, stderr=log, env=environment) as server,
+    ):
         try:
             endpoint = f"http://127.0.0.1:{port}"
             deadline = time.monotonic() + 120
@@ -86,10 +91,17 @@ def s3_server(directory: Path, catalog_port: int = 0) -> Iterator[str]:
                     check=True,
                     stdout=log,
                     stderr=log,
+                    env=environment,
                 )
             yield endpoint
         finally:
             server.kill()
+            server.wait()
+            # The server has its sockets there whatever TMPDIR says.
+            for number in (master, volume, filer, port):
+                for own in (number, number + 10_000):
+                    for socket_file in Path("/tmp").glob(f"seaweedfs-*-{own}.sock"):
+                        socket_file.unlink(missing_ok=True)
 
 
 def client(endpoint: str, bucket: str = BUCKET) -> Any:

@@ -108,15 +108,18 @@ def spark_events(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def spark(spark_events: Path) -> Iterator[SparkSession]:
+def spark(spark_events: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One embedded session for all tests."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    temporary = tmp_path_factory.mktemp("spark")
     session = (
         SparkSession.builder.master("local[2]")
         .appName("magicbyte interop")
         .config("spark.ui.enabled", "false")
+        .config("spark.driver.extraJavaOptions", f"-Djava.io.tmpdir={temporary}")
+        .config("spark.local.dir", str(temporary))
         .config("spark.log.level", "ERROR")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")

@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from java_temporary import IN_TEMPORARY
+
 ROOT = Path(__file__).parents[2]
 JARS = ROOT / "target" / "kafka-broker" / "jars"
 CLASSES = ROOT / "target" / "kafka-broker" / "classes"
@@ -24,6 +26,7 @@ JAVA = [
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-Djava.net.preferIPv4Stack=true",
+    IN_TEMPORARY,
 ]
 SIDECARS = (".index", ".timeindex", ".txnindex", ".snapshot")
 LEVELS = re.compile(r"\b(WARN|ERROR|FATAL)\b")

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from java_temporary import IN_TEMPORARY
+
 BUILT = Path(__file__).parents[2] / "target" / "interop"
 READS = "4.3.1"
 BUILDS = "3.9.1"
@@ -24,7 +26,8 @@ class Process:
             raise FileNotFoundError(f"{classes} is missing: make target/interop/built")
         path = f"{classes}:{BUILT}/lib-{version}/*"
         # With a small heap, a record that declares two gigabytes is refused.
-        command = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path, main]
+        options = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", IN_TEMPORARY]
+        command = ["java", *options, "-cp", path, main]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, lines: Sequence[str]) -> list[str]:

@@ -94,10 +94,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    temporary = tmp_path_factory.mktemp("spark")
     session = (
         SparkSession.builder.master("local[2,2]")
         .appName("magicbyte tests")
         .config("spark.ui.enabled", "false")
+        .config("spark.driver.extraJavaOptions", f"-Djava.io.tmpdir={temporary}")
+        .config("spark.local.dir", str(temporary))
         .config("spark.log.level", "ERROR")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +16,9 @@ from browser import OPTIONS, program
 
 # The browser reads commands at 3 and writes answers to 4.
 _STARTED = 'exec 3<&"$0" 4>&"$1"; shift; exec "$@"'
+
+_SECONDS = 120
+"""A browser that is silent for so long has failed."""
 
 _MIDDLE = """(element) => {
     element.scrollIntoView({ block: "center" });
@@ -82,6 +86,8 @@ class Tab:
 
     def _receive(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
+            readable, _, _ = select.select([self._answers], [], [], _SECONDS)
+            assert readable, f"the browser has not answered for {_SECONDS} seconds"
             data = os.read(self._answers, 1 << 16)
             assert data, "the browser ended"
             self._rest += data

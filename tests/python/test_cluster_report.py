@@ -242,7 +242,7 @@ def test_another_branch_does_not_help(disks: dict[str, Path]) -> None:
 
 def test_several_clusters_are_refused(disks: dict[str, Path], cli: Cli) -> None:
     records.write_meta(disks["b2d1"], 2, DISKS["b2d1"][1], cluster="xyz")
-    with pytest.raises(RefusedError, match="of 2 clusters"):
+    with pytest.raises(RefusedError, match="belong to 2 clusters"):
         report_of(*disks.values())
     cli("cluster", *disks.values(), code=2)
     assert f"abc: {disks['b1d1']}" in cli.error
@@ -279,7 +279,10 @@ def test_a_partition_on_two_disks_of_a_broker(disks: dict[str, Path]) -> None:
 def test_a_disk_and_its_copy(disks: dict[str, Path], tmp_path: Path) -> None:
     shutil.copytree(disks["b2d1"], tmp_path / "copy")
     report = report_of(*disks.values(), tmp_path / "copy")
-    assert any("of broker 2 is there 2 times" in problem for problem in report["problems"])
+    assert any(
+        "the sources have 2 copies of directory" in problem and "of broker 2" in problem
+        for problem in report["problems"]
+    )
 
 
 def test_without_metadata(disks: dict[str, Path], cli: Cli) -> None:

@@ -348,7 +348,7 @@ def test_usage(tmp_path: Path, cli: Cli) -> None:
         magicbyte.diff(sources[0])
     shutil.copytree(sources[0] / "orders-0", sources[0] / "again" / "orders-0")
     cli("diff", *sources, code=2)
-    assert "there twice" in cli.error
+    assert "there are 2 copies of orders-0" in cli.error
     cli("diff", "--prefer", sources[0] / "again", *sources)
 
 

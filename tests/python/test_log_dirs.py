@@ -534,7 +534,7 @@ def test_copies_on_two_disks(cli: Cli, root: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     for command in ("ingest", "convert", "recover", "compact"):
         cli(command, root, other, out, "--engine", "spark", code=2)
-        assert "is there twice" in cli.error
+        assert "there are 2 copies of" in cli.error
         assert "--prefer" in cli.error
         assert not out.exists()
     report = cli.json("convert", "--prefer", other, root, other, out)

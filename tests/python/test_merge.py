@@ -14,7 +14,8 @@ import pytest
 from conftest import KAFKA, Cli
 from magicbyte import RefusedError
 from magicbyte.jobs.find.choice import PartitionChoice
-from magicbyte.log_dir import format_offset_checkpoint
+from magicbyte.jobs.merging import planning
+from magicbyte.log_dir import format_offset_checkpoint, read_offset_checkpoint
 from replicas import batch, batches, content, copy, flip, log_of, offsets_of, replica, replicas
 
 SEGMENTS = {first: batches(first, first + 500) for first in range(0, 2000, 500)}
@@ -313,12 +314,14 @@ def test_other_topics_and_clusters_are_refused(tmp_path: Path) -> None:
         replica(tmp_path / "b1", {0: batches(0, 100)}),
         replica(tmp_path / "b2", {0: batches(0, 100)}, topic_id="BBBBBBBBBBBBBBBBBBBBBQ"),
     ]
-    with pytest.raises(RefusedError, match="orders-0 is of 2 topics, which are no copies of each other"):
+    with pytest.raises(
+        RefusedError, match="of orders-0 belong to 2 topics, so they are not copies of each other"
+    ):
         magicbyte.merge(sources, out=tmp_path / "out")
     for number, source in enumerate(sources):
         (source / "orders-0" / "partition.metadata").unlink()
         (source / "meta.properties").write_text(f"version=1\ncluster.id=cluster{number}\nnode.id=1\n")
-    with pytest.raises(RefusedError, match="orders-0 is of 2 clusters"):
+    with pytest.raises(RefusedError, match="of orders-0 belong to 2 clusters"):
         magicbyte.merge(sources, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -503,12 +506,165 @@ def test_batches_of_a_lower_epoch_are_not_passed_over(tmp_path: Path, cli: Cli) 
     assert shown.count("are in no good batch of this log") == 3
 
 
+@pytest.mark.parametrize(
+    ("epochs", "refused"),
+    [
+        ((5, 3), range(10, 20)),
+        ((5, 5), ()),
+        ((3, 5), ()),
+        ((3, 5, 4, 6), range(20, 30)),
+        ((5, 3, 6), range(10, 20)),
+        ((-1, 5), ()),
+    ],
+)
+def test_batches_of_a_lower_epoch_are_named(tmp_path: Path, epochs: tuple[int, ...], refused: range) -> None:
+    """They are whole, but a follower does not fetch past the first of them."""
+    data = [one for n, epoch in enumerate(epochs) for one in batches(100 * n, 100 * n + 100, epoch=epoch)]
+    report = magicbyte.merge(replicas(tmp_path, {0: data}, 2), out=tmp_path / "out")
+    assert report["balanced"]
+    found = [one for one in report["problems"] if one["kind"] == "leader_epoch_out_of_order"]
+    assert [one["base_offset"] // 10 for one in found] == 2 * list(refused)
+    assert all(one["last_lost_offset"] == one["first_lost_offset"] + 9 for one in found)
+    kept = [n for n in range(len(data)) if n not in refused]
+    assert offsets_of(tmp_path / "out") == [offset for n in kept for offset in range(10 * n, 10 * n + 10)]
+
+
 def test_the_start_of_a_log_is_named_and_not_beyond_its_end(tmp_path: Path, cli: Cli) -> None:
     sources = replicas(tmp_path, {0: batches(0, 200)})
     checkpoint = sources[0] / "log-start-offset-checkpoint"
     checkpoint.write_text(format_offset_checkpoint({("orders", 0): 150}))
-    shown = cli("merge", *sources, "--out", tmp_path / "out", code=None)
+    shown = cli("merge", *sources, "--out", tmp_path / "out", code=1)
     assert "records before offset 150 are left out" in shown
     checkpoint.write_text(format_offset_checkpoint({("orders", 0): 999_999}))
     cli("merge", *sources, "--out", tmp_path / "whole", code=1)
     assert offsets_of(tmp_path / "whole") == list(range(200))
+
+
+def with_checkpoint(source: Path, name: str, offset: int) -> Path:
+    (source / name).write_text(format_offset_checkpoint({("orders", 0): offset}))
+    return source
+
+
+@pytest.mark.parametrize(
+    ("starts", "lost"),
+    [
+        ((None, None), []),
+        ((150, 150), []),
+        ((150, None), [(0, 149)]),
+        ((150, 100), [(100, 149)]),
+        ((0, None), []),
+        ((999_999, None), []),  # beyond the end, so that it is wrong, which is a problem of its own
+    ],
+)
+def test_copies_that_begin_at_different_offsets(
+    tmp_path: Path, starts: tuple[int | None, ...], lost: list[tuple[int, int]]
+) -> None:
+    sources = replicas(tmp_path, {0: batches(0, 200)}, 2)
+    for source, start in zip(sources, starts, strict=True):
+        if start is not None:
+            with_checkpoint(source, "log-start-offset-checkpoint", start)
+    report = magicbyte.merge(sources, out=tmp_path / "out")
+    found = [
+        (one["first_lost_offset"], one["last_lost_offset"])
+        for one in report["problems"]
+        if one["kind"] == "log_starts_differ"
+    ]
+    assert found == lost
+
+
+def test_a_copy_that_retention_has_shortened_takes_nothing_from_the_others(tmp_path: Path, cli: Cli) -> None:
+    """Brokers delete old segments at different times, and write no start for it."""
+    segments = {0: batches(0, 100), 100: batches(100, 200)}
+    sources = replicas(tmp_path, segments, 2)
+    (sources[0] / "orders-0" / f"{0:020}.log").unlink()
+    cli("merge", *sources, "--out", tmp_path / "out", code=0)
+    assert offsets_of(tmp_path / "out") == list(range(200))
+
+
+def test_records_before_the_cleaned_copy_count(tmp_path: Path, cli: Cli) -> None:
+    cleaned = compacted(0, 600, {100, 300, 500})
+    dirty = batches(600, 700)
+    sources = [
+        replica(tmp_path / "b1", {100: cleaned[1:], 600: dirty}),
+        replica(tmp_path / "b2", {0: cleaned, 600: dirty}),
+    ]
+    for source in sources:
+        with_checkpoint(source, "cleaner-offset-checkpoint", 600)
+    flip(sources[1], [1, 2, 3], bits=3)
+    report = cli.json("merge", *sources, "--out", tmp_path / "out", code=1)
+    (partition,) = report["partitions"]
+    assert partition["cleaned_copy"].endswith("b1/orders-0")
+    (found,) = [one for one in report["problems"] if one["kind"] == "log_starts_differ"]
+    assert (found["first_lost_offset"], found["last_lost_offset"]) == (0, 99)
+    assert "b2/orders-0 begins at offset 0, but another copy at 100" in found["message"]
+
+
+@pytest.mark.parametrize(
+    ("checkpoints", "written"),
+    [((600, 600), 600), ((300, 600), 300), ((600, None), 600), ((9999, 600), 700), ((None, None), None)],
+)
+def test_the_cleaner_goes_on_where_the_cleaned_copy_ends(
+    tmp_path: Path, checkpoints: tuple[int | None, ...], written: int | None
+) -> None:
+    segments = {0: compacted(0, 600, {100, 300, 500}), 600: batches(600, 700)}
+    sources = replicas(tmp_path, segments, 2)
+    for source, offset in zip(sources, checkpoints, strict=True):
+        if offset is not None:
+            with_checkpoint(source, "cleaner-offset-checkpoint", offset)
+    flip(sources[1], [1], bits=3)  # so that the first copy is taken
+    merged(tmp_path, *sources)
+    path = tmp_path / "out" / "cleaner-offset-checkpoint"
+    if written is None:
+        assert not path.exists()
+    else:
+        assert read_offset_checkpoint(path) == {("orders", 0): written}
+
+
+def test_a_log_that_is_not_compacted_has_no_cleaner_checkpoint(tmp_path: Path) -> None:
+    sources = [
+        with_checkpoint(one, "cleaner-offset-checkpoint", 100) for one in replicas(tmp_path, SEGMENTS, 2)
+    ]
+    config = tmp_path / "topics.json"
+    config.write_text(json.dumps({"orders": {"cleanup.policy": "delete"}}))
+    merged(tmp_path, *sources, topic_config=config)
+    assert not (tmp_path / "out" / "cleaner-offset-checkpoint").exists()
+
+
+def test_copies_that_change_while_they_are_read_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a broker that still runs: a segment is deleted, replaced as the cleaner does, or appended to."""
+
+    def delete(partition: Path) -> None:
+        (partition / f"{0:020}.log").unlink()
+
+    def replace(partition: Path) -> None:
+        other = partition / "other"
+        other.write_bytes(b"".join(SEGMENTS[0]))
+        other.replace(partition / f"{0:020}.log")
+
+    def finish(partition: Path) -> None:
+        log = partition / f"{max(SEGMENTS):020}.log"
+        with log.open("ab") as file:
+            file.write(batch(2000)[50:])
+
+    align = planning._align
+    for number, change in enumerate((delete, replace, finish)):
+        root = tmp_path / str(number)
+        sources = replicas(root, SEGMENTS, 2)
+        if change is finish:
+            for source in sources:
+                with (source / "orders-0" / f"{max(SEGMENTS):020}.log").open("ab") as file:
+                    file.write(batch(2000)[:50])
+
+        def changed(*args: object, change=change, sources=sources, **options: object) -> str:  # type: ignore[no-untyped-def]
+            monkeypatch.setattr(planning, "_align", align)
+            for source in sources[: 2 if change is finish else 1]:
+                change(source / "orders-0")
+            return align(*args, **options)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(planning, "_align", changed)
+        report = magicbyte.merge(sources, out=root / "out")
+        assert report["balanced"]
+        assert report["problems"] == []
+        assert offsets_of(root / "out") == list(range(2010 if change is finish else 2000))

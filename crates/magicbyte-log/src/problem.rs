@@ -14,6 +14,7 @@ pub(crate) const DIRECTORY_UNREADABLE: &str = "directory_unreadable";
 pub(crate) const FILE_UNREADABLE: &str = "file_unreadable";
 pub(crate) const INDEX_BEYOND_LOG: &str = "index_beyond_log";
 pub(crate) const LEADER_EPOCH_MISMATCH: &str = "leader_epoch_mismatch";
+pub(crate) const LEADER_EPOCH_OUT_OF_ORDER: &str = "leader_epoch_out_of_order";
 pub(crate) const LOG_START_OUT_OF_RANGE: &str = "log_start_out_of_range";
 pub(crate) const MISSING_SEGMENT: &str = "missing_segment";
 pub(crate) const OFFSET_OVERFLOW: &str = "offset_overflow";

@@ -17,6 +17,7 @@ from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.cluster import Cluster, read_cluster, read_topic_config
 from magicbyte.jobs.find.copies import copies_of
 from magicbyte.jobs.find.partitions import Inputs, find_inputs
+from magicbyte.jobs.merging.cleaned import cleaner_offset
 from magicbyte.jobs.merging.planning import PlannedMerge, Scratch, plan_merges
 from magicbyte.jobs.merging.report import MergeReport, merged_partition, problems_of_merges
 from magicbyte.jobs.publish.carried import carried_ids, log_start_checkpoint, with_log_end
@@ -27,6 +28,7 @@ from magicbyte.jobs.rewrite import RewriteTask, Rewritten, Written, run_rewrites
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import size_of_chunk
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
+from magicbyte.log_dir import CLEANER_OFFSET_CHECKPOINT, format_offset_checkpoint
 from magicbyte.model import ChunkResult, PartitionPlan
 from magicbyte.options.command_line import command_line
 from magicbyte.options.merge import MergeOptions
@@ -124,7 +126,8 @@ class _Merge:
         report = self.report(merges, rewritten, written)
         listings = (listing for merge in merges for listing in merge.partition.listings)
         certify = certifier(command, report, listings, self._engine, self._progress)
-        output.commit(report, log_start_checkpoint(written), certify=certify)
+        files = log_start_checkpoint(written) | _cleaner_checkpoint(merges)
+        output.commit(report, files, certify=certify)
         return report
 
     def report(
@@ -172,6 +175,22 @@ def _plan_of(merge: PlannedMerge) -> PartitionPlan:
         "log_start_offset": merge.plan["log_start_offset"],
         "next_offset": merge.plan["next_offset"],
     }
+
+
+def _cleaner_checkpoint(merges: Sequence[PlannedMerge]) -> dict[str, str]:
+    """The `cleaner-offset-checkpoint` of the output, by its name: nothing if no cleaned copy has one.
+
+    The merged log is as clean as the copy from which its cleaned part is taken. Without a checkpoint, the
+    cleaner begins at the start of the log, which costs time but no records.
+    """
+    offsets = {}
+    for merge in merges:
+        if (copy := merge.plan["cleaned_copy"]) is None:
+            continue
+        offset = cleaner_offset(merge.copies[copy].listing)
+        if offset:
+            offsets[merge.partition.topic, merge.partition.partition] = min(offset, merge.plan["next_offset"])
+    return {CLEANER_OFFSET_CHECKPOINT: format_offset_checkpoint(offsets)} if offsets else {}
 
 
 def _is_complete(merge: PlannedMerge, rewritten: Sequence[Rewritten]) -> bool:

@@ -8,6 +8,7 @@ use std::vec::IntoIter;
 use crate::error::{LogError, LogResult};
 use crate::merge::copy_scanner::{CopyScanner, Head};
 use crate::merge::model::{AlignedCopy, Damage};
+use crate::problem::{LEADER_EPOCH_OUT_OF_ORDER, Problem, Problems};
 use crate::read::plan::Plan;
 
 /// A batch without a leader epoch, as in magic 0 and 1.
@@ -19,6 +20,7 @@ const BLOCKS_AHEAD: usize = 4;
 #[derive(Debug)]
 pub(super) struct CopyReader<'scope> {
     copy: usize,
+    plan: &'scope Plan,
     scan: ScopedJoinHandle<'scope, LogResult<(AlignedCopy, Vec<Damage>)>>,
     blocks: Receiver<Vec<Head>>,
     block: IntoIter<Head>,
@@ -32,6 +34,8 @@ pub(super) struct CopyReader<'scope> {
     last: Option<(i32, i64)>,
     /// Batches with a wrong offset or leader epoch.
     refused: Vec<Damage>,
+    /// Those among them whose epochs are out of order.
+    problems: Problems,
 }
 
 impl<'scope> CopyReader<'scope> {
@@ -47,6 +51,7 @@ impl<'scope> CopyReader<'scope> {
         let spawned = Builder::new().spawn_scoped(scope, move || scanner.run(&heads));
         let mut reader = Self {
             copy,
+            plan,
             scan: spawned.map_err(|error: io::Error| LogError::io(plan.path.as_ref(), error))?,
             blocks,
             block: Vec::new().into_iter(),
@@ -57,6 +62,7 @@ impl<'scope> CopyReader<'scope> {
             good_bytes: 0,
             last: None,
             refused: Vec::new(),
+            problems: Problems::default(),
         };
         reader.following = reader.read();
         reader.find_head();
@@ -104,6 +110,7 @@ impl<'scope> CopyReader<'scope> {
         account.last = self.last;
         account.damaged_bytes +=
             self.refused.iter().map(|damage| damage.share.end - damage.share.start).sum::<u64>();
+        account.problems.join(self.problems);
         damages.extend(self.refused);
         damages.sort_by_key(|damage| (damage.share.segment, damage.share.start));
         Ok((account, damages))
@@ -119,7 +126,9 @@ impl<'scope> CopyReader<'scope> {
     }
 
     /// No CRC covers the leader epoch, but epochs never decrease: an epoch that contradicts the batch before or
-    /// after it is wrong.
+    /// after it is wrong. So is that of every batch of a run with lower epochs, although its CRCs hold: the leader's
+    /// `LeaderEpochFileCache` drops the higher epoch when it meets such a run, and then has no end for the epoch that
+    /// a follower has fetched last (`Partition.readRecords`), so that no follower gets past its start.
     fn find_head(&mut self) {
         while let Some(mut head) = self.following.take() {
             self.following = self.read();
@@ -137,6 +146,29 @@ impl<'scope> CopyReader<'scope> {
     }
 
     fn note_refused(&mut self, head: &Head, leader_epoch: Option<i32>) {
+        if let Some(planned) = self.plan.segments.get(head.segment) {
+            let segment = &planned.segment;
+            self.problems.note(Problem {
+                topic: segment.topic.clone(),
+                partition: segment.partition,
+                segment: Some(segment.file.clone()),
+                kind: LEADER_EPOCH_OUT_OF_ORDER.into(),
+                start: Some(head.position),
+                end: Some(head.position + head.size),
+                base_offset: Some(head.first_offset),
+                field: Some("partitionLeaderEpoch".into()),
+                first_lost_offset: Some(head.first_offset),
+                last_lost_offset: Some(head.last_offset),
+                message: format!(
+                    "leader epoch {} between batches of epoch {} and {}: the epochs of a log never decrease",
+                    head.leader_epoch,
+                    self.leader_epoch,
+                    self.following
+                        .map_or_else(|| "none".into(), |following| following.leader_epoch.to_string()),
+                ),
+                ..Problem::default()
+            });
+        }
         self.refused.push(Damage {
             share: head.share(self.copy),
             first_offset: head.first_offset,

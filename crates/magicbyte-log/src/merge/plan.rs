@@ -10,6 +10,7 @@ use crate::merge::model::{
 };
 use crate::merge::selection::{cleaned_copy, lost_ranges, select};
 use crate::problem::CHECKPOINT_BEYOND_LOG;
+use crate::read::offset_ranges::OffsetRanges;
 use crate::read::plan::Plan;
 
 /// The largest `segment.bytes` of Kafka.
@@ -157,32 +158,30 @@ impl Planner<'_> {
         ranges
     }
 
-    /// The gaps between the runs. In the cleaned part of a compacted log, only those of damage.
+    /// The gaps between the runs, in order. In the cleaned part of a compacted log, only those of damage.
     fn holes(&self, log_start_offset: Option<i64>) -> Vec<(i64, i64)> {
         let mut holes = Vec::new();
         let mut expected = self.base_offset().max(log_start_offset.unwrap_or(i64::MIN));
         let cleaned_until = self.options.cleaned_until;
-        let lost: Vec<_> = self
+        let lost: OffsetRanges = self
             .cleaned
-            .map(|copy| lost_ranges(self.alignment, &self.plans[copy], copy).collect())
-            .unwrap_or_default();
+            .map(|copy| lost_ranges(self.alignment, &self.plans[copy], copy))
+            .into_iter()
+            .flatten()
+            .collect();
         for run in &self.selected {
-            let (from, to) = (expected, run.first_offset);
-            let parts = lost.iter().map(|&(first, next)| (first.max(from), next.min(to).min(cleaned_until)));
-            holes.extend(parts.filter(|(first, next)| first < next));
-            if from.max(cleaned_until) < to {
-                holes.push((from.max(cleaned_until), to));
-            }
+            let (first, last) = (expected, run.first_offset.saturating_sub(1));
+            holes.extend(lost.within(first, last.min(cleaned_until.saturating_sub(1))));
+            holes.push((first.max(cleaned_until), last));
             expected = expected.max(run.next_offset);
         }
         let known = self.plans.iter().enumerate().filter(|&(copy, _)| self.is_whole(copy));
         let problems = known.flat_map(|(_, plan)| &plan.problems);
         let beyond = problems.filter(|problem| problem.kind == CHECKPOINT_BEYOND_LOG);
         let known_end = beyond.filter_map(|problem| problem.last_lost_offset).max();
-        holes.extend(
-            known_end.map(|last| (expected, last.saturating_add(1))).filter(|(first, next)| first < next),
-        );
-        holes.into_iter().map(|(first, next)| (first, next.saturating_sub(1))).collect()
+        holes.extend(known_end.map(|last| (expected, last)));
+        holes.retain(|(first, last)| first <= last);
+        holes
     }
 
     /// True if all batches of a copy are in the lineage.

@@ -1,5 +1,6 @@
 //! Repairs for the offsets that no copy has: a batch with one flipped bit, a wrong length or a wrong leader epoch.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -28,7 +29,7 @@ pub fn repair_holes(
     max_batch_size: usize,
 ) -> LogResult<u64> {
     let directory = directory.as_ref();
-    let mut repaired: Vec<(i64, i64)> = Vec::new();
+    let mut repaired: BTreeMap<i64, i64> = BTreeMap::new();
     for damage in candidates(alignment, merged) {
         let batch = repaired_batch(damage, plans, max_batch_size)?;
         let Some(data) = batch else { continue };
@@ -36,17 +37,22 @@ pub fn repair_holes(
         let Ok(first) = batch.base_offset(&mut magicbyte::Decompressor::with_limit(max_batch_size)) else {
             continue;
         };
-        let next = batch.last_offset().saturating_add(1);
-        let is_free = repaired.iter().all(|&(other, end)| next <= other || end <= first);
-        let fits = merged.holes.iter().any(|&(start, last)| start <= first && next - 1 <= last);
-        if !fits || !is_free || next <= first {
+        let last = batch.last_offset();
+        let is_free = repaired.range(..=last).next_back().is_none_or(|(_, &end)| end < first);
+        if !is_free || !is_in_hole(merged, first, last) {
             continue;
         }
         let path = directory.join(format!("{first:020}.log"));
         write_as_of(&path, &data, damage, plans).map_err(|error| LogError::io(&path, error))?;
-        repaired.push((first, next));
+        repaired.insert(first, last);
     }
     Ok(repaired.len() as u64)
+}
+
+/// True if no copy has any of the offsets from `first` to `last`. Holes are in order.
+fn is_in_hole(merged: &MergePlan, first: i64, last: i64) -> bool {
+    let at = merged.holes.partition_point(|&(_, end)| end < first);
+    first <= last && merged.holes.get(at).is_some_and(|&(start, end)| start <= first && last <= end)
 }
 
 /// The damage that may hold offsets of a hole, that of the copy that leads first. In the cleaned part of a

@@ -31,25 +31,25 @@ pub(super) fn cleaned_copy(
         let begins = plan.segments.first().map_or(i64::MAX, |first| first.segment.base_offset);
         let lost: u64 = lost_ranges(alignment, plan, copy)
             .filter(|&(first, _)| first < cleaned_until)
-            .map(|(first, next)| next.min(cleaned_until).abs_diff(first).max(1))
+            .map(|(first, last)| last.saturating_add(1).min(cleaned_until).abs_diff(first).max(1))
             .fold(begins.abs_diff(start), u64::saturating_add);
         (is_stranger, end < cleaned_until.min(lineage.end), lost)
     };
     ranking.iter().min_by_key(|copy| cost(copy)).copied().unwrap_or(lineage.leader)
 }
 
-/// The offsets that damage and missing segments of a copy may have held: first, and next.
+/// The offsets that damage and missing segments of a copy may have held: first and last.
 pub(super) fn lost_ranges<'a>(
     alignment: &'a Alignment,
     plan: &'a Plan,
     copy: usize,
 ) -> impl Iterator<Item = (i64, i64)> + 'a {
     let damages = alignment.damages.iter().filter(move |damage| damage.share.copy == copy);
-    let damaged = damages.map(|damage| (damage.first_offset, damage.next_offset.unwrap_or(i64::MAX)));
-    let missing = plan.problems.iter().filter(|problem| problem.kind == MISSING_SEGMENT);
-    let missing = missing.filter_map(|problem| {
-        Some((problem.first_lost_offset?, problem.last_lost_offset?.saturating_add(1)))
+    let damaged = damages.map(|damage| {
+        (damage.first_offset, damage.next_offset.map_or(i64::MAX, |next| next.saturating_sub(1)))
     });
+    let missing = plan.problems.iter().filter(|problem| problem.kind == MISSING_SEGMENT);
+    let missing = missing.filter_map(|problem| Some((problem.first_lost_offset?, problem.last_lost_offset?)));
     damaged.chain(missing)
 }
 

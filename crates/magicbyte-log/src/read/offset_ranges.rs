@@ -28,10 +28,16 @@ impl OffsetRanges {
         self.ranges.iter().fold(0, |sum, range| sum.saturating_add(length(*range)))
     }
 
+    /// The offsets between `first` and `last` (inclusive), as ranges in order.
+    pub(crate) fn within(&self, first: i64, last: i64) -> impl Iterator<Item = (i64, i64)> + '_ {
+        let start = self.ranges.partition_point(|range| range.1 < first);
+        let found = self.ranges[start..].iter().take_while(move |range| range.0 <= last);
+        found.map(move |range| (range.0.max(first), range.1.min(last))).filter(|(first, last)| first <= last)
+    }
+
     /// The number of offsets between `first` and `last` (inclusive).
     pub(crate) fn count_within(&self, first: i64, last: i64) -> u64 {
-        let clipped = self.ranges.iter().map(|range| (range.0.max(first), range.1.min(last)));
-        clipped.filter(|(first, last)| first <= last).fold(0, |sum, range| sum.saturating_add(length(range)))
+        self.within(first, last).fold(0, |sum, range| sum.saturating_add(length(range)))
     }
 }
 
@@ -70,6 +76,9 @@ mod tests {
         assert_eq!(ranges.count_within(5, 24), 10);
         assert_eq!(ranges.count_within(10, 19), 0);
         assert_eq!(ranges.count_within(9, 9), 1);
+        assert_eq!(ranges.within(5, 24).collect::<Vec<_>>(), [(5, 9), (20, 24)]);
+        assert_eq!(ranges.within(i64::MIN, i64::MAX).collect::<Vec<_>>(), [(0, 9), (20, 29)]);
+        assert_eq!(ranges.within(24, 5).count(), 0);
     }
 
     #[test]

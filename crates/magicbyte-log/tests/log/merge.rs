@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use magicbyte::convert::set_partition_leader_epoch;
 use magicbyte::{Batches, DEFAULT_MAX_DECOMPRESSED_BYTES};
 use magicbyte_log::steps::{
-    Alignment, LeftOutReason, MAX_COPIES, MergeOptions, MergePlan, Plan, align, plan_merge, repair_holes,
+    Alignment, Damage, LeftOutReason, MAX_COPIES, MergeOptions, MergePlan, Plan, Run, Share, align,
+    plan_merge, repair_holes,
 };
 use magicbyte_log::{Listing, LogError, PartitionLog, PlanOptions};
 use magicbyte_testing::scratch;
@@ -144,4 +146,67 @@ fn an_alignment_of_other_copies_is_refused() {
     let many = vec![copies.plans[0].clone(); MAX_COPIES + 1];
     let listings = vec![copies.listings[0].clone(); MAX_COPIES + 1];
     assert!(matches!(align(&listings, &many, i64::MIN, 1 << 20), Err(LogError::Usage(_))));
+}
+
+/// A cleaned log of one-byte runs with a damage before each, in the offsets `0, step, 2 * step, ...`.
+fn hostile(copies: &Copies, runs: i64, step: i64) -> Alignment {
+    let share = |at: i64| Share { copy: 0, segment: 0, start: at as u64, end: at as u64 + 1 };
+    let mut alignment = copies.align();
+    alignment.runs = (0..runs)
+        .map(|at| Run {
+            shares: vec![share(2 * at + 1)],
+            first_offset: (at + 1) * step,
+            next_offset: (at + 1) * step + 1,
+            leader_epoch: 0,
+            batches: 1,
+        })
+        .collect();
+    alignment.damages = (0..runs)
+        .map(|at| Damage {
+            share: share(2 * at),
+            first_offset: at * step + 1,
+            next_offset: Some((at + 1) * step),
+            leader_epoch: None,
+        })
+        .collect();
+    alignment
+}
+
+#[test]
+fn holes_of_hostile_damages_are_found_in_linear_time() {
+    let root = scratch("merge-holes");
+    let log = Log::of_plain(2, 5, 100, &mut Chance(1));
+    let copies = Copies::write(&root, std::slice::from_ref(&log.bytes));
+    let runs = 200_000;
+    let mut alignment = hostile(&copies, runs, 10);
+    let options = MergeOptions { cleaned_until: i64::MAX, ..MergeOptions::default() };
+    let begun = Instant::now();
+    let plan = plan_merge(&alignment, &copies.listings, &copies.plans, &options).unwrap();
+    assert_eq!(plan.holes.len(), runs as usize);
+    assert_eq!(plan.holes[..2], [(1, 9), (11, 19)]);
+    // Every damage may hold every offset: a union has each of them once.
+    alignment.damages.iter_mut().for_each(|damage| damage.next_offset = None);
+    let overlapping = plan_merge(&alignment, &copies.listings, &copies.plans, &options).unwrap();
+    assert_eq!(overlapping.holes, plan.holes);
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn repairs_of_many_damages_take_linear_time() {
+    let root = scratch("merge-many-repairs");
+    let batches = 3000;
+    let log = Log::of_plain(2, batches, 60, &mut Chance(4));
+    let mut bytes = log.bytes.clone();
+    for place in log.places.iter().take(batches - 1).step_by(2) {
+        bytes[place.end - 1] ^= 1;
+    }
+    let copies = Copies::write(&root, &[bytes.clone(), bytes]);
+    let plan = copies.plan();
+    let directory = root.join("repairs");
+    fs::create_dir(&directory).unwrap();
+    let limit = DEFAULT_MAX_DECOMPRESSED_BYTES;
+    let repaired = repair_holes(&copies.align(), &plan, &copies.plans, &directory, limit).unwrap();
+    // The same batch of the other copy is not written again.
+    assert_eq!(repaired, plan.holes.len() as u64);
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), plan.holes.len());
 }

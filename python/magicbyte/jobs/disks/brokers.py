@@ -108,7 +108,9 @@ def one_cluster(log_dirs: Iterable[LogDir]) -> str | None:
             paths[log_dir.cluster_id].append(log_dir.path)
     if len(paths) > 1:
         named = "; ".join(f"{cluster}: {', '.join(own)}" for cluster, own in sorted(paths.items()))
-        raise RefusedError(f"the sources are of {len(paths)} clusters, and one is read at a time: {named}")
+        raise RefusedError(
+            f"the sources belong to {len(paths)} clusters, but only one can be read at a time: {named}"
+        )
     return next(iter(paths), None)
 
 
@@ -120,7 +122,10 @@ def repeated_disks(log_dirs: Iterable[LogDir]) -> Iterator[str]:
             paths[log_dir.broker_id, log_dir.directory_id].append(log_dir.path)
     for (broker, directory), own in paths.items():
         if len(own) > 1:
-            yield f"the directory {directory} of broker {broker} is there {len(own)} times: {', '.join(own)}"
+            yield (
+                f"the sources have {len(own)} copies of directory {directory} of broker {broker}:"
+                f" {', '.join(own)}"
+            )
 
 
 def brokers_of(

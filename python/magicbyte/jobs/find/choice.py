@@ -99,10 +99,9 @@ class PartitionChoice(Options):
             return chosen[0]
         # Copies from two brokers hold the same records, which would appear twice in one output.
         name = f"{copies[0]['topic']}-{copies[0]['partition']}"
-        times = "twice" if len(copies) == 2 else f"{len(copies)} times"
         paths = [copy["path"] for copy in copies]
         raise RefusedError(
-            f"{name} is there {times}, in {', '.join(paths[:-1])} and {paths[-1]}: read one"
+            f"there are {len(copies)} copies of {name}, in {', '.join(paths[:-1])} and {paths[-1]}: read one"
             f" copy at a time, or prefer one of the directories (--prefer {os.path.dirname(paths[0])})"
         )
 

@@ -65,7 +65,7 @@ def _copies(
     if topic_id is None or None in ids.values():
         _refuse_several(name, "cluster", clusters)
     if len(listings) > _MOST_COPIES:
-        raise RefusedError(f"{name} is there {len(listings)} times: at most {_MOST_COPIES} copies are merged")
+        raise RefusedError(f"{name} has {len(listings)} copies, but at most {_MOST_COPIES} can be merged")
     place = listings.index(preferred[0]) if preferred else None
     return PartitionCopies(topic, partition, topic_id, tuple(listings), place)
 
@@ -78,8 +78,8 @@ def _refuse_several(name: str, what: str, ids: dict[str, str | None]) -> None:
     if len(first) > 1:
         shown = ", ".join(f"{identity} in {path}" for identity, path in first.items())
         raise RefusedError(
-            f"{name} is of {len(first)} {what}s, which are no copies of each other ({shown}): give the"
-            f" directories of one {what} only, or leave the topic out (--exclude)"
+            f"the directories of {name} belong to {len(first)} {what}s, so they are not copies of each other"
+            f" ({shown}): give the directories of one {what} only, or leave the topic out (--exclude)"
         )
 
 

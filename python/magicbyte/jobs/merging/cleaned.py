@@ -18,7 +18,7 @@ from magicbyte.jobs.run.plan import Planned
 from magicbyte.log_dir import CLEANER_OFFSET_CHECKPOINT, read_offset_checkpoint
 from magicbyte.model import Alignment, PartitionListing, Survey
 
-__all__ = ["cleaned_until"]
+__all__ = ["cleaned_until", "cleaner_offset"]
 
 
 def cleaned_until(
@@ -32,7 +32,7 @@ def cleaned_until(
     policy, _ = cluster.policy(copies[0].listing["topic"])
     if policy is not None and "compact" not in re.split(r"\s*,\s*", policy.strip()):
         return None
-    checkpoints = [_checkpoint(planned.listing) for planned in copies]
+    checkpoints = [cleaner_offset(planned.listing) for planned in copies]
     gaps = [0 if alignment is None else _end_of_gaps(alignment, *one) for one in enumerate(copies)]
     if policy is None and not any(gaps) and not any(checkpoints):
         return None
@@ -43,7 +43,7 @@ def cleaned_until(
     return max(ends) or None
 
 
-def _checkpoint(listing: PartitionListing) -> int | None:
+def cleaner_offset(listing: PartitionListing) -> int | None:
     """The offset up to which the cleaner has come, 0 if not far; None if there is no checkpoint."""
     path = os.path.join(os.path.dirname(listing["path"]), CLEANER_OFFSET_CHECKPOINT)
     try:

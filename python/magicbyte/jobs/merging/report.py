@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypedDict
 
 from magicbyte import _core
 from magicbyte.jobs.find.partitions import SkippedDirectory
+from magicbyte.jobs.find.problems import partition_problem
 from magicbyte.jobs.merging.planning import PlannedMerge
 from magicbyte.jobs.rewrite import Written
 from magicbyte.jobs.run.accounting import Problems, listed
+from magicbyte.jobs.run.plan import Planned
 from magicbyte.model import LeftOutReason, Problem
 
 __all__ = [
@@ -211,6 +213,7 @@ def problems_of_merges(merges: Sequence[PlannedMerge], written: Sequence[Problem
     found: list[Problem] = []
     left_out = 0
     for merge in merges:
+        found += _starts_that_differ(merge)
         for planned in merge.copies[: len(merge.partition.listings)]:
             directory = planned.listing["path"]
             found += [_in(directory, problem) for problem in planned.plan["problems"]]
@@ -222,6 +225,37 @@ def problems_of_merges(merges: Sequence[PlannedMerge], written: Sequence[Problem
         found += task["problems"]
         left_out += task["problems_left_out"]
     return listed(found, left_out)
+
+
+def _starts_that_differ(merge: PlannedMerge) -> Iterator[Problem]:
+    """Copies that have records before the start of the merged log, which another copy decides."""
+    plan, own = merge.plan, merge.copies[: len(merge.partition.listings)]
+    starts = [plan["log_start_offset"]]
+    if (cleaned := plan["cleaned_copy"]) is not None:
+        starts.append(_start_of(own[cleaned]))
+    start = max((start for start in starts if start is not None), default=None)
+    for planned in own:
+        begin = _start_of(planned)
+        if start is not None and begin is not None and begin < start:
+            yield partition_problem(
+                merge.partition.topic,
+                merge.partition.partition,
+                "log_starts_differ",
+                f"{planned.listing['path']} begins at offset {begin:,}, but another copy at {start:,}: "
+                "the records before that are not in the merged log",
+                first_lost_offset=begin,
+                last_lost_offset=start - 1,
+            )
+
+
+def _start_of(planned: Planned) -> int | None:
+    """The first offset of a copy, unless it has no segments; a checkpoint beyond its end is wrong."""
+    plan = planned.plan
+    bases = [segment["base_offset"] for segment in plan["segments"] if not segment["is_checkpoint"]]
+    written, end = plan["log_start_offset"], plan["next_offset"]
+    if written is not None and (end is None or written <= end):
+        return max(written, min(bases, default=written))
+    return min(bases, default=None)
 
 
 def _in(directory: str, problem: Problem) -> Problem:

@@ -30,7 +30,7 @@ from magicbyte.model import BatchMark, FoundRuns, Problem
 __all__ = ["FindReport", "find_unnamed"]
 
 UNKNOWN = "unknown"
-"""The topic of partitions whose name nothing tells."""
+"""The topic of partitions whose names are unknown."""
 MAX_RUNS = 200_000
 """The runs of all files that are kept: some hundred bytes each."""
 _MARKS_LOOKED_FOR = 4
