@@ -67,6 +67,8 @@ from magicbyte._stubs.internal_topics import (
     CommittedOffsets,
     decode_data,
     decode_record,
+    encode_data,
+    encode_metadata_record,
     is_secret_record,
 )
 from magicbyte._stubs.lab import (
@@ -282,6 +284,8 @@ __all__ = [
     "decompress",
     "digest_chunk",
     "digest_records",
+    "encode_data",
+    "encode_metadata_record",
     "encode_request",
     "encode_response",
     "encode_varint",
