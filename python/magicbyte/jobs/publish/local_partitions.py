@@ -22,7 +22,7 @@ from magicbyte.jobs.find.outputs import RECONCILIATION, UNFINISHED
 from magicbyte.jobs.find.partitions import refuse_other_encodings
 from magicbyte.jobs.publish.workspace import OF_VOLUMES, Workspace, beside, check_apart, clear, write_text
 
-__all__ = ["Counted", "LocalPartitions", "Named", "PartitionsOutput"]
+__all__ = ["Counted", "LocalPartitions", "Named", "PartitionsOutput", "check_counted"]
 
 
 class Named(TypedDict):
@@ -95,7 +95,7 @@ class PartitionsOutput(ABC):
             names.append(file)
         written: Sequence[Counted] = report.get("written", ())
         for one in written:
-            _check_counted(os.path.join(self._workspace.whole, f"{one['topic']}-{one['partition']}"), one)
+            check_counted(os.path.join(self._workspace.whole, f"{one['topic']}-{one['partition']}"), one)
         self._publish(names)
 
     @abstractmethod
@@ -159,7 +159,7 @@ def _check_empty(path: str) -> None:
         raise RefusedError(f"{path} exists and is not empty: choose another directory")
 
 
-def _check_counted(path: str, counted: Counted) -> None:
+def check_counted(path: str, counted: Counted) -> None:
     """Compares the segments in a partition's directory with the report."""
     found = 0
     if counted["segments"]:
