@@ -627,3 +627,56 @@ def test_the_command_prints_the_plan_first(world: World) -> None:
     assert text.index("partitions can lead") < text.index("restored into")
     code, text = run("--json", "--dry-run", "--nodes", "1", "--voters", "1@h:1")
     assert json.loads(text)["options"]["nodes"] == [1]
+
+
+@pytest.mark.parametrize("data", [b"", bytes(5000)])
+def test_empty_logs_are_restored(tmp_path: Path, data: bytes) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2])])
+    for node in (1, 2):
+        world.put(node, [data])
+    report = world.restore()
+    assert report["balanced"]
+    assert only(report)["status"] == "online"
+    for node in (1, 2):
+        assert offsets_of(tmp_path / "out" / f"node{node}/logs1") == []
+
+
+def test_a_log_of_which_nothing_is_readable_stays_offline(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2]), partition(1, 1, [1, 2])])
+    world.put(1, [b"garbage" * 1000])
+    world.put(2, [])
+    world.put(2, LOG, "orders-1")
+    report = world.restore()
+    first, second = report["partitions"]
+    assert (first["status"], first["replicas"], first["isr"], first["places"]) == ("missing", [1, 2], [], [])
+    assert second["status"] == "online"
+    assert report["balanced"]
+    assert report["problems"]
+    assert not list((tmp_path / "out").rglob("orders-0"))
+
+
+def test_a_ruined_copy_of_the_isr_vouches_for_nothing(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2], isr=[1])])
+    world.put(1, [b"garbage" * 1000])
+    world.put(2, LOG)
+    assert only(world.restore())["status"] == "out_of_sync"
+
+
+def test_a_log_that_expired_keeps_its_end(tmp_path: Path) -> None:
+    """A broker would assign offsets a second time."""
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1])])
+    replica(world.log_dirs[1], {700: []})
+    world.restore()
+    assert [path.name for path in (tmp_path / "out/node1/logs1/orders-0").glob("*.log")] == [f"{700:020}.log"]
+
+
+def test_what_is_only_in_tiered_storage_is_named(tmp_path: Path) -> None:
+    records = [
+        topic("orders", 1),
+        partition(1, 0, [1]),
+        config(TOPIC_CONFIG, "orders", "remote.storage.enable", "true"),
+    ]
+    world = World(tmp_path, records)
+    replica(world.log_dirs[1], {500: batches(500, 600, epoch=3)}, epochs=[(0, 0), (2, 100), (3, 300)])
+    report = world.restore()
+    assert any("tiered storage" in one for one in report["metadata_problems"])

@@ -145,6 +145,6 @@ _STATES = {
     "deleted": "the broker was deleting this log",
 }
 _REASONS = {
-    "missing": "no copy of it is here",
+    "missing": "no readable copy of it is here",
     "out_of_sync": "the copies here were not in sync, so that records may be lost",
 }

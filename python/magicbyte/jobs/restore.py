@@ -44,7 +44,7 @@ from magicbyte.jobs.rewrite import Written
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.log_dir import LOG_START_OFFSET_CHECKPOINT, META_PROPERTIES, format_offset_checkpoint
-from magicbyte.model import PartitionListing
+from magicbyte.model import AlignedCopy, PartitionListing
 from magicbyte.options.restore import RestoreOptions
 from magicbyte.options.rewrite import ConvertOptions
 from magicbyte.storage.paths import is_url
@@ -93,6 +93,7 @@ class _Planned:
     nodes: dict[int, Node]
     placements: list[Placement]
     merges: list[PlannedMerge]
+    """Of all partitions that have a copy; those of which nothing is readable are not written."""
     snapshot: str
     """The name of the metadata snapshot."""
     metadata: bytes
@@ -125,13 +126,13 @@ class _Restore:
         """Reads all copies, and decides what becomes of each partition."""
         state = self._cluster.state
         merges = self._merges(scratch)
-        by_name = {merge.partition.name: merge for merge in merges}
+        by_name = {merge.partition.name: merge for merge in merges if not _is_ruined(merge)}
         placer = Placer(self._nodes, state.nodes.brokers)
         placements = []
         for topic in sorted(state.topics.values(), key=lambda one: one.name):
             for number in sorted(topic.partitions):
                 merge = by_name.get(f"{topic.name}-{number}")
-                here = set() if merge is None else self._known_brokers(merge.partition)
+                here = set() if merge is None else self._known_brokers(merge)
                 placements.append(placer.place(topic, number, merge, here))
         metadata = self._cluster.metadata
         snapshot = Snapshot(
@@ -148,7 +149,7 @@ class _Restore:
             cluster_id=self._cluster_id,
             snapshot=snapshot.name,
             metadata_end_offset=metadata.next_offset,
-            metadata_problems=[*metadata.problems, *self._unnamed_topics()],
+            metadata_problems=[*metadata.problems, *self._unnamed_topics(), *self._tiered_topics()],
             kraft_version=state.quorum.kraft_version,
             voters=[restored_voter(one) for one in self._voters],
             nodes=[restored_node(one, placements) for one in self._nodes.values()],
@@ -177,7 +178,7 @@ class _Restore:
                 merge.partition.partition
             ]
             brokers = self._brokers_of(merge.partition)
-            in_sync = in_sync_copies(old, self._known_brokers(merge.partition))
+            in_sync = in_sync_copies(old, self._known_brokers(merge))
             best = preferred_copy(merge, [one in in_sync for one in brokers])
             if best is not None:
                 again[place] = replace(merge.partition, preferred=best)
@@ -206,8 +207,10 @@ class _Restore:
         """The broker of each copy; None where nothing tells it."""
         return [self._brokers.get(os.path.dirname(one["path"])) for one in partition.listings]
 
-    def _known_brokers(self, partition: PartitionCopies) -> set[int]:
-        return {one for one in self._brokers_of(partition) if one is not None}
+    def _known_brokers(self, merge: PlannedMerge) -> set[int]:
+        """The brokers of the copies of which something is readable."""
+        copies = zip(self._brokers_of(merge.partition), merge.alignment["copies"], strict=False)
+        return {broker for broker, copy in copies if broker is not None and not _is_garbage(copy)}
 
     def _unnamed_topics(self) -> list[str]:
         """Topics that only directories know, since records of the metadata are lost."""
@@ -217,6 +220,15 @@ class _Restore:
             f" does not name it, but {next(one for own in listings.values() for one in own)['path']} is there"
             for (name, topic_id), listings in self._directories.of_topics.items()
             if (name, topic_id) not in known
+        ]
+
+    def _tiered_topics(self) -> list[str]:
+        """Topics whose older segments brokers will not find: that takes the leader epochs of those."""
+        return [
+            f"{topic.name} has remote.storage.enable=true: segments that are only in tiered storage are not"
+            " restored"
+            for topic in self._topics()
+            if self._cluster.configs(topic.name).get("remote.storage.enable") == "true"
         ]
 
     def report(self, plan: RestorePlan, output: LocalNodes | None) -> RestoreReport:
@@ -240,9 +252,10 @@ class _Restore:
             index_interval_bytes=self._options.index_interval_bytes,
         )
         ids = {topic.name: topic.topic_id for topic in self._topics()}
-        rewritten, written = write_merges(merges, output, ids, self._engine, copied, self._progress)
+        usable = [merge for merge in merges if not _is_ruined(merge)]
+        rewritten, written = write_merges(usable, output, ids, self._engine, copied, self._progress)
         report["written"] = written
-        report["balanced"] = report["balanced"] and all(map(is_complete, merges, rewritten))
+        report["balanced"] = report["balanced"] and all(map(is_complete, usable, rewritten))
         report.update(problems_of_merges(merges, [task for done in rewritten for task in done]))  # type: ignore[typeddict-item]
         places = {(one.topic.name, one.number): one.places for one in self._planned.placements}
         placed = [(one, places[one["topic"], one["partition"]]) for one in written]
@@ -267,6 +280,16 @@ class _Restore:
                     text = format_offset_checkpoint(starts[place])
                     files[f"{place}/{LOG_START_OFFSET_CHECKPOINT}"] = text.encode()
         return files
+
+
+def _is_ruined(merge: PlannedMerge) -> bool:
+    """True if no copy has a good batch, and at least one had some: with an empty log, groups would jump."""
+    copies = merge.alignment["copies"]
+    return all(copy["last"] is None for copy in copies) and any(map(_is_garbage, copies))
+
+
+def _is_garbage(copy: AlignedCopy) -> bool:
+    return copy["last"] is None and copy["damaged_bytes"] > 0
 
 
 def _is_log(listing: PartitionListing) -> bool:

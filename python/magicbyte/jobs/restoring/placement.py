@@ -21,8 +21,8 @@ __all__ = ["Placed", "Placement", "Placer", "in_sync_copies", "preferred_copy"]
 
 Placed = Literal["online", "out_of_sync", "missing"]
 """`online`: a replica can lead. `out_of_sync`: only copies that were not in sync are here; they are restored,
-but do not lead unless somebody elects one of them. `missing`: no copy is here; the partition stays offline,
-so that its disk can still be found."""
+but do not lead unless somebody elects one of them. `missing`: no readable copy is here; the partition stays
+offline, so that its disk can still be found."""
 
 _MAX_EPOCH = (1 << 31) - (1 << 16)
 """Epochs still have to increase, with every election."""
