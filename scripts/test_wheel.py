@@ -60,6 +60,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "recover": ("{samples}", "{out}"),
     "redact": ("--where", "key = 'bob'", "{samples}", "{out}"),
     "rescue": ("{samples}", "{out}"),
+    "restore": ("{samples}", "--dry-run"),
     "schemas": ("list", "{samples}"),
     "serve": ("--as-of", "yesterday", "{samples}"),
     "stats": ("{samples}",),
@@ -76,8 +77,9 @@ _CATALOG += (
     "warehouse=file://{home}",
 )
 TABLES: dict[str, Sequence[str]] = {"delta": ("table",), "iceberg": ("kafka.records", *_CATALOG)}
-# A transaction of the samples hangs, no group has committed, and there is no registry; `serve` would not end.
-EXIT_CODES = {"cluster": 1, "explain": 1, "offsets": 2, "schemas": 2, "serve": 2}
+# A transaction of the samples hangs, no group has committed, and there is neither a registry nor the metadata
+# of a cluster; `serve` would not end.
+EXIT_CODES = {"cluster": 1, "explain": 1, "offsets": 2, "restore": 2, "schemas": 2, "serve": 2}
 _SHOWN = 4000
 IMPORTS = """
 import importlib, pkgutil, sys, magicbyte

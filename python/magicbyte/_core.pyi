@@ -68,6 +68,8 @@ from magicbyte._stubs.internal_topics import (
     CommittedOffsets,
     decode_data,
     decode_record,
+    encode_data,
+    encode_metadata_record,
     is_secret_record,
 )
 from magicbyte._stubs.lab import (
@@ -287,6 +289,8 @@ __all__ = [
     "digest_chunk",
     "digest_contents",
     "digest_records",
+    "encode_data",
+    "encode_metadata_record",
     "encode_request",
     "encode_response",
     "encode_varint",

@@ -20,7 +20,7 @@ from magicbyte.jobs.run.engines import Engine, LocalEngine
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.options.declare import Options, argument, defaults_of, narrowed
 
-__all__ = ["Chosen", "Path", "Run", "Sources", "paths_of", "reads", "writes"]
+__all__ = ["Chosen", "Path", "Run", "Sources", "Tasks", "paths_of", "reads", "writes"]
 
 _SOURCES = "Directories with partitions at or below them, or segment files: one path, or a sequence."
 _OUT = "A directory or URL that does not exist or is empty. It appears under its name when all is done."
@@ -44,7 +44,7 @@ class Chosen(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run(Chosen):
+class Tasks(Options):
     """Arguments of every command that runs tasks."""
 
     engine: Engine | None = argument(
@@ -63,7 +63,12 @@ class Run(Chosen):
         return self.engine or LocalEngine()
 
 
-A = TypeVar("A", bound=Chosen)
+@dataclass(frozen=True, kw_only=True)
+class Run(Tasks, Chosen):
+    """Arguments of a command that runs tasks for the partitions that are chosen."""
+
+
+A = TypeVar("A", bound=Options)
 
 
 def paths_of(sources: Sources) -> list[str]:

@@ -18,11 +18,12 @@ Every function raises `ValueError` for a keyword whose value is not of its kind 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from magicbyte.calls import Chosen, Path, Run, reads, writes
+from magicbyte.calls import Chosen, Path, Run, Tasks, reads, writes
 from magicbyte.extras import naming_extras
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.options.audit import AuditOptions
@@ -42,6 +43,7 @@ from magicbyte.options.read import (
     VerifyOptions,
 )
 from magicbyte.options.redact import RedactOptions
+from magicbyte.options.restore import RestoreOptions
 from magicbyte.options.rewrite import ConvertOptions, RecoverOptions
 from magicbyte.options.serve import ServeOptions
 from magicbyte.options.shared import Decoding, TopicConfigFile
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from magicbyte.jobs.merging.report import MergeReport
     from magicbyte.jobs.offsets import OffsetsReport
     from magicbyte.jobs.rescue import RescueReport
+    from magicbyte.jobs.restoring.report import RestorePlan, RestoreReport
     from magicbyte.jobs.rewrite import RewriteReport
     from magicbyte.jobs.schemas import SchemasReport
     from magicbyte.jobs.serve import Server
@@ -83,6 +86,7 @@ __all__ = [
     "recover",
     "redact",
     "rescue",
+    "restore",
     "schemas",
     "serve",
     "stats",
@@ -295,6 +299,38 @@ def find(sources: list[str], given: _Find, options: FindOptions) -> FindReport:
     return find_unnamed(
         sources, out, given.runner, like=options.like, choice=given.choice, progress=given.progress
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Restore(Tasks, RestoreOptions):
+    """The keywords of `restore`."""
+
+    out: Path | None = argument("A directory that is new or empty; None to write nothing.", default=None)
+    planned: Callable[[RestorePlan], None] | None = argument(
+        "Gets the plan before anything is written; what it raises ends the job.", default=None
+    )
+
+
+@reads(_Restore, RestoreOptions, sources="The log directories of a cluster's nodes, or what they are below.")
+def restore(sources: list[str], given: _Restore, options: RestoreOptions) -> RestoreReport:
+    """Makes directories on which the nodes of a dead cluster start, with its ids, offsets and settings.
+
+    `out` gets `nodeN/logsM` for each log directory. The copies of a partition are merged, and every replica
+    gets the same log. Everything else is in a snapshot of the metadata, which names the new voters.
+
+    Returns:
+        The plan, and what was written: the content of `reconciliation.json`.
+
+    Raises:
+        RefusedError: there is no metadata of a KRaft cluster, the sources are of several clusters, a node or
+            a voter is not there, or `out` is not empty.
+        OSError: if a file cannot be read or written.
+
+    """
+    from magicbyte.jobs.restore import restore
+
+    out = None if given.out is None else os.fsdecode(given.out)
+    return restore(sources, out, given.runner, options, planned=given.planned, progress=given.progress)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -108,6 +108,7 @@ class Tools:
         "kafka-console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
         "kafka-topics": "org.apache.kafka.tools.TopicCommand",
         "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+        "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
         "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
         "kafka-groups": "org.apache.kafka.tools.GroupsCommand",
         "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",

@@ -5,6 +5,7 @@ The tour's output is compared. The commands of the other pages run on logs with 
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shlex
@@ -23,6 +24,8 @@ import zstandard
 from conftest import KAFKA, Cli
 from doc_blocks import Block, blocks, with_outputs
 from magicbyte.message import encode_request
+from metadata_records import batches, control, feature, topic, topic_id, voters, write_log, write_meta
+from metadata_records import partition as metadata_partition
 
 ROOT = Path(__file__).parents[2]
 TOUR = ROOT / "docs/tour.md"
@@ -30,7 +33,7 @@ PAGES = [ROOT / "README.md", ROOT / "docs/install.md", *sorted((ROOT / "docs/gui
 SHELL = [(page, block) for page in PAGES for block in blocks(page.read_text()) if block.language == "sh"]
 # Directories of the readers' machines, which are below the test's own directory here.
 ELSEWHERE = re.compile(r"(?<![\w/])/(?=backup/|mnt/|var/)")
-WRITERS = {"find", "merge", "ingest", "recover", "convert", "compact", "redact", "rescue"}
+WRITERS = {"find", "merge", "restore", "ingest", "recover", "convert", "compact", "redact", "rescue"}
 FINDINGS = [
     "magicbyte cluster ",  # the disks of some brokers are missing
     "magicbyte diff --cache",  # a broker's disk, and a backup with more partitions
@@ -130,6 +133,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(logs / name, root / name)
     for broker in ("broker1", "broker2", "broker3"):
         partition(root / broker / "orders-0", orders())
+    dead_cluster(root)
     for disk in ("kafka-1/disk1", "kafka-1/disk2", "kafka-2/disk1"):
         shutil.copytree(logs / "__cluster_metadata-0", root / "mnt" / disk / "__cluster_metadata-0")
     (root / "mnt/lost+found").mkdir()
@@ -149,6 +153,17 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     packed = zstandard.compress((root / "backup.tar").read_bytes())
     (root / "backup.tar.zst").write_bytes(packed)
     return root
+
+
+def dead_cluster(root: Path) -> None:
+    """The log directories of three nodes."""
+    quorum = [control(5, b"\0\0\0\1\0", 0, 1), control(6, voters([1, 2, 3]), 1, 1)]
+    records = [feature("metadata.version", 25), topic("orders", 1), metadata_partition(1, 0, [1, 2, 3])]
+    for node in (1, 2, 3):
+        log_dir = root / f"kafka-{node}"
+        write_meta(log_dir, node, base64.urlsafe_b64encode(topic_id(node)).decode().rstrip("="))
+        write_log(log_dir, [*quorum, *batches(records, start=2)])
+        partition(log_dir / "orders-0", orders())
 
 
 def serve(command: list[str], world: Path) -> None:

@@ -13,6 +13,7 @@ use crate::batch::BatchBase;
 use crate::errors::to_py;
 use crate::indexed_batch::IndexedBatch;
 use crate::locked::Locked;
+use crate::message::structure;
 use crate::{docs::docstring, panics, view};
 
 /// The type, its name, the key, the value's version, the value.
@@ -74,6 +75,34 @@ pub(super) fn decode_data<'py>(
         py,
         &magicbyte_protocol::internal_topics::read_data(name, &data).map_err(|error| to_py(py, &error))?,
     )
+}
+
+#[doc = docstring!(internal_topics, encode_metadata_record)]
+#[pyfunction]
+pub(super) fn encode_metadata_record<'py>(
+    py: Python<'py>,
+    record_type: i16,
+    version: i16,
+    data: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    panics::here();
+    let fields = structure(data, 0)?;
+    let written = magicbyte_protocol::internal_topics::write_metadata_record(record_type, version, &fields);
+    written.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| to_py(py, &error))
+}
+
+#[doc = docstring!(internal_topics, encode_data)]
+#[pyfunction]
+pub(super) fn encode_data<'py>(
+    py: Python<'py>,
+    name: &str,
+    version: i16,
+    data: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    panics::here();
+    let fields = structure(data, 0)?;
+    let written = magicbyte_protocol::internal_topics::write_data(name, version, &fields);
+    written.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| to_py(py, &error))
 }
 
 /// Converts a part as Kafka's JSON converters do, with the fields in the order of the definition.

@@ -86,7 +86,9 @@ mod _core {
         PyConverter, set_last_offset, set_max_timestamp, set_partition_leader_epoch, set_producer_state,
     };
     #[pymodule_export]
-    use crate::internal_topics::{CommittedOffsets, decode_data, decode_record, is_secret_record};
+    use crate::internal_topics::{
+        CommittedOffsets, decode_data, decode_record, encode_data, encode_metadata_record, is_secret_record,
+    };
     #[pymodule_export]
     use crate::jobs::{
         PyChunkDecoder, PySurveyInParts, check_chunk, digest_chunk, hash_chunk, is_in_name_order,

@@ -158,7 +158,8 @@ fn encoded<'py>(
     Ok(PyBytes::new(py, &frame))
 }
 
-fn structure(dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<Struct<'static>> {
+/// A dict as the fields of a message; `depth` is the number of dicts around it.
+pub(super) fn structure(dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<Struct<'static>> {
     let mut fields = Struct::default();
     for (name, given) in dict {
         let name: String = name.extract()?;

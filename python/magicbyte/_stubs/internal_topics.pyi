@@ -29,6 +29,20 @@ def decode_data(name: str, data: Buffer) -> dict[str, Any]:
     Raises Error with `position`.
     """
 
+def encode_metadata_record(record_type: int, version: int, data: dict[str, Any]) -> bytes:
+    """Encodes the value of a record of `__cluster_metadata` (`MetadataRecordSerde`), by its type's number.
+    Missing fields have their defaults; values are those of `magicbyte.message.encode_request`.
+
+    Raises Error for an unknown type or version, and for a field or value that the version does not have.
+    """
+
+def encode_data(name: str, version: int, data: dict[str, Any]) -> bytes:
+    """Encodes data by its name, such as `VotersRecord`. Of control records, it is the value; the version is
+    their first field.
+
+    Raises Error as `encode_metadata_record`.
+    """
+
 @final
 class CommittedOffsets:
     """The committed offsets that the records of a partition of `__consumer_offsets` add up to. Takes memory

@@ -31,6 +31,7 @@ from magicbyte.cli.records import records
 from magicbyte.cli.recover import recover
 from magicbyte.cli.redact import redact
 from magicbyte.cli.rescue import rescue
+from magicbyte.cli.restore import restore
 from magicbyte.cli.schemas import schemas
 from magicbyte.cli.serve import serve
 from magicbyte.cli.stats import stats
@@ -48,7 +49,7 @@ __all__ = ["app", "run"]
 _SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Read": (records, dump, ingest, serve, cluster, topics, offsets, schemas, wire),
     "Check": (verify, diff, explain, audit),
-    "Repair": (rescue, recover, merge, find),
+    "Repair": (rescue, recover, merge, restore, find),
     "Change": (convert, compact, redact),
     "Learn": (stats, advise, completion),
 }

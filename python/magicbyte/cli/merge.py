@@ -17,7 +17,7 @@ from magicbyte.options.merge import MergeOptions
 if TYPE_CHECKING:
     from magicbyte.jobs.merging.report import MergedPartition, MergeReport
 
-__all__ = ["merge"]
+__all__ = ["merge", "print_merged"]
 
 _SHOWN = 20
 
@@ -93,7 +93,7 @@ def _print(report: MergeReport, out: str | None, *, certified: bool) -> None:
     ]
     print_table(names, [*rows, ["total", *map(sum, list(zip(*rows, strict=True))[1:])]])
     for partition in report["partitions"]:
-        _print_partition(partition)
+        print_merged(partition)
     # What a copy has lost, another one may have.
     damage = [{**problem, "first_lost_offset": None} for problem in report["problems"]]
     print_problems(damage, report["problems_left_out"])
@@ -122,7 +122,7 @@ def _row(partition: MergedPartition) -> list[str | int]:
     ]
 
 
-def _print_partition(partition: MergedPartition) -> None:
+def print_merged(partition: MergedPartition) -> None:
     """Prints which copy leads, if there is a choice, and everything that is not in the merged log."""
     from magicbyte.cli.terminal import print_line
 

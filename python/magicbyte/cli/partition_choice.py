@@ -13,7 +13,16 @@ from magicbyte.cli.flags import flags
 from magicbyte.cli.piped import saved
 from magicbyte.jobs.find.choice import PartitionChoice
 
-__all__ = ["choice", "local_sources", "out", "out_option", "sources", "sources_and_out", "two_sources"]
+__all__ = [
+    "choice",
+    "local_out_option",
+    "local_sources",
+    "out",
+    "out_option",
+    "sources",
+    "sources_and_out",
+    "two_sources",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -83,16 +92,21 @@ def out_option(command: F) -> F:
     """The options `--out`, which may be a URL, `--dry-run` and `--storage-option`, for a command with local
     sources; the command gets `out`, or None.
     """
-    inner = _with_stores(command)
+    return _out_option(_with_stores(command), "Write into this directory or URL, which is new or empty.")
 
+
+def local_out_option(command: F) -> F:
+    """Like `out_option`, for a command that only writes to a local directory."""
+    return _out_option(command, "Write into this directory, which is new or empty.")
+
+
+def _out_option(inner: F, help: str) -> F:
     @wraps(inner)
     def with_out(out: str | None, dry_run: bool, **others: Any) -> Any:
         return inner(out=None if dry_run else out, **others)
 
     decorated: Callable[..., Any] = _dry_run(with_out)
-    path = click.Path()
-    help = "Write into this directory or URL, which is new or empty."
-    return cast(F, click.option("--out", metavar="OUT", type=path, help=help)(decorated))
+    return cast(F, click.option("--out", metavar="OUT", type=click.Path(), help=help)(decorated))
 
 
 def _with_stores(command: F) -> F:

@@ -54,7 +54,7 @@ from magicbyte.model import PartitionListing
 from magicbyte.options.read import ClusterOptions
 from magicbyte.storage.location import locate
 
-__all__ = ["ClusterReport", "cluster", "findings"]
+__all__ = ["ClusterReport", "cluster", "copies_of_metadata", "findings"]
 
 _CONSULTED = {
     CONSUMER_OFFSETS: "groups",
@@ -113,7 +113,7 @@ def cluster(
 
     """
     inputs = find_inputs(sources, choice, consult=_CONSULTED, may_be_none=True, assigned=True)
-    metadata = _copies_of_metadata(inputs)
+    metadata = copies_of_metadata(inputs)
     if not (inputs.directories or metadata):
         raise nothing_found(sources, [], "partition")
     cluster_id = one_cluster(inputs.log_dirs)
@@ -178,7 +178,7 @@ def cluster(
     )
 
 
-def _copies_of_metadata(inputs: Inputs) -> list[PartitionListing]:
+def copies_of_metadata(inputs: Inputs) -> list[PartitionListing]:
     """The copies of the metadata, those included that are only a snapshot, as before a node's first start."""
     copies = [
         one for one in inputs.directories if one["topic"] == CLUSTER_METADATA and one["state"] == "current"

@@ -5,7 +5,6 @@ find copies -> survey, align (tasks) -> plan, repair (driver) -> write segments 
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Sequence
@@ -17,19 +16,17 @@ from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.cluster import Cluster, read_cluster, read_topic_config
 from magicbyte.jobs.find.copies import copies_of
 from magicbyte.jobs.find.partitions import Inputs, find_inputs
-from magicbyte.jobs.merging.cleaned import cleaner_offset
 from magicbyte.jobs.merging.planning import PlannedMerge, Scratch, plan_merges
 from magicbyte.jobs.merging.report import MergeReport, merged_partition, problems_of_merges
-from magicbyte.jobs.publish.carried import carried_ids, log_start_checkpoint, with_log_end
+from magicbyte.jobs.merging.writing import cleaner_offsets, is_complete, write_merges
+from magicbyte.jobs.publish.carried import carried_ids, log_start_checkpoint
 from magicbyte.jobs.publish.certificate import certifier
 from magicbyte.jobs.publish.local_partitions import PartitionsOutput
 from magicbyte.jobs.publish.outputs import partitions_output
-from magicbyte.jobs.rewrite import RewriteTask, Rewritten, Written, run_rewrites, written_of
+from magicbyte.jobs.rewrite import Rewritten, Written
 from magicbyte.jobs.run.engines import Engine
-from magicbyte.jobs.run.plan import size_of_chunk
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.log_dir import CLEANER_OFFSET_CHECKPOINT, format_offset_checkpoint
-from magicbyte.model import ChunkResult, PartitionPlan
 from magicbyte.options.command_line import command_line
 from magicbyte.options.merge import MergeOptions
 from magicbyte.options.rewrite import ConvertOptions
@@ -107,26 +104,19 @@ class _Merge:
         With `command`, the output gets a certificate, which names it.
         """
         merges = self.plan(output.scratch)
-        targets = [output.target(merge.copies[0].listing) for merge in merges]
-        staging = [str(_core.begin_partition(target)) for target in targets]
         copied = ConvertOptions(
             magic=None,
             max_decompressed_bytes=self._options.max_decompressed_bytes,
             index_interval_bytes=self._options.index_interval_bytes,
             leader_epoch=self._options.leader_epoch,
         )
-        tasks = [_tasks_of(merge, directory) for merge, directory in zip(merges, staging, strict=True)]
-        rewritten = run_rewrites(tasks, self._engine, copied, self._progress)
-        written = []
-        for merge, target, directory, done in zip(merges, targets, staging, rewritten, strict=True):
-            plan = _plan_of(merge)
-            segments = [segment for task in done for segment in task["segments"]]
-            segments = with_log_end(plan, segments, directory)
-            written.append(written_of(target, plan, segments, done, self._ids.get(plan["topic"])))
+        rewritten, written = write_merges(merges, output, self._ids, self._engine, copied, self._progress)
         report = self.report(merges, rewritten, written)
         listings = (listing for merge in merges for listing in merge.partition.listings)
         certify = certifier(command, report, listings, self._engine, self._progress)
-        files = log_start_checkpoint(written) | _cleaner_checkpoint(merges)
+        files = log_start_checkpoint(written)
+        if cleaned := cleaner_offsets(merges):
+            files[CLEANER_OFFSET_CHECKPOINT] = format_offset_checkpoint(cleaned)
         output.commit(report, files, certify=certify)
         return report
 
@@ -138,7 +128,7 @@ class _Merge:
     ) -> MergeReport:
         """The report of the partitions that were planned and, if there are any, written."""
         partitions = [merged_partition(merge) for merge in merges]
-        complete = all(map(_is_complete, merges, rewritten))
+        complete = all(map(is_complete, merges, rewritten))
         options = {name: value for name, value in asdict(self._options).items() if value not in (None, {})}
         options.pop("topic_config", None)
         return MergeReport(
@@ -151,51 +141,3 @@ class _Merge:
             written=written,
             **problems_of_merges(merges, [task for done in rewritten for task in done]),
         )
-
-
-def _tasks_of(merge: PlannedMerge, directory: str) -> list[RewriteTask]:
-    """A task for each segment."""
-    return [
-        RewriteTask(
-            directory,
-            segment["base_offset"],
-            tuple(json.dumps(chunk) for chunk in segment["chunks"]),
-            sum(map(size_of_chunk, segment["chunks"])),
-            merge.plan["segment_bytes"],
-        )
-        for segment in merge.plan["segments"]
-    ]
-
-
-def _plan_of(merge: PlannedMerge) -> PartitionPlan:
-    """The plan of the copy that leads, with the bounds of the merged log."""
-    leader = merge.copies[merge.plan["leader"]].plan
-    return {
-        **leader,
-        "log_start_offset": merge.plan["log_start_offset"],
-        "next_offset": merge.plan["next_offset"],
-    }
-
-
-def _cleaner_checkpoint(merges: Sequence[PlannedMerge]) -> dict[str, str]:
-    """The `cleaner-offset-checkpoint` of the output, by its name: nothing if no cleaned copy has one.
-
-    The merged log is as clean as the copy from which its cleaned part is taken. Without a checkpoint, the
-    cleaner begins at the start of the log, which costs time but no records.
-    """
-    offsets = {}
-    for merge in merges:
-        if (copy := merge.plan["cleaned_copy"]) is None:
-            continue
-        offset = cleaner_offset(merge.copies[copy].listing)
-        if offset:
-            offsets[merge.partition.topic, merge.partition.partition] = min(offset, merge.plan["next_offset"])
-    return {CLEANER_OFFSET_CHECKPOINT: format_offset_checkpoint(offsets)} if offsets else {}
-
-
-def _is_complete(merge: PlannedMerge, rewritten: Sequence[Rewritten]) -> bool:
-    """True if every byte of the plan was written, is before the log's start, or is a problem of a task."""
-    planned = sum(size_of_chunk(chunk) for segment in merge.plan["segments"] for chunk in segment["chunks"])
-    results: list[ChunkResult] = [json.loads(text) for task in rewritten for text in task["results"]]
-    unwritten = sum(result["deleted_bytes"] + result["quarantined_bytes"] for result in results)
-    return planned == unwritten + sum(task["size"] for task in rewritten)

@@ -42,6 +42,6 @@ def _texts(one: Declared, value: Any) -> Iterator[str]:
     elif isinstance(value, frozenset):
         yield from map(str, sorted(value))
     elif isinstance(value, tuple):
-        yield from map(str, value)
+        yield from map(one.kind.show, value)
     else:
         yield one.kind.show(value)

@@ -19,4 +19,4 @@ pub(crate) mod committed_offsets;
 pub(crate) mod record;
 
 pub use committed_offsets::{CommittedOffset, CommittedOffsets};
-pub use record::{Part, TopicRecord, read_data, read_record};
+pub use record::{Part, TopicRecord, read_data, read_record, write_data, write_metadata_record};

@@ -1,15 +1,17 @@
 //! One record of an internal topic.
 
-use magicbyte::internals::Cursor;
+use magicbyte::internals::{Cursor, varint};
 use magicbyte::{Error, ErrorKind, Result};
 
 use crate::message::read::read;
 use crate::message::secrets;
 use crate::message::table::{self, Definition, Role};
 use crate::message::value::Struct;
+use crate::message::write::{Absent, write};
 
 /// The version of the frame around a record of the controller (`AbstractApiMessageSerde`).
 const FRAME_VERSION: u32 = 1;
+const CLUSTER_METADATA: &str = "__cluster_metadata";
 /// The position at which key and value continue after their first two bytes.
 const AFTER_INT16: usize = 2;
 
@@ -92,6 +94,40 @@ pub fn read_data<'a>(name: &str, bytes: &'a [u8]) -> Result<Part<'a>> {
         return Err(invalid(format!("{name} has the version {version}"), 0));
     }
     part(definition, version.min(definition.valid_versions.last), bytes, AFTER_INT16).map(|(part, _)| part)
+}
+
+/// Writes the value of a record of `__cluster_metadata` (`MetadataRecordSerde`). Fields that are missing have their
+/// defaults.
+///
+/// # Errors
+/// [`ErrorKind::InvalidMessage`] if there is no such type, a field is not in the version, or has a value of another
+/// type or out of range; [`ErrorKind::UnsupportedVersion`] if the version is not known.
+pub fn write_metadata_record(record_type: i16, version: i16, fields: &Struct<'_>) -> Result<Vec<u8>> {
+    let definition = table::record(CLUSTER_METADATA, Role::Metadata, record_type)
+        .ok_or_else(|| invalid(format!("there is no record of type {record_type}"), 0))?;
+    let version = check_version(definition, version.into(), 0)?;
+    let mut out = Vec::new();
+    // Neither is negative in the table.
+    for number in [FRAME_VERSION, record_type.unsigned_abs().into(), version.unsigned_abs().into()] {
+        let mut bytes = [0; 5];
+        let size = varint::write_unsigned(number.into(), &mut bytes);
+        out.extend_from_slice(&bytes[..size]);
+    }
+    write(definition, version, fields, Absent::Refused, &mut out)?;
+    Ok(out)
+}
+
+/// Writes data by its name, such as `VotersRecord`, without a version before it: control records have theirs in
+/// their first field. Fields that are missing have their defaults.
+///
+/// # Errors
+/// Those of [`write_metadata_record`].
+pub fn write_data(name: &str, version: i16, fields: &Struct<'_>) -> Result<Vec<u8>> {
+    let definition = table::data(name).ok_or_else(|| invalid(format!("there is no data {name:?}"), 0))?;
+    let version = check_version(definition, version.into(), 0)?;
+    let mut out = Vec::new();
+    write(definition, version, fields, Absent::Refused, &mut out)?;
+    Ok(out)
 }
 
 /// Type and key, version and value (`CoordinatorRecordSerde`).

@@ -7,6 +7,7 @@ from typing import Any
 from magicbyte._core import Record
 from magicbyte.errors import InvalidRecordError
 from magicbyte.internal_topics.decode import DECODERS
+from magicbyte.internal_topics.metadata.carried import CarriedRecords
 from magicbyte.internal_topics.metadata.configs import (
     BROKER,
     CLUSTER_DEFAULT,
@@ -42,6 +43,7 @@ class ClusterState:
         self.security = SecurityState()
         self.next_producer_id: int | None = None
         """The first producer ID that no broker has been given."""
+        self.carried = CarriedRecords()
         self._topics = TopicsState()
         self._transaction: list[bytes] | None = None
         self._transaction_size = 0
@@ -87,9 +89,9 @@ class ClusterState:
                         " its records are left out"
                     )
                 for record in records:
-                    self._apply(*_decoded(record))
+                    self._apply(*_decoded(record), record)
             case _ if self._transaction is None:
-                self._apply(name, data)
+                self._apply(name, data, value or b"")
             case _ if value is not None:
                 self._transaction_size += len(value) + _RECORD
                 if self._transaction_size > _MAX_TRANSACTION:
@@ -97,7 +99,8 @@ class ClusterState:
                 else:
                     self._transaction.append(value)
 
-    def _apply(self, name: str, data: dict[str, Any]) -> None:
+    def _apply(self, name: str, data: dict[str, Any], value: bytes) -> None:
+        self.carried.replay(name, data, value)
         match name:
             case "FEATURE_LEVEL_RECORD":
                 if data["featureLevel"]:
@@ -113,6 +116,7 @@ class ClusterState:
             case _:
                 if name == "REMOVE_TOPIC_RECORD" and (topic := self.topics.get(data["topicId"])):
                     self.configs.remove(TOPIC, topic.name)
+                    self.carried.remove_configs(TOPIC, topic.name)
                 self._topics.replay(name, data)
                 self.nodes.replay(name, data)
                 self.security.replay(name, data)

@@ -23,7 +23,7 @@ from magicbyte.jobs.find.partitions import refuse_other_encodings
 from magicbyte.jobs.publish.certificate import CERTIFICATE, Certify
 from magicbyte.jobs.publish.workspace import OF_VOLUMES, Workspace, beside, check_apart, clear, write_text
 
-__all__ = ["Counted", "LocalPartitions", "Named", "PartitionsOutput"]
+__all__ = ["Counted", "LocalPartitions", "Named", "PartitionsOutput", "check_counted"]
 
 
 class Named(TypedDict):
@@ -100,12 +100,17 @@ class PartitionsOutput(ABC):
             names.append(file)
         written: Sequence[Counted] = report.get("written", ())
         for one in written:
-            _check_counted(os.path.join(self._workspace.whole, f"{one['topic']}-{one['partition']}"), one)
-        if certify is not None:
-            certificate = json.dumps(certify(self._workspace.whole), indent=1)
-            write_text(os.path.join(self._workspace.whole, CERTIFICATE), certificate)
-            names.insert(0, CERTIFICATE)
+            check_counted(os.path.join(self._workspace.whole, f"{one['topic']}-{one['partition']}"), one)
+        names = [*self._certified(certify), *names]
         self._publish(names)
+
+    def _certified(self, certify: Certify | None) -> list[str]:
+        """Writes the certificate of what is in the workspace's `whole`, if it is wanted; returns its name."""
+        if certify is None:
+            return []
+        certificate = json.dumps(certify(self._workspace.whole), indent=1)
+        write_text(os.path.join(self._workspace.whole, CERTIFICATE), certificate)
+        return [CERTIFICATE]
 
     @abstractmethod
     def _publish(self, names: Sequence[str]) -> None:
@@ -168,7 +173,7 @@ def _check_empty(path: str) -> None:
         raise RefusedError(f"{path} exists and is not empty: choose another directory")
 
 
-def _check_counted(path: str, counted: Counted) -> None:
+def check_counted(path: str, counted: Counted) -> None:
     """Compares the segments in a partition's directory with the report."""
     found = 0
     if counted["segments"]:

@@ -1,0 +1,209 @@
+"""The plan and the report of a restored cluster, and the steps that a person follows next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypedDict
+
+from magicbyte.internal_topics.metadata.nodes import Voter
+from magicbyte.jobs.disks.topics import Unassigned
+from magicbyte.jobs.find.cluster import Cluster
+from magicbyte.jobs.find.partitions import SkippedDirectory
+from magicbyte.jobs.merging.report import MergedPartition
+from magicbyte.jobs.restoring.image import SwitchedOff
+from magicbyte.jobs.restoring.nodes import Node
+from magicbyte.jobs.restoring.placement import Placed, Placement
+from magicbyte.jobs.rewrite import Written
+from magicbyte.jobs.run.accounting import Problems
+
+__all__ = [
+    "RestorePlan",
+    "RestoreReport",
+    "RestoredLogDir",
+    "RestoredNode",
+    "RestoredPartition",
+    "RestoredVoter",
+    "next_steps",
+    "restored_node",
+    "restored_partition",
+    "restored_voter",
+]
+
+_MIN_ISR = "min.insync.replicas"
+
+
+class RestoredLogDir(TypedDict):
+    """A log directory of a restored node."""
+
+    place: str
+    """The directory below the output."""
+    source: str
+    directory_id: str | None
+    """None before Kafka 3.7."""
+    partitions: int
+
+
+class RestoredNode(TypedDict):
+    """A node that is restored."""
+
+    node_id: int
+    log_dirs: list[RestoredLogDir]
+    """The first one has the metadata."""
+
+
+class RestoredVoter(TypedDict):
+    """A controller that votes in the new quorum."""
+
+    node_id: int
+    directory_id: str | None
+    """None in a static quorum."""
+    address: str | None
+    """`host:port`; None if nothing tells it."""
+
+
+class RestoredPartition(TypedDict):
+    """A partition in the restored cluster."""
+
+    topic: str
+    partition: int
+    topic_id: str
+    status: Placed
+    replicas: list[int]
+    isr: list[int]
+    leader_epoch: int
+    cancelled: list[int]
+    """Replicas that were being added: that reassignment is cancelled."""
+    places: list[str]
+    """The directories below the output, one for each replica that is restored."""
+
+
+class RestorePlan(Problems):
+    """What will be restored; nothing is written yet."""
+
+    cluster_id: str | None
+    snapshot: str
+    """The name of the metadata snapshot."""
+    metadata_end_offset: int
+    metadata_problems: list[str]
+    kraft_version: int
+    voters: list[RestoredVoter]
+    nodes: list[RestoredNode]
+    partitions: list[RestoredPartition]
+    merged: list[MergedPartition]
+    """The logs of the partitions that have a copy here: what they are made from, and what no copy has."""
+    switched_off: list[SwitchedOff]
+    skipped: list[SkippedDirectory]
+    """Directories that no broker had in use: copies of a move between disks, strays, deleted partitions."""
+    unassigned: list[Unassigned]
+    """Directories that are none of the cluster's partitions."""
+    steps: list[str]
+    """What to do next: settings and commands, in order."""
+
+
+class RestoreReport(RestorePlan):
+    """The content of `reconciliation.json`."""
+
+    magicbyte: str
+    sources: list[str]
+    options: dict[str, Any]
+    balanced: bool
+    """True if every byte of the copies is accounted for, and everything that was planned was written."""
+    written: list[Written]
+
+
+def restored_node(node: Node, placements: Iterable[Placement]) -> RestoredNode:
+    """The report of a node."""
+    used = [place for one in placements for place in one.places]
+    return RestoredNode(
+        node_id=node.node_id,
+        log_dirs=[
+            RestoredLogDir(
+                place=place,
+                source=log_dir.path,
+                directory_id=log_dir.directory_id,
+                partitions=used.count(place),
+            )
+            for log_dir, place in zip(node.log_dirs, node.places, strict=True)
+        ],
+    )
+
+
+def restored_voter(voter: Voter) -> RestoredVoter:
+    """The report of a voter."""
+    endpoint = next(iter(voter.endpoints), None)
+    return RestoredVoter(
+        node_id=voter.voter_id,
+        directory_id=voter.directory_id,
+        address=None if endpoint is None else f"{endpoint.host}:{endpoint.port}",
+    )
+
+
+def restored_partition(placement: Placement) -> RestoredPartition:
+    """The report of a partition."""
+    return RestoredPartition(
+        topic=placement.topic.name,
+        partition=placement.number,
+        topic_id=placement.topic.topic_id,
+        status=placement.status,
+        replicas=placement.state.replicas,
+        isr=placement.state.isr,
+        leader_epoch=placement.state.leader_epoch,
+        cancelled=placement.topic.partitions[placement.number].adding_replicas,
+        places=list(placement.places),
+    )
+
+
+def next_steps(
+    out: str,
+    cluster: Cluster,
+    nodes: Mapping[int, Node],
+    voters: Sequence[Voter],
+    placements: Sequence[Placement],
+    changes: Iterable[SwitchedOff],
+) -> list[str]:
+    """Settings and commands, in order."""
+    tools = "--bootstrap-server HOST:PORT"
+    return [
+        *_settings(out, cluster, nodes, voters),
+        "start the nodes; their logs must have neither `treat it as a stray log` nor `below high watermark`",
+        f"kafka-metadata-quorum.sh {tools} describe --status",
+        f"kafka-topics.sh {tools} --describe --unavailable-partitions",
+        *(
+            f"to go on with what is left of {one.name}: kafka-leader-election.sh {tools}"
+            f" --election-type UNCLEAN --topic {one.topic.name} --partition {one.number}"
+            for one in placements
+            if one.status == "out_of_sync"
+        ),
+        *(f"when all is in sync: {one['command']}" for one in changes),
+        *_min_isr(cluster, placements, tools),
+    ]
+
+
+def _settings(
+    out: str, cluster: Cluster, nodes: Mapping[int, Node], voters: Sequence[Voter]
+) -> Iterator[str]:
+    addresses = [(one, restored_voter(one)["address"] or "HOST:PORT") for one in voters]
+    if cluster.state.quorum.kraft_version > 0:
+        quorum = f"controller.quorum.bootstrap.servers={','.join(address for _, address in addresses)}"
+    else:
+        static = ",".join(f"{one.voter_id}@{address}" for one, address in addresses)
+        quorum = f"controller.quorum.voters={static}"
+    for node in nodes.values():
+        log_dirs = ",".join(f"{out}/{place}" for place in node.places)
+        yield f"node {node.node_id}, server.properties: node.id={node.node_id} log.dirs={log_dirs} {quorum}"
+
+
+def _min_isr(cluster: Cluster, placements: Iterable[Placement], tools: str) -> Iterator[str]:
+    """Topics to which a producer that waits for all replicas could not write."""
+    fewest: dict[str, int] = {}
+    for one in placements:
+        if one.status == "online":
+            fewest[one.topic.name] = min(len(one.state.isr), fewest.get(one.topic.name, len(one.state.isr)))
+    for topic, replicas in fewest.items():
+        needed = cluster.config(topic, _MIN_ISR) or ""
+        if needed.isdecimal() and int(needed) > replicas:
+            yield (
+                f"{topic} has {_MIN_ISR}={needed} and {replicas} replica{'s' * (replicas > 1)}: add replicas,"
+                f" or kafka-configs.sh {tools} --alter --entity-type topics --entity-name {topic}"
+                f" --add-config {_MIN_ISR}={replicas}"
+            )

@@ -1,0 +1,111 @@
+"""Options of `restore`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from magicbyte import _core
+from magicbyte.errors import Error
+from magicbyte.options.declare import option
+from magicbyte.options.shared import Certified, Decoding, Indexes
+from magicbyte.options.values import Number, Repeated
+
+__all__ = ["GivenVoter", "RestoreOptions"]
+
+_VOTER = re.compile(r"(\d{1,10})@(\[[^\]]+\]|[^:@\[\]]+):(\d{1,5})(?::([\w-]{22}))?")
+_MAX_NODE = (1 << 31) - 1
+
+
+class GivenVoter(NamedTuple):
+    """A voter as a person names it."""
+
+    node_id: int
+    host: str
+    port: int
+    directory_id: str | None = None
+    """None for that of the node's directory with the metadata."""
+
+    @property
+    def address(self) -> str:
+        """`host:port`."""
+        return f"{self.host}:{self.port}"
+
+
+class _Several(Repeated):
+    """Values with commas between them."""
+
+    def parse_all(self, texts: Any) -> Any:
+        """See `Repeated.parse_all`."""
+        return tuple(self.parse(part.strip()) for text in texts for part in text.split(","))
+
+
+class _Nodes(_Several):
+    """Ids of nodes."""
+
+    name = "nodes"
+    texts = "1, or 1,2; may be repeated."
+    _id = Number(0, _MAX_NODE)
+
+    def parse(self, text: str) -> int:
+        """See `Kind.parse`."""
+        return self._id.parse(text)
+
+    def normal(self, value: Any) -> Any:
+        """See `Kind.normal`."""
+        return tuple(sorted({*map(self._id.normal, super().normal(value))}))
+
+
+class _Voters(_Several):
+    """Voters of a quorum."""
+
+    name = "voters"
+    texts = "1@kafka-1:9093, or several with commas; may be repeated."
+
+    def parse(self, text: str) -> GivenVoter:
+        """See `Kind.parse`."""
+        found = _VOTER.fullmatch(text)
+        if found is None or int(found[1]) > _MAX_NODE or not 0 < int(found[3]) < 1 << 16:
+            raise ValueError(f"{text!r} is not a voter: expected ID@HOST:PORT or ID@HOST:PORT:DIRECTORY-ID")
+        if found[4] is not None:
+            _check_id(found[4])
+        return GivenVoter(int(found[1]), found[2], int(found[3]), found[4])
+
+    def show(self, value: Any) -> str:
+        """See `Kind.show`."""
+        directory = f":{value.directory_id}" if value.directory_id else ""
+        return f"{value.node_id}@{value.address}{directory}"
+
+    def normal(self, value: Any) -> Any:
+        """See `Kind.normal`."""
+        voters = tuple(self.parse(one) if isinstance(one, str) else one for one in super().normal(value))
+        if len({one.node_id for one in voters}) < len(voters):
+            raise ValueError("a node is named twice")
+        return voters
+
+
+def _check_id(text: str) -> None:
+    try:
+        _core.partition_metadata(f"version: 0\ntopic_id: {text}\n")
+    except Error:
+        raise ValueError(f"{text!r} is not a directory id: 22 characters of URL-safe base64") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestoreOptions(Indexes, Certified, Decoding):
+    """Options of a restored cluster."""
+
+    nodes: tuple[int, ...] = option(
+        "The nodes to restore, by id. Partitions that were on none of them are placed there, too, with one"
+        " replica.",
+        default=(),
+        default_text="every node of which there is a directory",
+        kind=_Nodes("ID"),
+    )
+    voters: tuple[GivenVoter, ...] = option(
+        "The controllers that vote from now on, with the addresses of their controller listeners.",
+        default=(),
+        default_text="those of the old quorum, if all of them are restored",
+        kind=_Voters("ID@HOST:PORT"),
+    )

@@ -1,0 +1,682 @@
+"""`restore`: the disks of a dead cluster become directories on which its nodes start."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import magicbyte
+import pytest
+from click.testing import CliRunner
+from magicbyte import RefusedError, _core
+from magicbyte.cli.app import app
+from magicbyte.internal_topics.metadata.topics import PartitionState
+from magicbyte.jobs.find.metadata_log import fold_metadata
+from magicbyte.jobs.find.partitions import list_directory
+from magicbyte.jobs.restoring.placement import in_sync_copies
+from magicbyte.log_dir import read_offset_checkpoint
+from metadata_records import (
+    acl,
+    broker,
+    config,
+    control,
+    feature,
+    frame,
+    ints,
+    partition,
+    partition_change,
+    producer_ids,
+    quota,
+    remove_topic,
+    scram,
+    token,
+    topic,
+    topic_id,
+    voters,
+    write_log,
+    write_meta,
+)
+from metadata_records import (
+    batches as metadata_batches,
+)
+from replicas import batches, content, flip, offsets_of, replica
+
+TOPIC_CONFIG, BROKER_CONFIG = 2, 4
+ORDERS = [batches(0, 100), batches(100, 200, epoch=3)]
+LOG = [batch for part in ORDERS for batch in part]
+UNCLEAN = "unclean.leader.election.enable"
+SETTINGS = [
+    config(TOPIC_CONFIG, "orders", "retention.ms", "-1"),
+    acl(9, "User:ann", "orders"),
+    quota({"user": "ann"}, "producer_byte_rate", 4096.0),
+    scram("ann"),
+    token("token-1"),
+    producer_ids(7000),
+]
+
+
+def directory_id(number: int) -> str:
+    return base64.urlsafe_b64encode(topic_id(number)).decode().rstrip("=")
+
+
+def metadata(*records: bytes, dynamic: bool = True) -> list[bytes]:
+    """A metadata log with voters 1 to 3 in it, and these records."""
+    start = [control(5, b"\0\0\0\1\0", 0, 1), control(6, voters([1, 2, 3]), 1, 1)] if dynamic else []
+    first = [feature("eligible.leader.replicas.version", 1), feature("metadata.version", 25)]
+    return [*start, *metadata_batches([*first, *records], start=len(start), epoch=1)]
+
+
+class World:
+    """The log directories of a cluster of three nodes."""
+
+    def __init__(self, root: Path, records: Sequence[bytes], *, dynamic: bool = True) -> None:
+        self.root = root
+        self.log_dirs = {node: root / f"b{node}" for node in (1, 2, 3)}
+        for node, log_dir in self.log_dirs.items():
+            write_meta(log_dir, node, directory_id(node))
+            write_log(log_dir, metadata(*records, dynamic=dynamic))
+
+    def put(self, node: int, data: Sequence[bytes], name: str = "orders-0", **options: Any) -> Path:
+        """Writes a copy of a partition."""
+        return replica(self.log_dirs[node], {0: data}, name=name, **options) / name
+
+    def restore(self, *nodes: int, **options: Any) -> Any:
+        """Restores from the directories of these nodes, or of all, into `out`."""
+        sources = [self.log_dirs[node] for node in nodes or self.log_dirs]
+        return magicbyte.restore(sources, **{"out": self.root / "out", **options})
+
+
+def state_of(root: Path, node: int = 1) -> Any:
+    """What a controller reads of the restored metadata."""
+    folded = fold_metadata([list_directory(str(root / "out" / f"node{node}/logs1/__cluster_metadata-0"))])
+    assert folded.problems == []
+    assert folded.is_whole
+    return folded.state
+
+
+def only(report: Any) -> Any:
+    (one,) = report["partitions"]
+    return one
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    made = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2, 3]), *SETTINGS])
+    for node in (1, 2, 3):
+        made.put(node, LOG)
+    return made
+
+
+def test_every_node_gets_the_same_log(world: World) -> None:
+    before = content(world.root)
+    report = world.restore()
+    assert report["balanced"]
+    assert only(report)["status"] == "online"
+    assert (only(report)["replicas"], only(report)["isr"]) == ([1, 2, 3], [1, 2, 3])
+    for node in (1, 2, 3):
+        place = world.root / "out" / f"node{node}" / "logs1"
+        assert offsets_of(place) == [*range(200)]
+        assert (place / "meta.properties").read_bytes() == (
+            world.log_dirs[node] / "meta.properties"
+        ).read_bytes()
+        assert directory_id(1) in (place / "orders-0" / "partition.metadata").read_text()
+        assert {path.name for path in (place / "__cluster_metadata-0").iterdir()} == {report["snapshot"]}
+        assert not (place / ".kafka_cleanshutdown").exists()
+    assert {name: data for name, data in content(world.root).items() if not name.startswith("out/")} == before
+    assert json.loads((world.root / "out" / "reconciliation.json").read_text()) == json.loads(
+        json.dumps(report)
+    )
+
+
+def test_replicas_do_not_share_files(world: World) -> None:
+    world.restore()
+    logs = [world.root / "out" / f"node{node}/logs1/orders-0/{0:020}.log" for node in (1, 2)]
+    assert logs[0].stat().st_ino != logs[1].stat().st_ino
+
+
+def test_the_snapshot_goes_on_where_the_metadata_ended(world: World) -> None:
+    report = world.restore()
+    end = 2 + 2 + 2 + len(SETTINGS)
+    assert report["snapshot"] == f"{end:020}-{1:010}.checkpoint"
+    path = world.root / "out/node1/logs1/__cluster_metadata-0" / report["snapshot"]
+    data = path.read_bytes()
+    read = list(magicbyte.read_batches(data))
+    assert [batch.is_control for batch in read] == [True, False, True]
+    assert [record.offset for batch in read for record in batch] == [*range(3 + 3 + len(SETTINGS) + 1)]
+    kinds = [int.from_bytes(record.key_bytes[2:4]) for batch in read if batch.is_control for record in batch]
+    assert kinds == [3, 5, 6, 4]  # header, KRaft version, voters, footer
+    records = [record.value_bytes for record in read[1]]
+    assert records[0] == feature("metadata.version", 25)
+    assert records[1] == topic("orders", 1)
+    assert records[3:] == SETTINGS
+
+
+def test_the_state_is_the_old_one_but_for_leaders(world: World) -> None:
+    world.restore()
+    state = state_of(world.root)
+    (orders,) = state.topics.values()
+    found = orders.partitions[0]
+    assert (found.leader, found.replicas, found.isr) == (-1, [1, 2, 3], [1, 2, 3])
+    assert found.leader_epoch == 4  # above that of the last batch
+    assert found.partition_epoch == 8
+    assert found.directories == ["A" * 22] * 3
+    assert state.features == {"metadata.version": 25}
+    assert state.next_producer_id == 7000
+    assert [one.name for one in state.security.scram_users.values()] == ["ann"]
+    assert state.topic_configs("orders") == {"retention.ms": "-1"}
+    assert [one.voter_id for one in state.quorum.voters] == [1, 2, 3]
+    assert [one.directory_id for one in state.quorum.voters] == [directory_id(node) for node in (1, 2, 3)]
+
+
+def test_what_was_removed_does_not_come_back(tmp_path: Path) -> None:
+    records = [
+        topic("gone", 2),
+        config(TOPIC_CONFIG, "gone", "retention.ms", "1"),
+        *SETTINGS,
+        remove_topic(2),
+        config(TOPIC_CONFIG, "orders", "retention.ms", None),
+        quota({"user": "ann"}, "producer_byte_rate", 0.0, remove=True),
+        frame(19, topic_id(9) + b"\0"),
+        feature("eligible.leader.replicas.version", 0),
+    ]
+    world = World(tmp_path, records)
+    report = world.restore()
+    state = state_of(tmp_path)
+    assert (state.topics, state.security.acls, state.quotas.by_entity) == ({}, {}, {})
+    assert state.topic_configs("gone") == state.topic_configs("orders") == {}
+    assert report["switched_off"] == []
+
+
+@pytest.mark.parametrize(("of_metadata", "expected"), [(2, 4), (7, 8)])
+def test_the_epoch_is_above_those_of_the_metadata_and_of_batches(
+    tmp_path: Path, of_metadata: int, expected: int
+) -> None:
+    records = [topic("orders", 1), partition(1, 0, [1], epoch=of_metadata)]
+    world = World(tmp_path, records)
+    # Nothing is written with the last epoch of the file, which is not in the restored one either.
+    world.put(1, LOG, epochs=[(0, 0), (3, 100), (11, 200)])
+    assert only(world.restore())["leader_epoch"] == expected
+    assert "11" not in (tmp_path / "out/node1/logs1/orders-0/leader-epoch-checkpoint").read_text().split()
+
+
+def test_everything_on_one_node(world: World) -> None:
+    world.restore(nodes=[2], voters=["2@kafka-2:9093"])
+    assert sorted(path.name for path in (world.root / "out").iterdir()) == ["node2", "reconciliation.json"]
+    state = state_of(world.root, 2)
+    assert next(iter(state.topics.values())).partitions[0].isr == [2]
+    (voter,) = state.quorum.voters
+    assert (voter.voter_id, voter.directory_id) == (2, directory_id(2))
+    assert [(one.name, one.host, one.port) for one in voter.endpoints] == [("CONTROLLER", "kafka-2", 9093)]
+
+
+def test_a_partition_of_other_nodes_is_placed_where_there_is_room(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), *(partition(1, number, [3]) for number in range(4))])
+    for number in range(4):
+        world.put(3, LOG, f"orders-{number}")
+    report = world.restore(nodes=[1, 2], voters=["1@h:1"])
+    assert [one["replicas"] for one in report["partitions"]] == [[1], [2], [1], [2]]
+    assert all(one["status"] == "online" for one in report["partitions"])
+
+
+def test_a_partition_without_a_copy_stays_offline(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2]), partition(1, 1, [2, 3])])
+    world.put(1, LOG)
+    report = world.restore(1, voters=["1@h:1"])
+    first, second = report["partitions"]
+    assert (first["status"], first["isr"]) == ("online", [1])
+    assert (second["status"], second["replicas"], second["isr"]) == ("missing", [2, 3], [2, 3])
+    assert second["places"] == []
+    assert state_of(tmp_path).topics[second["topic_id"]].partitions[1].replicas == [2, 3]
+
+
+def test_a_node_without_its_disk_does_not_lead_an_empty_log(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1])])
+    report = world.restore()
+    assert (only(report)["status"], only(report)["replicas"], only(report)["isr"]) == ("missing", [1], [])
+
+
+def test_a_lost_replica_is_made_anew(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2])])
+    world.put(2, LOG)
+    report = world.restore()
+    assert only(report)["isr"] == [1, 2]
+    assert offsets_of(tmp_path / "out/node1/logs1") == [*range(200)]
+
+
+def test_copies_that_were_not_in_sync_do_not_lead(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2, 3], isr=[3])])
+    for node in (1, 2):
+        world.put(node, LOG)
+    report = world.restore(1, 2, voters=["1@h:1", "2@h:2"])
+    assert only(report)["status"] == "out_of_sync"
+    assert (only(report)["replicas"], only(report)["isr"]) == ([1, 2, 3], [3])
+    assert offsets_of(tmp_path / "out/node2/logs1") == [*range(200)]
+    assert sum("UNCLEAN" in step for step in report["steps"]) == 1
+
+
+def test_copies_that_were_not_in_sync_where_the_isr_lost_its_disk(tmp_path: Path) -> None:
+    """The node of the ISR is restored and gets a copy, too, but nobody knows that it is complete."""
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2], isr=[2])])
+    world.put(1, LOG)
+    report = world.restore()
+    assert only(report)["status"] == "out_of_sync"
+    assert (only(report)["replicas"], only(report)["isr"]) == ([1, 2], [])
+    assert offsets_of(tmp_path / "out/node2/logs1") == [*range(200)]
+
+
+def test_the_log_of_the_isr_counts_and_not_the_longest(tmp_path: Path) -> None:
+    """A leader that was replaced had records that nobody else had, and the next one has written nothing."""
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2, 3], isr=[2, 3])])
+    world.put(1, [*LOG, *batches(200, 240, epoch=3)])
+    for node in (2, 3):
+        world.put(node, LOG)
+    report = world.restore()
+    assert {(one["reason"], one["last_offset"]) for one in report["merged"][0]["left_out"]} == {
+        ("past_the_end", 239)
+    }
+    for node in (1, 2, 3):
+        assert offsets_of(tmp_path / "out" / f"node{node}/logs1") == [*range(200)]
+
+
+def test_a_damaged_end_of_the_isr_is_taken_from_others(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2], isr=[2])])
+    world.put(1, LOG)
+    world.put(2, LOG)
+    flip(world.log_dirs[2], [19])
+    report = world.restore()
+    assert report["merged"][0]["lost"] == []
+    assert offsets_of(tmp_path / "out/node2/logs1") == [*range(200)]
+
+
+def test_a_lost_branch_never_leads(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2], isr=[1, 2])])
+    world.put(1, [*ORDERS[0], *batches(100, 300, epoch=3, value="lost")])
+    world.put(2, [*ORDERS[0], *batches(100, 160, epoch=5)])
+    report = world.restore()
+    assert {one["reason"] for one in report["merged"][0]["left_out"]} == {"diverged"}
+    for node in (1, 2):
+        assert offsets_of(tmp_path / "out" / f"node{node}/logs1") == [*range(160)]
+
+
+def test_a_replica_that_was_being_added(tmp_path: Path) -> None:
+    adding = partition_change(1, 0, {2: ints([1, 2]), 4: ints([2])})
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1]), adding])
+    world.put(1, LOG)
+    world.put(2, LOG[:5])
+    report = world.restore()
+    assert only(report)["cancelled"] == [2]
+    assert (only(report)["replicas"], only(report)["isr"]) == ([1], [1])
+    alone = world.restore(2, out=None, voters=["2@h:1"])
+    assert (only(alone)["status"], only(alone)["isr"]) == ("out_of_sync", [1])
+
+
+@pytest.mark.parametrize(
+    ("isr", "elr", "last", "here", "expected"),
+    [
+        ([1, 2], [], [], {1, 2, 3}, [1, 2]),
+        ([1], [2], [], {2, 3}, [2]),
+        ([1], [2], [3], {3}, []),
+        ([], [2], [3], {3}, []),
+        ([], [], [3], {1, 3}, [3]),
+        ([], [], [], {1, 2, 3}, []),
+        ([1], [], [], set(), []),
+    ],
+)
+def test_which_copies_are_in_sync(
+    isr: list[int], elr: list[int], last: list[int], here: set[int], expected: list[int]
+) -> None:
+    state = PartitionState([1, 2, 3], isr, -1, 0, [], elr=elr, last_known_elr=last)
+    assert in_sync_copies(state, here) == expected
+
+
+def test_unclean_election_is_switched_off(tmp_path: Path) -> None:
+    records = [
+        topic("orders", 1),
+        partition(1, 0, [1]),
+        config(TOPIC_CONFIG, "orders", UNCLEAN, "true"),
+        config(BROKER_CONFIG, "", UNCLEAN, "true"),
+        config(TOPIC_CONFIG, "other", UNCLEAN, "false"),
+    ]
+    world = World(tmp_path, records)
+    world.put(1, LOG)
+    report = world.restore()
+    assert [one["setting"] for one in report["switched_off"]] == [
+        "eligible.leader.replicas.version=1",
+        f"orders: {UNCLEAN}=true",
+        f"all brokers: {UNCLEAN}=true",
+    ]
+    assert all(any(one["command"] in step for step in report["steps"]) for one in report["switched_off"])
+    configs = state_of(tmp_path).configs
+    assert configs.of(TOPIC_CONFIG, "orders") == configs.of(BROKER_CONFIG, "") == {}
+    assert configs.of(TOPIC_CONFIG, "other") == {UNCLEAN: "false"}
+
+
+def test_min_isr_that_cannot_be_met_is_named(tmp_path: Path) -> None:
+    records = [
+        topic("orders", 1),
+        partition(1, 0, [1, 2]),
+        config(TOPIC_CONFIG, "orders", "min.insync.replicas", "2"),
+    ]
+    world = World(tmp_path, records)
+    world.put(1, LOG)
+    report = world.restore(1, out=None, voters=["1@h:1"])
+    assert any("min.insync.replicas=2 and 1 replica:" in step for step in report["steps"])
+    assert not any("min.insync" in step for step in world.restore(out=None)["steps"])
+
+
+def test_copies_that_were_not_in_use_are_left_out_and_named(world: World) -> None:
+    for suffix in ("future", "stray"):
+        name = f"orders-0.{'0' * 32}-{suffix}"
+        shutil.copytree(world.log_dirs[1] / "orders-0", world.log_dirs[1] / name)
+    report = world.restore()
+    assert {one["state"] for one in report["skipped"]} == {"future", "stray"}
+    assert len(report["merged"][0]["copies"]) == 3
+
+
+def test_directories_of_other_topics_are_left_out_and_named(world: World) -> None:
+    world.put(1, LOG, "other-0")
+    report = world.restore()
+    (one,) = report["unassigned"]
+    assert one["topic"] == "other"
+
+
+def test_two_disks_keep_their_partitions(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1]), partition(1, 1, [1])])
+    second = tmp_path / "b1-second"
+    write_meta(second, 1, directory_id(77))
+    world.put(1, LOG)
+    replica(second, {0: LOG}, name="orders-1")
+    report = magicbyte.restore([*world.log_dirs.values(), second], out=tmp_path / "out")
+    node = report["nodes"][0]
+    assert [(one["place"], one["directory_id"], one["partitions"]) for one in node["log_dirs"]] == [
+        ("node1/logs1", directory_id(1), 1),
+        ("node1/logs2", directory_id(77), 1),
+    ]
+    assert offsets_of(tmp_path / "out/node1/logs2", "orders-1") == [*range(200)]
+    assert not (tmp_path / "out/node1/logs2/__cluster_metadata-0").exists()
+
+
+def test_deleted_records_do_not_come_back(world: World) -> None:
+    for log_dir in world.log_dirs.values():
+        (log_dir / "log-start-offset-checkpoint").write_text("0\n1\norders 0 55\n")
+    world.restore()
+    place = world.root / "out/node3/logs1"
+    assert read_offset_checkpoint(place / "log-start-offset-checkpoint") == {("orders", 0): 55}
+
+
+def test_a_static_quorum_has_no_voters_in_the_snapshot(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1])], dynamic=False)
+    world.put(1, LOG)
+    report = world.restore(1, voters=["1@kafka-1:9093"])
+    assert report["kraft_version"] == 0
+    assert "controller.quorum.voters=1@kafka-1:9093" in report["steps"][0]
+    data = (tmp_path / "out/node1/logs1/__cluster_metadata-0" / report["snapshot"]).read_bytes()
+    kinds = [
+        int.from_bytes(one.key_bytes[2:4])
+        for batch in magicbyte.read_batches(data)
+        if batch.is_control
+        for one in batch
+    ]
+    assert kinds == [3, 4]
+    with pytest.raises(RefusedError, match="nothing tells the voters"):
+        world.restore(out=None)
+
+
+def test_partitions_without_directories_of_old_versions(tmp_path: Path) -> None:
+    world = World(tmp_path, [feature("metadata.version", 14), topic("orders", 1), partition(1, 0, [1])])
+    world.put(1, LOG)
+    world.restore()
+    assert next(iter(state_of(tmp_path).topics.values())).partitions[0].directories == []
+
+
+def test_the_same_bytes_again(world: World) -> None:
+    world.restore()
+    first = content(world.root / "out")
+    shutil.rmtree(world.root / "out")
+    world.restore()
+    assert content(world.root / "out") == first
+
+
+def test_nothing_is_written_before_the_plan_is_read(world: World) -> None:
+    class StopError(Exception):
+        pass
+
+    def stop(plan: Any) -> None:
+        assert plan["snapshot"]
+        raise StopError
+
+    with pytest.raises(StopError):
+        world.restore(planned=stop)
+    assert not (world.root / "out").exists()
+    assert world.restore(out=None)["written"] == []
+    assert not (world.root / "out").exists()
+
+
+@pytest.mark.parametrize("deadly", [1, 2, 4, 5])
+def test_a_killed_run_is_repeated_to_the_same_bytes(world: World, deadly: int) -> None:
+    """It is killed before one of its renames, into a directory that existed; nothing else publishes."""
+    world.restore()
+    whole = content(world.root / "out")
+    shutil.rmtree(world.root / "out")
+    (world.root / "out").mkdir()
+    code = f"""
+import os, signal, sys, magicbyte
+rename, calls = os.rename, 0
+def counted(*arguments):
+    global calls
+    calls += 1
+    if calls == {deadly}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    rename(*arguments)
+os.rename = counted
+magicbyte.restore(sys.argv[2:], out=sys.argv[1])
+"""
+    command = [sys.executable, "-c", code, world.root / "out", *world.log_dirs.values()]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert not (world.root / "out/reconciliation.json").exists()
+    world.restore()
+    assert content(world.root / "out") == whole
+
+
+def test_an_empty_directory_is_filled(world: World) -> None:
+    (world.root / "out").mkdir()
+    world.restore()
+    assert offsets_of(world.root / "out/node1/logs1") == [*range(200)]
+    with pytest.raises(RefusedError, match="not empty"):
+        world.restore()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "options", "message"),
+    [
+        ((1,), {}, "voters that are not restored, nodes 2, 3"),
+        ((1, 2, 3), {"nodes": [9]}, "no directory of node 9"),
+        ((1, 2, 3), {"nodes": [1], "voters": ["2@h:1"]}, "voters that are not restored, node 2"),
+        ((1, 2, 3), {"voters": [f"1@h:1:{directory_id(5)}"]}, "voter 1 has the directory"),
+        ((1, 2, 3), {"out": "s3://bucket/out"}, "local directories only"),
+    ],
+)
+def test_refusals(world: World, nodes: tuple[int, ...], options: dict[str, Any], message: str) -> None:
+    with pytest.raises(RefusedError, match=message):
+        world.restore(*nodes, **options)
+    assert not (world.root / "out").exists()
+
+
+def test_other_clusters_and_no_metadata_are_refused(world: World) -> None:
+    shutil.rmtree(world.log_dirs[1] / "__cluster_metadata-0")
+    with pytest.raises(RefusedError, match="no __cluster_metadata-0"):
+        world.restore(1)
+    write_meta(world.log_dirs[2], 2, directory_id(2), cluster="other")
+    with pytest.raises(RefusedError, match="2 clusters"):
+        world.restore()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1", "1@h", "1@h:0", "1@h:65536", "x@h:1", "1@h:1:short", "1@h:1,1@h:2"]
+)
+def test_voters_are_checked(world: World, text: str) -> None:
+    done = CliRunner().invoke(
+        app, ["restore", str(world.root), "--dry-run", "--voters", text], standalone_mode=False
+    )
+    assert done.exception is not None
+    assert "is not a voter" in str(done.exception) or "named twice" in str(done.exception)
+
+
+def test_a_leader_epoch_at_its_end_is_refused(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1])])
+    world.put(1, batches(0, 50, epoch=(1 << 31) - 1))
+    with pytest.raises(RefusedError, match="leader epoch"):
+        world.restore()
+
+
+def test_a_number_that_does_not_fit_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    record = bytearray(partition(1, 0, [1]))
+    at = record.index(struct.pack(">iii", 1, 3, 7)) + 8
+    record[at : at + 4] = struct.pack(">i", (1 << 31) - 1)
+    world = World(tmp_path, [topic("orders", 1), bytes(record)])
+    world.put(1, LOG)
+    with pytest.raises(magicbyte.Error, match="partitionEpoch"):
+        world.restore(planned=lambda plan: pytest.fail("there is no plan"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_records_are_encoded_as_they_were_read() -> None:
+    data = {
+        "partitionId": 7,
+        "topicId": "AAAAAAAAAAAAAAAAAAAAAQ",
+        "replicas": [1, 2],
+        "isr": [2],
+        "leader": 2,
+        "leaderEpoch": 3,
+        "partitionEpoch": 4,
+        "directories": ["AAAAAAAAAAAAAAAAAAAABQ"] * 2,
+        "eligibleLeaderReplicas": [1],
+    }
+    encoded = _core.encode_metadata_record(3, 2, data)
+    _, name, _, version, decoded = _core.decode_record("__cluster_metadata", None, encoded)
+    assert (name, version, decoded) == (
+        "PartitionRecord",
+        2,
+        {**data, "removingReplicas": [], "addingReplicas": []},
+    )
+    voter = {"voterId": 1, "endpoints": [{"name": "C", "host": "h", "port": 1}]}
+    value = _core.encode_data("VotersRecord", 0, {"voters": [voter]})
+    assert _core.decode_data("VotersRecord", bytes(2) + value)["voters"][0]["endpoints"] == voter["endpoints"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((999, 0, {}), "no record of type 999"),
+        ((-1, 0, {}), "no record of type -1"),
+        ((3, 99, {}), "version 99"),
+        ((3, 0, {"directories": []}), "directories"),
+        ((3, 1, {"isr": "x"}), "isr"),
+        ((3, 1, {"leader": 1 << 31}), "leader"),
+        ((3, 1, {"topicId": "short"}), "topicId"),
+    ],
+)
+def test_records_that_cannot_be_encoded(arguments: Any, message: str) -> None:
+    with pytest.raises(magicbyte.Error, match=message):
+        _core.encode_metadata_record(*arguments)
+
+
+@pytest.mark.parametrize(("name", "version"), [("NoData", 0), ("VotersRecord", 9), ("VotersRecord", -1)])
+def test_data_that_cannot_be_encoded(name: str, version: int) -> None:
+    with pytest.raises(magicbyte.Error):
+        _core.encode_data(name, version, {})
+
+
+def test_damage_of_the_metadata_is_a_problem(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1]), *SETTINGS, broker(1, [])])
+    for log_dir in world.log_dirs.values():
+        path = log_dir / "__cluster_metadata-0" / f"{0:020}.log"
+        data = bytearray(path.read_bytes())
+        at = next(one.position for one in magicbyte.read_batches(bytes(data)) if one.base_offset == 4)
+        data[at + 66] ^= 3
+        data[at + 68] ^= 3
+        path.write_bytes(data)
+    world.put(1, LOG)
+    report = world.restore()
+    assert any("in no readable copy" in one for one in report["metadata_problems"])
+    assert any("orders" in one and "not restored" in one for one in report["metadata_problems"])
+
+
+def test_the_command_prints_the_plan_first(world: World) -> None:
+    def run(*arguments: str) -> tuple[int, str]:
+        sources = list(map(str, world.log_dirs.values()))
+        done = CliRunner().invoke(app, ["restore", *sources, *arguments], standalone_mode=False)
+        assert done.exception is None
+        return done.return_value, done.stdout
+
+    code, text = run("--dry-run")
+    assert code == 0
+    assert "1 of 1 partitions can lead" in text
+    assert "nothing was written" in text
+    assert "server.properties" in text
+    code, text = run("--out", str(world.root / "out"))
+    assert code == 0
+    assert text.index("partitions can lead") < text.index("restored into")
+    code, text = run("--json", "--dry-run", "--nodes", "1", "--voters", "1@h:1")
+    assert json.loads(text)["options"]["nodes"] == [1]
+
+
+@pytest.mark.parametrize("data", [b"", bytes(5000)])
+def test_empty_logs_are_restored(tmp_path: Path, data: bytes) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2])])
+    for node in (1, 2):
+        world.put(node, [data])
+    report = world.restore()
+    assert report["balanced"]
+    assert only(report)["status"] == "online"
+    for node in (1, 2):
+        assert offsets_of(tmp_path / "out" / f"node{node}/logs1") == []
+
+
+def test_a_log_of_which_nothing_is_readable_stays_offline(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2]), partition(1, 1, [1, 2])])
+    world.put(1, [b"garbage" * 1000])
+    world.put(2, [])
+    world.put(2, LOG, "orders-1")
+    report = world.restore()
+    first, second = report["partitions"]
+    assert (first["status"], first["replicas"], first["isr"], first["places"]) == ("missing", [1, 2], [], [])
+    assert second["status"] == "online"
+    assert report["balanced"]
+    assert report["problems"]
+    assert not list((tmp_path / "out").rglob("orders-0"))
+
+
+def test_a_ruined_copy_of_the_isr_vouches_for_nothing(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2], isr=[1])])
+    world.put(1, [b"garbage" * 1000])
+    world.put(2, LOG)
+    assert only(world.restore())["status"] == "out_of_sync"
+
+
+def test_a_log_that_expired_keeps_its_end(tmp_path: Path) -> None:
+    """A broker would assign offsets a second time."""
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1])])
+    replica(world.log_dirs[1], {700: []})
+    world.restore()
+    assert [path.name for path in (tmp_path / "out/node1/logs1/orders-0").glob("*.log")] == [f"{700:020}.log"]
+
+
+def test_what_is_only_in_tiered_storage_is_named(tmp_path: Path) -> None:
+    records = [
+        topic("orders", 1),
+        partition(1, 0, [1]),
+        config(TOPIC_CONFIG, "orders", "remote.storage.enable", "true"),
+    ]
+    world = World(tmp_path, records)
+    replica(world.log_dirs[1], {500: batches(500, 600, epoch=3)}, epochs=[(0, 0), (2, 100), (3, 300)])
+    report = world.restore()
+    assert any("tiered storage" in one for one in report["metadata_problems"])
