@@ -128,7 +128,11 @@ def test_tokens(files: Path, secure: SecureBroker) -> None:
     ):
         config = secure.properties("SASL_SSL", source, mechanism="OAUTHBEARER")
         assert answered(files, secure, "SASL_SSL", config)
-    for wrong, expected in (("e30.e30.", "SaslAuthenticate"), ("a\x01b", "no token from"), ("", "no token from")):
+    for wrong, expected in (
+        ("e30.e30.", "SaslAuthenticate"),
+        ("a\x01b", "no token from"),
+        ("", "no token from"),
+    ):
         token.write_text(wrong)
         with pytest.raises((PermissionError, ConnectionError), match=expected):
             answered(files, secure, "SASL_SSL", config)
