@@ -29,6 +29,8 @@ NAMES = re.compile(r"(?i)(un)?licen[cs]e|copying|notice")
 LIBRARIES = {
     "libdeflate-sys": "libdeflate/COPYING",
     "lz4-sys": "liblz4/lib/LICENSE",
+    # What it has of BoringSSL, whose own terms are beside those of ring.
+    "ring": "third_party/fiat/LICENSE",
     "zstd-sys": "zstd/LICENSE",
 }
 # For a crate that can be used under these terms, and ships without any text.
@@ -52,8 +54,9 @@ NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FO
 OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN
 CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE."""
 HEAD = """\
-The compiled part of the Python package magicbyte contains the crates below, and with libdeflate-sys, lz4-sys
-and zstd-sys the C libraries libdeflate, LZ4 and Zstandard. magicbyte's own terms are in the file LICENSE.
+The compiled part of the Python package magicbyte contains the crates below, and with libdeflate-sys, lz4-sys,
+ring and zstd-sys the C libraries libdeflate, LZ4, parts of BoringSSL, and Zstandard. magicbyte's own terms
+are in the file LICENSE.
 
 The table of protocol messages in it is made from the message definitions of Apache Kafka, Copyright 2026
 The Apache Software Foundation, under the Apache License 2.0, whose text is in the file LICENSE. Apache

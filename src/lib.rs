@@ -41,7 +41,7 @@
 //!
 //! Other crates are built on this one: `magicbyte-log` (directories of segments), `magicbyte-arrow` (columns),
 //! `magicbyte-protocol` (messages), `magicbyte-broker` (the checks of an append), `magicbyte-serve` (a read-only broker),
-//! `magicbyte-lab` (costs).
+//! `magicbyte-client` (batches of a running cluster), `magicbyte-lab` (costs).
 //!
 //! Features: `gzip`, `snappy`, `lz4`, `zstd` (default), `serde` (for the plain-data types).
 #![cfg_attr(docsrs, feature(doc_cfg))]

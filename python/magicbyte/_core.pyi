@@ -57,6 +57,7 @@ from magicbyte._stubs.cleaner import (
     redact_group,
     reduce_keys,
 )
+from magicbyte._stubs.cluster import ClusterReader
 from magicbyte._stubs.convert import (
     Converter,
     set_last_offset,
@@ -222,6 +223,7 @@ __all__ = [
     "Batches",
     "Check",
     "ChunkDecoder",
+    "ClusterReader",
     "CommittedOffsets",
     "CompletedTransaction",
     "Converter",

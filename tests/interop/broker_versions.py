@@ -22,6 +22,7 @@ class Node:
             raise FileNotFoundError(f"{BROKERS / version} is missing: make target/brokers/fetched")
         self.port, self._second_port = free_ports(2)
         self._root, self._version = root, version
+        self.logs = root / "logs"
         self._zookeeper: subprocess.Popen[bytes] | None = None
         self._broker: subprocess.Popen[bytes] | None = None
         if version == OLD:
@@ -35,7 +36,7 @@ class Node:
                 f"{kraft(self.port, {1: self._second_port})}"
                 "broker.session.timeout.ms=1500\nbroker.heartbeat.interval.ms=200\n"
             )
-        (root / "server.properties").write_text(f"{special}{ALONE}{settings}log.dirs={root / 'logs'}\n")
+        (root / "server.properties").write_text(f"{special}{ALONE}{settings}log.dirs={self.logs}\n")
         if version != OLD:
             format_logs = ("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c")
             assert self._java(*format_logs, str(root / "server.properties")).wait(60) == 0, self.log()

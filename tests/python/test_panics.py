@@ -56,6 +56,7 @@ class Segment:
         self.merged = _core.plan_merge(self.alignment, [self.listing], [self.plan])
         self.new = root / "new"
         self.new.mkdir()
+        self.server = magicbyte.serve(self.path, listen="127.0.0.1:0")
 
 
 @pytest.fixture
@@ -285,6 +286,13 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
         "ArrowStream": (lambda: magicbyte.read_batches(V2).to_arrow(), {}),
         "BatchLayout": (lambda: c.BatchLayout(V2), {}),
         "Batches": (lambda: magicbyte.read_batches(V2), {"to_arrow": (["offset"],)}),
+        "ClusterReader": (
+            lambda: c.ClusterReader(one.server.bootstrap_servers),
+            {
+                "offsets": ([("topic", 0)], "read_committed"),
+                "digest": ([("topic", 0, 0, 1)], 1, "read_committed", 1 << 20),
+            },
+        ),
         "KeySet": (lambda: c.KeySet([b"x"]), {"find": (b"x",)}),
         "StoredFile": (lambda: c.StoredFile(one.path / f"{0:020}.log"), {"read": (0, 1)}),
         "ChunkDecoder": (lambda: c.ChunkDecoder(one.chunk, columns=["value"]), {}),

@@ -1,11 +1,13 @@
 //! Digests of the records of a log by ranges of offsets, to compare two logs.
 
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 
 use twox_hash::XxHash3_128;
 use twox_hash::xxhash3_128::Hasher;
 
-use magicbyte::{Batch, Decompressor, Record, Result, TimestampType};
+use magicbyte::state::{AbortedFilter, Admission};
+use magicbyte::{Batch, Batches, Decompressor, Record, Result, TimestampType};
 use magicbyte_log::internals::open_regular;
 use magicbyte_log::steps::{BatchCounts, Chunk, ChunkReader};
 use magicbyte_log::{ChunkResult, Disposition, LISTED, Problems};
@@ -38,7 +40,7 @@ pub struct ChunkDigests {
     pub problems: Problems,
 }
 
-/// Decodes every record of a chunk, and adds up hashes of the records in each range of `width` offsets: the 128-bit
+/// Decodes every record of a chunk that a reader sees, and adds up hashes of the records in each range of `width` offsets: the 128-bit
 /// XXH3 of offset, timestamp, its type, key, value and headers, and whether it is a control record. So codec, magic
 /// and batch of a record make no difference. A record of magic 0, which has no timestamp, equals one with -1.
 ///
@@ -65,7 +67,9 @@ pub fn digest_chunk(chunk: Chunk, width: i64, max_decompressed_bytes: usize) -> 
         match digested {
             Ok(counts) => {
                 reader.good(&data, batch.last_offset(), disposition, counts);
-                of_batch.iter().for_each(|&digest| add(&mut ranges, digest));
+                if disposition != Disposition::Aborted {
+                    of_batch.iter().for_each(|&digest| add(&mut ranges, digest));
+                }
             }
             Err(error) => reader.bad(&data, &error),
         }
@@ -93,6 +97,89 @@ pub fn hash_chunk(chunk: &Chunk) -> io::Result<u128> {
         left -= size as u64;
     }
     Ok(hasher.finish_128())
+}
+
+/// The digests of batches that a broker has sent, as [`digest_chunk`] makes them of files.
+#[derive(Debug)]
+pub struct FetchDigests {
+    width: i64,
+    decompressor: Decompressor,
+    ranges: Vec<RangeDigest>,
+    errors: Vec<(Range<i64>, magicbyte::Error)>,
+    errors_left_out: u64,
+    bytes: Vec<u8>,
+}
+
+impl FetchDigests {
+    /// Digests of ranges of `width` offsets.
+    #[must_use]
+    pub fn new(width: i64, max_decompressed_bytes: usize) -> Self {
+        Self {
+            width: width.max(1),
+            decompressor: Decompressor::with_limit(max_decompressed_bytes),
+            ranges: Vec::new(),
+            errors: Vec::new(),
+            errors_left_out: 0,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Adds the records of these offsets. With a filter, those of aborted transactions are left out. A batch that does
+    /// not decode is an error of its offsets, and has no digest.
+    pub fn add(&mut self, records: &[u8], offsets: &Range<i64>, mut aborted: Option<AbortedFilter>) {
+        let mut next_offset = offsets.start;
+        for batch in Batches::new(records) {
+            let first_offset = next_offset;
+            let added = batch.and_then(|batch| {
+                next_offset = batch.last_offset() + 1;
+                self.add_batch(&batch, offsets, aborted.as_mut())
+            });
+            match added {
+                Ok(()) => {}
+                Err(error) if self.errors.len() < LISTED => {
+                    self.errors.push((first_offset..next_offset, error))
+                }
+                Err(_) => self.errors_left_out += 1,
+            }
+        }
+    }
+
+    fn add_batch(
+        &mut self,
+        batch: &Batch<'_>,
+        offsets: &Range<i64>,
+        aborted: Option<&mut AbortedFilter>,
+    ) -> Result<()> {
+        batch.verify()?;
+        if let Some(aborted) = aborted
+            && aborted.admit(batch, &mut self.decompressor)? == Admission::Aborted
+        {
+            return Ok(());
+        }
+        let (bytes, mut of_batch) = (&mut self.bytes, Vec::new());
+        digest_batch(batch, &mut self.decompressor, |record, _| {
+            if offsets.contains(&record.offset()) {
+                bytes.clear();
+                write_record(record, batch.is_control(), bytes);
+                let range = record.offset().div_euclid(self.width);
+                add(&mut of_batch, RangeDigest { range, records: 1, digest: XxHash3_128::oneshot(bytes) });
+            }
+        })?;
+        of_batch.iter().for_each(|&digest| add(&mut self.ranges, digest));
+        Ok(())
+    }
+
+    /// The ranges that have records, in order.
+    #[must_use]
+    pub fn ranges(&self) -> &[RangeDigest] {
+        &self.ranges
+    }
+
+    /// The offsets of batches that did not decode, with the reasons, and the number of those that are not listed.
+    #[must_use]
+    pub fn errors(&self) -> (&[(Range<i64>, magicbyte::Error)], u64) {
+        (&self.errors, self.errors_left_out)
+    }
 }
 
 /// Visits all records of a batch, and counts them.

@@ -220,7 +220,7 @@ pub(super) fn check_chunk(
 }
 
 /// The number of a range, its records and the sum of their hashes.
-type PyRangeDigest = (i64, u64, u128);
+pub(super) type PyRangeDigest = (i64, u64, u128);
 
 #[doc = docstring!(steps, digest_chunk)]
 #[pyfunction]

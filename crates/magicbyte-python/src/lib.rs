@@ -14,6 +14,7 @@ mod buffer;
 mod builder;
 mod classes;
 mod cleaner;
+mod cluster;
 mod compat;
 mod convert;
 mod docs;
@@ -81,6 +82,8 @@ mod _core {
         PyKeySet, check_segment, compact_group, index_keys, plan_compaction, plan_redaction,
         producer_summary, redact_group, reduce_keys,
     };
+    #[pymodule_export]
+    use crate::cluster::PyClusterReader;
     #[pymodule_export]
     use crate::convert::{
         PyConverter, set_last_offset, set_max_timestamp, set_partition_leader_epoch, set_producer_state,

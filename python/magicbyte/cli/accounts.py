@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from magicbyte.cli.differences import print_compared
 from magicbyte.cli.exits import exit_code
 from magicbyte.cli.inputs import print_unread
 from magicbyte.cli.overview import View, print_next, print_overview
@@ -72,6 +73,8 @@ def print_verified(report: VerifyReport, sources: Sequence[str], view: View) -> 
         _print_indexes(report["indexes"])
     if report["certificate"] is not None:
         _print_certificate(report["certificate"])
+    if report["cluster"] is not None:
+        print_compared(report["cluster"])
     if report["table"] is not None:
         _print_table(report["table"])
     elif total["quarantined_bytes"]:
@@ -92,6 +95,8 @@ def verify_code(report: VerifyReport) -> int:
     if report["certificate"] is not None:
         problems += len(report["certificate"]["differences"])
     problems += report["total"]["problems"] + sum(len(log_dir["problems"]) for log_dir in report["log_dirs"])
+    if report["cluster"] is not None:
+        is_equal &= report["cluster"]["equal"]
     return exit_code(problems, balanced=report["balanced"] and is_equal)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -15,12 +16,16 @@ from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.options.diff import DiffOptions
 
 if TYPE_CHECKING:
+    from magicbyte.jobs.comparing.differences import Difference
     from magicbyte.jobs.diff import DiffReport
 
 __all__ = ["diff"]
 
-_SHOWN = 20
-_DIFFERENCES = {"only_in_a": "only in A", "only_in_b": "only in B", "differs": "not the same"}
+_DIFFERENCES: Mapping[Difference, str] = {
+    "only_in_a": "only in A",
+    "only_in_b": "only in B",
+    "differs": "not the same",
+}
 
 
 @click.command(short_help="Compare two logs, record by record.")
@@ -65,25 +70,14 @@ def diff(
 
 
 def _print(report: DiffReport) -> None:
+    from magicbyte.cli.differences import print_partition
     from magicbyte.cli.reports import print_problems
     from magicbyte.cli.terminal import print_line
     from magicbyte.jobs.run.plan import count_of
     from magicbyte.jobs.run.progress import format_bytes
 
     for partition in report["partitions"]:
-        name = f"{partition['topic']}-{partition['partition']}"
-        if partition["result"] in ("only_in_a", "only_in_b"):
-            print_line(f"{name}: {_DIFFERENCES[partition['result']]}")
-        elif partition["result"] == "differs":
-            print_line(f"{name}: {count_of(partition['differing_records'], 'record')} differ")
-            for one in partition["ranges"][:_SHOWN]:
-                print_line(
-                    f"  offsets {one['first_offset']:,}..={one['last_offset']:,}:"
-                    f" {count_of(one['records'], 'record')} {_DIFFERENCES[one['difference']]}"
-                )
-            more = len(partition["ranges"]) - _SHOWN + partition["ranges_left_out"]
-            if more > 0:
-                print_line(f"  ... and {count_of(more, 'more range')}")
+        print_partition(partition, _DIFFERENCES)
     print_problems(report["problems"], report["problems_left_out"])
     equal = sum(partition["result"] == "equal" for partition in report["partitions"])
     sides = (report["a"], report["b"])

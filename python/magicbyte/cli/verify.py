@@ -45,6 +45,11 @@ def verify(
     and 3 if they differ; the first different offset is then reported. Rows that compaction has removed from
     the log do not count as a difference.
 
+    With --against, the records have to be those that a running cluster sends to consumers, without and with
+    transactions (read_uncommitted and read_committed): each partition is compared with that of the same name,
+    from the start to the end of both. Kafka's own topics are left out, and so is what only the cluster has.
+    The exit code is 3 if they differ; the ranges of offsets are then reported.
+
     With --indexes, the rules are those of kafka-dump-log: an entry's offset has to be the last one of its
     batch. Brokers before 4.1 wrote entries that point inside an append; these are differences too, but do no
     harm. The exit code is 1 if there are any.
@@ -61,6 +66,7 @@ def verify(
     magicbyte verify --table kafka.records --catalog prod /backup/kafka-logs
     magicbyte verify --indexes orders-0/
     magicbyte verify --certificate repaired/certificate.json --html proof.html repaired/
+    magicbyte verify --against broker:9092 --command-config client.properties /backup/kafka-logs
     magicbyte verify --engine spark --master spark://host:7077 /backup/kafka-logs
 
     --json lists the first 1000 problems and counts all; the table problems of ingest holds each.

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
 
 from magicbyte import _core
 from magicbyte.enums import IsolationLevel
+from magicbyte.errors import RefusedError
 from magicbyte.jobs.certified import CertificateCheck, check_certificate
+from magicbyte.jobs.comparing.cluster_side import ClusterComparison, compare_with_cluster, open_cluster
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.log_dirs import LogDirReport, log_dir_reports, note_missing_ids
 from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
@@ -136,6 +138,8 @@ class VerifyReport(TypedDict):
     """The comparison of the indexes, if it was requested."""
     certificate: CertificateCheck | None
     """The comparison with a certificate, if one was given."""
+    cluster: ClusterComparison | None
+    """The comparison with a running cluster, if it was requested."""
 
 
 @dataclass(frozen=True)
@@ -200,9 +204,14 @@ def verify(
 
     Raises:
         RefusedError: if there is nothing to read, or a partition to compare is found twice.
+        OSError: if the cluster to compare with does not answer or refuses.
 
     """
     max_decompressed_bytes = options.max_decompressed_bytes
+    if options.command_config is not None and options.against is None:
+        raise RefusedError("command_config is for a cluster: choose one with against")
+    # A cluster that refuses is known before the files are read.
+    cluster = None if options.against is None else open_cluster(options.against, options.command_config)
     if table is not None:
         from magicbyte.jobs.run.reading import check_column_limit
 
@@ -253,6 +262,11 @@ def verify(
         certificate=None
         if options.certificate is None
         else check_certificate(options.certificate, sources, engine, progress),
+        cluster=None
+        if cluster is None or options.against is None
+        else compare_with_cluster(
+            sources, options.against, cluster, engine, choice, max_decompressed_bytes, progress
+        ),
     )
 
 

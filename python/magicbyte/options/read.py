@@ -50,6 +50,17 @@ class VerifyOptions(CatalogOptions, Isolation, Decoding):
         default=None,
         kind=FILE,
     )
+    against: str | None = option(
+        "Compare the records with those that consumers of a running cluster get, at both isolation levels.",
+        default=None,
+        kind=Kind("HOST:PORT"),
+    )
+    command_config: str | PathLike[str] | None = option(
+        "A file of properties of Kafka's own clients, for the connection to the cluster: security.protocol,"
+        " sasl.*, and ssl.* with PEM.",
+        default=None,
+        kind=Kind("FILE"),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from magicbyte import _core
+from magicbyte.enums import IsolationLevel
+from magicbyte.jobs.comparing.differences import Place
 from magicbyte.jobs.comparing.digest_cache import (
     RANGE_OFFSETS,
     ChunkDigests,
@@ -28,8 +30,6 @@ __all__ = ["Side"]
 
 _CHUNK_BYTES = 4 << 20
 
-Place: TypeAlias = tuple[str, int]
-"""Topic and partition."""
 Result = TypeVar("Result")
 
 
@@ -37,18 +37,23 @@ class Side:
     """A directory, archive or bucket with partitions."""
 
     def __init__(
-        self, source: str, choice: PartitionChoice, engine: Engine, max_decompressed_bytes: int
+        self,
+        sources: Sequence[str],
+        choice: PartitionChoice,
+        engine: Engine,
+        max_decompressed_bytes: int,
+        isolation_level: IsolationLevel = "read_uncommitted",
     ) -> None:
-        """Lists the partitions.
+        """Lists the partitions. With `isolation_level`, only the records of such a reader count.
 
         Raises:
             RefusedError: if there are none, or several copies of one.
 
         """
-        self.source = source
         self._engine = engine
+        self._isolation_level = isolation_level
         self._limit = max_decompressed_bytes
-        inputs = find_inputs([source], choice, distinct=True)
+        inputs = find_inputs(sources, choice, distinct=True)
         self._listings = {(one["topic"], one["partition"]): one for one in inputs.listings}
         self._plans: dict[Place, Planned] = {}
         self.problems: list[Problem] = []
@@ -66,7 +71,13 @@ class Side:
     ) -> list[Digests]:
         """The digests of partitions, from the cache or by reading the records."""
         listings = [self._listings[place] for place in places]
-        plans = plan_partitions(listings, self._engine, chunk_bytes=_CHUNK_BYTES, progress=progress)
+        plans = plan_partitions(
+            listings,
+            self._engine,
+            isolation_level=self._isolation_level,
+            chunk_bytes=_CHUNK_BYTES,
+            progress=progress,
+        )
         self._plans = dict(zip(places, plans, strict=True))
         self.problems += [problem for planned in plans for problem in planned.plan["problems"]]
         found: list[Digests] = [{} for _ in plans]
@@ -116,7 +127,7 @@ class Side:
         within = plan_surveyed(
             planned.listing,
             planned.surveys,
-            isolation_level="read_uncommitted",
+            isolation_level=self._isolation_level,
             offsets=(ranges[0][0], ranges[-1][1]),
             chunk_bytes=_CHUNK_BYTES,
         )

@@ -1,0 +1,38 @@
+//! Pauses between attempts.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+const FIRST: Duration = Duration::from_millis(20);
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// Pauses that grow, until too much time has passed without success.
+#[derive(Debug)]
+pub(crate) struct Backoff {
+    timeout: Duration,
+    /// Set by the first failure: time in which nothing was tried does not count.
+    deadline: Option<Instant>,
+    next: Duration,
+}
+
+impl Backoff {
+    pub(crate) fn new(timeout: Duration) -> Self {
+        Self { timeout, deadline: None, next: FIRST }
+    }
+
+    /// Begins again with the shortest pause and the full time.
+    pub(crate) fn succeeded(&mut self) {
+        *self = Self::new(self.timeout);
+    }
+
+    /// Waits before the next attempt; false if it is too late for one.
+    pub(crate) fn pause(&mut self) -> bool {
+        let now = Instant::now();
+        if now + self.next > *self.deadline.get_or_insert(now + self.timeout) {
+            return false;
+        }
+        thread::sleep(self.next);
+        self.next = (2 * self.next).min(LONGEST);
+        true
+    }
+}

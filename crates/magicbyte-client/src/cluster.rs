@@ -1,0 +1,229 @@
+//! A cluster: its topics, the leaders of partitions, connections to brokers, attempts that are repeated.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use magicbyte_protocol::message::body::metadata_request::MetadataRequestTopic;
+use magicbyte_protocol::message::body::{MetadataRequest, MetadataResponse};
+
+use crate::address::Address;
+use crate::backoff::Backoff;
+use crate::connection::Connection;
+use crate::error::{Error, ErrorKind, Result, printable};
+use crate::options::ClientOptions;
+
+const UNKNOWN_TOPIC_OR_PARTITION: i16 = 3;
+const LEADER_NOT_AVAILABLE: i16 = 5;
+/// The maximum length of a topic's name (`Topic.MAX_NAME_LENGTH`).
+const MAX_TOPIC_NAME: usize = 249;
+
+/// A cluster that is read. It knows leaders as of the last answer, and looks them up again when they turn out to have
+/// changed; it keeps one connection to each broker that it needs.
+#[derive(Debug)]
+pub struct Cluster {
+    pub(crate) options: Arc<ClientOptions>,
+    bootstrap: Vec<Address>,
+    brokers: BTreeMap<i32, Address>,
+    connections: HashMap<Address, Connection>,
+    topics: HashMap<Arc<str>, Topic>,
+}
+
+/// A topic, as of the last look at the metadata.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Topic {
+    /// The name.
+    pub name: Arc<str>,
+    /// The id; None if the brokers are older than Kafka 2.8.
+    pub id: Option<[u8; 16]>,
+    /// True for Kafka's own topics.
+    pub is_internal: bool,
+    /// The leaders of the partitions.
+    pub partitions: BTreeMap<i32, Leader>,
+}
+
+/// The leader of a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leader {
+    /// The broker's id; None if there is no leader now.
+    pub node_id: Option<i32>,
+    /// Its epoch, or -1 if the brokers are older than Kafka 2.1.
+    pub epoch: i32,
+}
+
+/// A leader that can be asked, and its topic's id.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    pub(crate) address: Address,
+    pub(crate) epoch: i32,
+    pub(crate) topic_id: Option<[u8; 16]>,
+}
+
+impl Cluster {
+    /// Connects to the first of some brokers that answers: `host:port[,host:port]...`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidOptions`] for an address that is none, and the error of the last broker if all fail.
+    pub fn connect(bootstrap_servers: &str, options: ClientOptions) -> Result<Self> {
+        let mut cluster = Self {
+            options: Arc::new(options),
+            bootstrap: Address::parse_list(bootstrap_servers)?,
+            brokers: BTreeMap::new(),
+            connections: HashMap::new(),
+            topics: HashMap::new(),
+        };
+        cluster.any_broker()?;
+        Ok(cluster)
+    }
+
+    /// The topics with these names, or all that this client may see; in the order of their names.
+    ///
+    /// # Errors
+    /// A topic that does not exist or may not be read, by its name, and the errors of connections.
+    pub fn topics(&mut self, names: Option<&[&str]>) -> Result<Vec<Topic>> {
+        self.retry(|cluster| cluster.look_up(names))
+    }
+
+    /// The ids of the brokers, as of the last look at the metadata.
+    pub fn brokers(&self) -> impl Iterator<Item = (i32, &Address)> {
+        self.brokers.iter().map(|(&id, address)| (id, address))
+    }
+
+    /// Makes attempts until one succeeds or fails for good. Leaders are looked up again for each.
+    pub(crate) fn retry<T>(&mut self, mut attempt: impl FnMut(&mut Self) -> Result<T>) -> Result<T> {
+        let mut backoff = Backoff::new(self.options.retry_timeout);
+        loop {
+            match attempt(self) {
+                Err(error) if error.is_retriable() && backoff.pause() => self.topics.clear(),
+                other => return other,
+            }
+        }
+    }
+
+    /// Forgets the leaders of a topic.
+    pub(crate) fn forget(&mut self, topic: &str) {
+        self.topics.remove(topic);
+    }
+
+    /// Looks up the leaders of topics that are not known, in one request.
+    pub(crate) fn find_leaders<'t>(&mut self, topics: impl Iterator<Item = &'t Arc<str>>) -> Result<()> {
+        let unknown: BTreeSet<&str> =
+            topics.filter(|topic| !self.topics.contains_key(*topic)).map(|topic| &**topic).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        self.look_up(Some(&Vec::from_iter(unknown))).map(|_| ())
+    }
+
+    /// The leader of a partition whose topic was looked up.
+    pub(crate) fn route(&self, topic: &Arc<str>, partition: i32) -> Result<Route> {
+        let missing = |code| {
+            let kind = ErrorKind::Broker { request: "Metadata", code, message: None };
+            Error::new(kind).of(topic, partition)
+        };
+        let known = self.topics.get(topic).ok_or_else(|| missing(LEADER_NOT_AVAILABLE))?;
+        let leader = known.partitions.get(&partition).ok_or_else(|| missing(UNKNOWN_TOPIC_OR_PARTITION))?;
+        let address = leader.node_id.and_then(|id| self.brokers.get(&id));
+        let address = address.ok_or_else(|| missing(LEADER_NOT_AVAILABLE))?.clone();
+        Ok(Route { address, epoch: leader.epoch, topic_id: known.id })
+    }
+
+    /// The connection to a broker, which is opened if there is none or it is over.
+    pub(crate) fn connection(&mut self, address: &Address) -> Result<&mut Connection> {
+        if self.connections.get(address).is_none_or(Connection::is_over) {
+            self.connections.remove(address);
+            let connection = Connection::open(address, &self.options)?;
+            self.connections.insert(address.clone(), connection);
+        }
+        self.connections
+            .get_mut(address)
+            .ok_or_else(|| Error::protocol("the connection was closed").at(&address.to_string()))
+    }
+
+    /// The connection to a broker, if it is still the one on which a request was sent.
+    pub(crate) fn open_connection(&mut self, address: &Address) -> Option<&mut Connection> {
+        self.connections.get_mut(address)
+    }
+
+    /// Any broker that can be reached: those that the cluster told first.
+    fn any_broker(&mut self) -> Result<Address> {
+        let addresses: Vec<_> = self.brokers.values().chain(&self.bootstrap).cloned().collect();
+        let mut last = Error::options("no bootstrap servers");
+        for address in addresses {
+            match self.connection(&address) {
+                Ok(_) => return Ok(address),
+                // Another broker would not accept the user either.
+                Err(error) if !error.is_retriable() => return Err(error),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    fn look_up(&mut self, names: Option<&[&str]>) -> Result<Vec<Topic>> {
+        if let Some(name) =
+            names.into_iter().flatten().find(|name| name.is_empty() || name.len() > MAX_TOPIC_NAME)
+        {
+            return Err(Error::options(format!("{name:?} is not a topic's name")));
+        }
+        let address = self.any_broker()?;
+        let connection = self.connection(&address)?;
+        let response = connection.call(|version| MetadataRequest {
+            topics: names.map(|names| names.iter().map(|name| requested(name)).collect()),
+            // Version 0 to 3 leave it to the broker.
+            allow_auto_topic_creation: version < 4,
+            ..Default::default()
+        })?;
+        let broker = response.broker().to_owned();
+        let at = |error: Error| error.at(&broker);
+        let metadata: MetadataResponse<'_> = response.read()?;
+        connection.note_throttle(metadata.throttle_time_ms);
+        Error::check("Metadata", metadata.error_code).map_err(at)?;
+        let mut brokers = BTreeMap::new();
+        for node in &metadata.brokers {
+            let port = u16::try_from(node.port).ok().filter(|&port| port > 0 && !node.host.is_empty());
+            let port = port.ok_or_else(|| {
+                let place = format!("{}:{}", printable(&node.host), node.port);
+                at(Error::protocol(format!(
+                    "Metadata: broker {} at {place}: expected a host and port",
+                    node.node_id
+                )))
+            })?;
+            brokers.insert(node.node_id, Address { host: node.host.to_string(), port });
+        }
+        self.brokers = brokers;
+        let mut found = Vec::with_capacity(metadata.topics.len());
+        for topic in metadata.topics {
+            let name: Arc<str> = topic.name.as_deref().unwrap_or_default().into();
+            if names.is_some_and(|names| !names.contains(&&*name)) {
+                return Err(at(Error::protocol("Metadata: a topic that was not asked for").of_topic(&name)));
+            }
+            if names.is_none() && topic.error_code != 0 {
+                continue;
+            }
+            Error::check("Metadata", topic.error_code).map_err(|error| at(error).of_topic(&name))?;
+            let partitions = topic.partitions.iter().map(|partition| {
+                let node_id = Some(partition.leader_id).filter(|&id| id >= 0);
+                (partition.partition_index, Leader { node_id, epoch: partition.leader_epoch })
+            });
+            let id = Some(topic.topic_id).filter(|id| *id != [0; 16]);
+            let described = Topic {
+                name: Arc::clone(&name),
+                id,
+                is_internal: topic.is_internal,
+                partitions: partitions.collect(),
+            };
+            self.topics.insert(name, described.clone());
+            found.push(described);
+        }
+        if let Some(missing) = names.into_iter().flatten().find(|name| !self.topics.contains_key(**name)) {
+            return Err(at(Error::protocol("Metadata: the answer lacks the topic").of_topic(missing)));
+        }
+        found.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(found)
+    }
+}
+
+fn requested<'n>(name: &&'n str) -> MetadataRequestTopic<'n> {
+    MetadataRequestTopic { name: Some((*name).into()), ..Default::default() }
+}

@@ -1,0 +1,357 @@
+//! Brokers that send what no broker sends: bounded memory and time, and an error that says what was wrong.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
+
+use std::borrow::Cow;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use magicbyte::{Compression, RecordsBuilder};
+use magicbyte_client::{
+    ClientOptions, Cluster, Error, ErrorKind, FetchOptions, FetchRange, Sasl, ScramHash, Security,
+};
+use magicbyte_protocol::message::body::api_versions_response::ApiVersion;
+use magicbyte_protocol::message::body::fetch_response::{
+    EpochEndOffset, FetchableTopicResponse, PartitionData,
+};
+use magicbyte_protocol::message::body::list_offsets_response::{
+    ListOffsetsPartitionResponse, ListOffsetsTopicResponse,
+};
+use magicbyte_protocol::message::body::metadata_response::{
+    MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
+};
+use magicbyte_protocol::message::body::{
+    ApiVersionsResponse, FetchResponse, ListOffsetsResponse, MetadataResponse, Records,
+    SaslAuthenticateResponse, SaslHandshakeResponse, write_response,
+};
+
+const METADATA: i16 = 3;
+const FETCH: i16 = 1;
+const LIST_OFFSETS: i16 = 2;
+const HANDSHAKE: i16 = 17;
+const VERSIONS: i16 = 18;
+const AUTHENTICATE: i16 = 36;
+
+/// A request: API, version, correlation id; and where the broker listens.
+#[derive(Clone, Copy)]
+struct Asked {
+    api: i16,
+    version: i16,
+    id: i32,
+    port: u16,
+}
+
+/// Listens, and answers every request with the bytes that `answer` makes; none closes the connection.
+fn broker(answer: impl Fn(Asked) -> Option<Vec<u8>> + Send + Clone + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let answer = answer.clone();
+            thread::spawn(move || serve(&stream.unwrap(), address.port(), &answer));
+        }
+    });
+    address
+}
+
+fn serve(mut stream: &TcpStream, port: u16, answer: &impl Fn(Asked) -> Option<Vec<u8>>) {
+    let mut size = [0; 4];
+    while stream.read_exact(&mut size).is_ok() {
+        let mut frame = vec![0; u32::from_be_bytes(size) as usize];
+        stream.read_exact(&mut frame).unwrap();
+        let short = |at: usize| i16::from_be_bytes([frame[at], frame[at + 1]]);
+        let id = i32::from_be_bytes(frame[4..8].try_into().unwrap());
+        let Some(bytes) = answer(Asked { api: short(0), version: short(2), id, port }) else { return };
+        if stream.write_all(&bytes).is_err() {
+            return;
+        }
+    }
+}
+
+fn framed(frame: Vec<u8>) -> Vec<u8> {
+    [&(frame.len() as u32).to_be_bytes()[..], &frame].concat()
+}
+
+fn api_versions(asked: Asked) -> Vec<u8> {
+    let offered =
+        [(FETCH, 12), (LIST_OFFSETS, 7), (METADATA, 12), (HANDSHAKE, 1), (VERSIONS, 3), (AUTHENTICATE, 2)];
+    let api_keys =
+        offered.iter().map(|&(api_key, max_version)| ApiVersion { api_key, min_version: 0, max_version });
+    let response = ApiVersionsResponse { api_keys: api_keys.collect(), ..Default::default() };
+    framed(write_response(&response, asked.version, asked.id).unwrap())
+}
+
+fn metadata(asked: Asked, host: &'static str, port: i32) -> Vec<u8> {
+    let partition = MetadataResponsePartition { leader_id: 1, leader_epoch: 3, ..Default::default() };
+    let topic =
+        MetadataResponseTopic { name: Some("t".into()), partitions: vec![partition], ..Default::default() };
+    let node = MetadataResponseBroker { node_id: 1, host: host.into(), port, ..Default::default() };
+    let response = MetadataResponse { brokers: vec![node], topics: vec![topic], ..Default::default() };
+    framed(write_response(&response, asked.version, asked.id).unwrap())
+}
+
+/// An ordinary broker, but for its answers to Fetch.
+fn fetching(fetch: impl Fn(Asked) -> Option<Vec<u8>> + Send + Clone + 'static) -> SocketAddr {
+    broker(move |asked| match asked.api {
+        VERSIONS => Some(api_versions(asked)),
+        METADATA => Some(metadata(asked, "127.0.0.1", asked.port.into())),
+        LIST_OFFSETS => {
+            let listed = ListOffsetsPartitionResponse { offset: 50, ..Default::default() };
+            let topic = ListOffsetsTopicResponse { name: "t".into(), partitions: vec![listed] };
+            let response = ListOffsetsResponse { topics: vec![topic], ..Default::default() };
+            Some(framed(write_response(&response, asked.version, asked.id).unwrap()))
+        }
+        _ => fetch(asked),
+    })
+}
+
+/// A Fetch response about the only partition.
+fn fetched(asked: Asked, answer: PartitionData<'_>) -> Vec<u8> {
+    let topic = FetchableTopicResponse { topic: "t".into(), partitions: vec![answer], ..Default::default() };
+    let response = FetchResponse { responses: vec![topic], ..Default::default() };
+    framed(write_response(&response, asked.version, asked.id).unwrap())
+}
+
+fn records(records: Vec<u8>) -> PartitionData<'static> {
+    let records = Some(Records::Bytes(Cow::Owned(records)));
+    PartitionData { records, high_watermark: 100, ..Default::default() }
+}
+
+/// A batch of one record.
+fn batch(offset: i64) -> Vec<u8> {
+    let mut builder = RecordsBuilder::v2(Compression::None);
+    builder.append(offset, 0, None, Some(b"value"), &[]).unwrap();
+    builder.build().unwrap()
+}
+
+fn options() -> ClientOptions {
+    ClientOptions {
+        request_timeout: Duration::from_millis(700),
+        retry_timeout: Duration::from_millis(700),
+        max_response_bytes: 1 << 20,
+        ..ClientOptions::default()
+    }
+}
+
+/// The error of reading offsets 10 to 20, after the number of answers; none if the range was read.
+fn read(address: SocketAddr) -> (usize, Option<Error>) {
+    let begun = Instant::now();
+    let mut answers = 0;
+    let result = Cluster::connect(&address.to_string(), options()).and_then(|mut cluster| {
+        let range = FetchRange { topic: "t".into(), partition: 0, start: 10, end: 20 };
+        let limits =
+            FetchOptions { max_bytes: 1 << 19, max_partition_bytes: 1 << 19, ..FetchOptions::default() };
+        cluster.fetch(vec![range], limits)?.try_for_each(|fetched| fetched.map(|_| answers += 1))
+    });
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    (answers, result.err())
+}
+
+fn error_of(address: SocketAddr) -> Error {
+    read(address).1.expect("an error")
+}
+
+#[test]
+fn frames_of_any_size_and_content() {
+    for (bytes, expected) in [
+        (vec![0x7f, 0xff, 0xff, 0xff], "a response of 2147483647 bytes: expected 4 to 1048576"),
+        (vec![0xff, 0xff, 0xff, 0xff], "a response of -1 bytes"),
+        (vec![0, 0, 0, 3, 1, 2, 3], "a response of 3 bytes"),
+        (vec![0, 0, 0, 4, 0, 0, 0, 9], "a response with correlation id 9: expected 1"),
+        (vec![0, 0, 0, 4, 0, 0, 0, 1], "ApiVersions"),
+        (vec![0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0xff, 0xff, 0xff], "ApiVersions"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), "a response of 1213486160 bytes"),
+    ] {
+        let error = error_of(broker(move |_| Some(bytes.clone())));
+        assert!(matches!(error.kind(), ErrorKind::Protocol(_)), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(error.broker().is_some_and(|broker| broker.starts_with("127.0.0.1:")));
+    }
+}
+
+#[test]
+fn brokers_that_stay_silent_or_close() {
+    // An announced frame that never comes.
+    let error = error_of(broker(|_| Some(vec![0, 0x0f, 0, 0, 1])));
+    assert!(error.to_string().contains("did not answer ApiVersions within"), "{error}");
+    let error = error_of(broker(|_| Some(Vec::new())));
+    assert!(matches!(error.kind(), ErrorKind::Timeout { .. }), "{error}");
+    let error = error_of(broker(|_| None));
+    assert!(error.to_string().contains("closed the connection, expected to answer ApiVersions"), "{error}");
+    let error = error_of(fetching(|_| None));
+    assert!(error.to_string().contains("expected to answer Fetch"), "{error}");
+    let error = error_of(fetching(|_| Some(Vec::new())));
+    assert!(error.to_string().contains("did not answer Fetch"), "{error}");
+    // A byte now and then does not move the deadline.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            while stream.write_all(&[0]).is_ok() {
+                thread::sleep(Duration::from_millis(150));
+            }
+        }
+    });
+    error_of(address);
+}
+
+#[test]
+fn redirects() {
+    for (host, port) in [("", 1), ("127.0.0.1", 0), ("127.0.0.1", -1), ("127.0.0.1", 65536)] {
+        let address = broker(move |asked| match asked.api {
+            VERSIONS => Some(api_versions(asked)),
+            _ => Some(metadata(asked, host, port)),
+        });
+        let error = error_of(address);
+        assert!(matches!(error.kind(), ErrorKind::Protocol(_)), "{error}");
+        assert!(error.to_string().contains("expected a host and port"), "{error}");
+    }
+    // Where nobody listens.
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = broker(move |asked| match asked.api {
+        VERSIONS => Some(api_versions(asked)),
+        _ => Some(metadata(asked, "127.0.0.1", closed.into())),
+    });
+    assert!(matches!(error_of(address).kind(), ErrorKind::Io(_)));
+}
+
+#[test]
+fn endless_metadata() {
+    // As many topics as fit into the limit, none of which was asked for.
+    let address = broker(|asked| match asked.api {
+        VERSIONS => Some(api_versions(asked)),
+        _ => {
+            let topic = MetadataResponseTopic { name: Some("x".into()), ..Default::default() };
+            let response = MetadataResponse { topics: vec![topic; 20_000], ..Default::default() };
+            Some(framed(write_response(&response, asked.version, asked.id).unwrap()))
+        }
+    });
+    let error = error_of(address);
+    assert!(error.to_string().contains("a topic that was not asked for"), "{error}");
+}
+
+#[test]
+fn lies_about_offsets() {
+    let of = |parts: Vec<Vec<u8>>| fetching(move |asked| Some(fetched(asked, records(parts.concat()))));
+    // Batches before the position are skipped, as by Kafka's consumer; alone, they would be fetched forever.
+    let error = error_of(of(vec![batch(3), batch(9)]));
+    assert!(error.to_string().contains("without a batch at offset 10 or after it"), "{error}");
+    let (answers, error) = read(of(vec![batch(3), batch(19), batch(25)]));
+    assert_eq!((answers, error.map(|error| error.to_string())), (1, None));
+    let error = error_of(of(vec![batch(12), batch(11)]));
+    assert!(
+        error.to_string().contains("a batch that ends at offset 11, after one that ends at 12"),
+        "{error}"
+    );
+    // A gap up to the end of the range leaves nothing to read.
+    let (answers, error) = read(of(vec![batch(1000)]));
+    assert_eq!((answers, error.map(|error| error.to_string())), (0, None));
+    let error = error_of(of(vec![batch(i64::MAX - 1)[..61].to_vec()]));
+    assert!(error.to_string().contains("t-0"), "{error}");
+    let error = error_of(of(vec![vec![0x55; 200]]));
+    assert!(error.to_string().contains("t-0: the records at offset 10"), "{error}");
+    // A batch that is never whole.
+    let error = error_of(of(vec![batch(10)[..70].to_vec()]));
+    assert!(error.to_string().contains("a batch of at least"), "{error}");
+}
+
+#[test]
+fn answers_about_other_things() {
+    let error = error_of(fetching(|asked| {
+        Some(fetched(asked, PartitionData { partition_index: 5, ..Default::default() }))
+    }));
+    assert!(error.to_string().contains("t-5: Fetch: was not asked for"), "{error}");
+    let error = error_of(fetching(|asked| {
+        let response = FetchResponse::default();
+        Some(framed(write_response(&response, asked.version, asked.id).unwrap()))
+    }));
+    assert!(error.to_string().contains("t-0: Fetch: the answer lacks the partition"), "{error}");
+    let error = error_of(fetching(|asked| {
+        let topic = FetchableTopicResponse {
+            topic: "t".into(),
+            partitions: vec![records(batch(10)), records(batch(10))],
+            ..Default::default()
+        };
+        let response = FetchResponse { responses: vec![topic], ..Default::default() };
+        Some(framed(write_response(&response, asked.version, asked.id).unwrap()))
+    }));
+    assert!(error.to_string().contains("a second answer"), "{error}");
+}
+
+#[test]
+fn errors_of_brokers() {
+    let of = |error_code| {
+        error_of(fetching(move |asked| {
+            Some(fetched(asked, PartitionData { error_code, ..Default::default() }))
+        }))
+    };
+    for (code, name) in [
+        (29, "TOPIC_AUTHORIZATION_FAILED"),
+        (2, "CORRUPT_MESSAGE"),
+        (6, "NOT_LEADER_OR_FOLLOWER"),
+        (74, "FENCED_LEADER_EPOCH"),
+        (12345, "error code 12345"),
+    ] {
+        let error = of(code);
+        assert!(error.to_string().contains(&format!("t-0: Fetch: {name}")), "{error}");
+    }
+    // Retention has overtaken the reader: the log now begins at 50.
+    let error = of(1);
+    assert!(
+        matches!(error.kind(), ErrorKind::OffsetOutOfRange { offset: 10, log_start: Some(50), .. }),
+        "{error:?}"
+    );
+    assert!(error.to_string().contains("offset 10 was deleted; the log now begins at 50"), "{error}");
+    // The leader of another lineage.
+    let diverging = EpochEndOffset { epoch: 2, end_offset: 7 };
+    let error = error_of(fetching(move |asked| {
+        Some(fetched(asked, PartitionData { diverging_epoch: diverging.clone(), ..Default::default() }))
+    }));
+    assert!(matches!(error.kind(), ErrorKind::Truncated { offset: 10, diverges_at: 7 }), "{error}");
+    // A log that never grows.
+    let error = error_of(fetching(|asked| Some(fetched(asked, PartitionData::default()))));
+    assert!(matches!(error.kind(), ErrorKind::Timeout { .. }), "{error}");
+}
+
+#[test]
+fn a_leader_that_moves_back_in_time() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    // Errors that pass: the range is read after all.
+    let address = fetching(|asked| {
+        Some(match ASKED.fetch_add(1, Ordering::Relaxed) {
+            0 => fetched(asked, PartitionData { error_code: 6, ..Default::default() }),
+            1 => return None,
+            2 => fetched(asked, records(batch(12))),
+            3 => fetched(asked, PartitionData { error_code: 75, ..Default::default() }),
+            _ => fetched(asked, records(batch(19))),
+        })
+    });
+    let (answers, error) = read(address);
+    assert_eq!((answers, error.map(|error| error.to_string())), (2, None));
+}
+
+#[test]
+fn brokers_that_do_not_know_the_password() {
+    let address = broker(|asked| match asked.api {
+        VERSIONS => Some(api_versions(asked)),
+        HANDSHAKE => {
+            let response =
+                SaslHandshakeResponse { mechanisms: vec!["SCRAM-SHA-256".into()], ..Default::default() };
+            Some(framed(write_response(&response, asked.version, asked.id).unwrap()))
+        }
+        _ => {
+            let challenge = b"r=short,s=AAAA,i=4096".to_vec();
+            let response = SaslAuthenticateResponse { auth_bytes: challenge.into(), ..Default::default() };
+            Some(framed(write_response(&response, asked.version, asked.id).unwrap()))
+        }
+    });
+    let user = Sasl::Scram { hash: ScramHash::Sha256, username: "alice".into(), password: "hunter2".into() };
+    let options = ClientOptions { security: Security { tls: None, sasl: Some(user) }, ..options() };
+    assert!(!format!("{options:?}").contains("hunter2"));
+    let error = Cluster::connect(&address.to_string(), options).unwrap_err();
+    assert!(error.to_string().contains("SCRAM"), "{error}");
+    assert!(!error.is_retriable() && !format!("{error:?}").contains("hunter2"), "{error}");
+}
