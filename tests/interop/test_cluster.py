@@ -16,10 +16,10 @@ import magicbyte
 import pytest
 from click.testing import CliRunner
 from cluster import NODES, SECONDS, Cluster
-from kafka_broker import CLUSTER, JARS, Client, java
+from kafka_broker import BROKERS, CLUSTER, Client, java
 from magicbyte.cli.app import app
 
-if not JARS.is_dir():
+if not BROKERS.is_dir():
     pytest.skip("the jars of a broker are not there", allow_module_level=True)
 
 pytestmark = pytest.mark.interop
