@@ -48,7 +48,7 @@ pub struct IndexedKeys {
 
 /// Reads adjacent chunks of one log. With `keys`, spills the keys of chunks to be cleaned into files in the
 /// given directory, for [`reduce_keys`](crate::steps::reduce_keys). `record_size_limit` is the topic's
-/// `max.decompressed.message.bytes`, which makes a broker's cleaner fail since Kafka 4.4.
+/// `max.decompressed.message.bytes`, which makes Kafka's `Cleaner` fail since 4.4.
 ///
 /// # Errors
 /// [`LogError::Io`]; [`LogError::Format`] for a record of a compressed batch, in a chunk to be cleaned, that is
