@@ -15,7 +15,7 @@ REAL_PARTS := --reruns 1 -rR $(TWO)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run check browser clients test test-rust test-python test-spark test-wheel test-interop corpus licenses messages lint format fuzz bench bench-spark study wheel docs docs-site inspector test-inspector clean \
+.PHONY: help run check browser clients test test-rust test-python test-spark test-wheel test-interop newest judged corpus licenses messages lint format fuzz bench bench-spark study wheel docs docs-site inspector test-inspector clean \
   test-features test-msrv test-minimal test-targets test-reproducible test-roots smoke deny semver miri lint-workflows sdist check-dist publish-dry-run release-check publish FORCE
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make test-wheel  a part of it: the wheel in bare environments, each extra, oldest and newest versions"
 	@echo "make browser  install Chromium, which a test opens pages in, if it is missing (Debian, as root)"
 	@echo "make clients  install kcat and tshark, for test-interop, if they are missing (Debian, as root)"
+	@echo "make newest   Kafka's newest release as the judge: what differs in its messages and verdicts"
 	@echo "make corpus   rebuild tests/corpus with Kafka's verdicts"
 	@echo "make messages rewrite the table of Kafka's messages and records from its jars, and their types"
 	@echo "make licenses rewrite THIRD-PARTY-LICENSES from Cargo.lock, for the wheel"
@@ -136,61 +137,47 @@ test-wheel: $(VENV)/built $(VENV)/requirements
 	. $(BIN)/activate && maturin build --quiet --profile $(PROFILE) --out target/wheel
 	$(BIN)/python scripts/test_wheel.py target/wheel/*.whl target/wheel/environments
 
-# Kafka's own classes: the newest version reads; the last one that builds magic 0 and 1 writes.
-READS := 4.3.1
-BUILDS := 3.9.1
-# The newest messages and records of internal topics; messages since removed are in $(BUILDS).
-MESSAGES := 4.4.0
-# An old client, for `serve`, and an old broker.
-OLD := 2.8.2
+include tests/interop/versions.mk
+export JUDGES BUILDS OLD
+NEWEST := $(firstword $(JUDGES))
 # Written only if a version has changed, also one that is given on the command line.
 VERSIONS := target/kafka-versions
 $(VERSIONS): FORCE
 	@mkdir -p $(@D)
-	@echo $(READS) $(BUILDS) $(MESSAGES) $(OLD) | cmp --silent - $@ || echo $(READS) $(BUILDS) $(MESSAGES) $(OLD) > $@
+	@echo $(JUDGES) $(BUILDS) $(OLD) | cmp --silent - $@ || echo $(JUDGES) $(BUILDS) $(OLD) > $@
 FORCE:
 
-# A whole broker with its tools, our client of it, and programs over its classes.
+# Whole brokers: the judges with their tools, and an old one with its ZooKeeper.
 BROKER := target/kafka-broker
-$(BROKER)/fetched: tests/interop/broker/pom.xml
+$(BROKER)/fetched: tests/interop/broker/pom.xml tests/interop/old_broker/pom.xml $(VERSIONS)
 	@scripts/prerequisites "$(PYTHON)" java maven
-	mvn -q -B -f $< dependency:copy-dependencies
+	for version in $(JUDGES); do mvn -q -B -f $< dependency:copy-dependencies -Dkafka.version=$$version || exit 1; done
+	mvn -q -B -f $(word 2,$^) dependency:copy-dependencies -Dkafka.version=$(OLD)
 	touch $@
 
-# Brokers for the example client: the newest, and an old one with its ZooKeeper.
-BROKERS := target/brokers
-$(BROKERS)/fetched: tests/interop/brokers/pom.xml $(VERSIONS)
-	@scripts/prerequisites "$(PYTHON)" java maven
-	for version in $(MESSAGES) $(OLD); do mvn -q -B -f $< \
-	  org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DincludeScope=runtime \
-	  -Dkafka.version=$$version -DoutputDirectory=$(abspath $(BROKERS))/$$version || exit 1; done
-	touch $@
-
-# These programs use the broker's own classes.
-$(BROKER)/stamp: $(BROKER)/fetched $(wildcard tests/interop/broker/*.java)
-	mkdir -p $(BROKER)/classes
-	javac -cp '$(BROKER)/jars/*' -d $(BROKER)/classes $(wildcard tests/interop/broker/*.java)
+# Our clients, and programs over the broker's own classes: the same sources for each judge.
+$(BROKER)/%/built: $(BROKER)/fetched $(wildcard tests/interop/broker/*.java)
+	mkdir -p $(@D)/classes
+	javac -cp '$(@D)/jars/*' -d $(@D)/classes $(wildcard tests/interop/broker/*.java)
 	touch $@
 
 INTEROP := target/interop
-RECORDS := $(INTEROP)/records-$(MESSAGES)
+RECORDS := $(INTEROP)/records-$(NEWEST)
 jars = mvn -q -B -f tests/interop/oracle/pom.xml dependency:copy-dependencies -Dkafka.version=$(1) \
 	-DincludeScope=runtime -DoutputDirectory=$(abspath $(INTEROP))/lib-$(1)
 
 $(INTEROP)/fetched: tests/interop/oracle/pom.xml tests/interop/records/pom.xml benches/java/connector-pom.xml $(VERSIONS)
 	@scripts/prerequisites "$(PYTHON)" java maven
-	$(call jars,$(READS))
-	$(call jars,$(BUILDS))
-	$(call jars,$(MESSAGES))
-	$(call jars,$(OLD))
+	$(foreach version,$(JUDGES) $(BUILDS) $(OLD),$(call jars,$(version)) &&) true
 	mvn -q -B -f benches/java/connector-pom.xml dependency:copy-dependencies -DincludeScope=runtime \
 	  -DoutputDirectory=$(abspath $(INTEROP))/lib-spark
-	mvn -q -B -f tests/interop/records/pom.xml dependency:copy-dependencies -Dkafka.version=$(MESSAGES) \
+	mvn -q -B -f tests/interop/records/pom.xml dependency:copy-dependencies -Dkafka.version=$(NEWEST) \
 		-DexcludeTransitive -DoutputDirectory=$(abspath $(RECORDS))
 	touch $@
 
 $(INTEROP)/built: $(INTEROP)/fetched $(wildcard tests/interop/oracle/*.java)
-	javac -d $(INTEROP)/oracle -cp '$(INTEROP)/lib-$(READS)/*' tests/interop/oracle/Oracle.java
+	for version in $(JUDGES); do javac -d $(INTEROP)/oracle-$$version -cp "$(INTEROP)/lib-$$version/*" \
+	  tests/interop/oracle/Oracle.java || exit 1; done
 	javac -d $(INTEROP)/builder -cp '$(INTEROP)/lib-$(BUILDS)/*' tests/interop/oracle/Builder.java
 	javac -d $(INTEROP)/validator -cp '$(INTEROP)/lib-$(BUILDS)/*' tests/interop/oracle/Validator.java
 	javac -d $(INTEROP)/messages -cp '$(INTEROP)/lib-$(BUILDS)/*' tests/interop/oracle/Messages.java
@@ -218,12 +205,27 @@ $(HDFS)/built: $(HDFS)/fetched $(wildcard tests/interop/hdfs/*.java)
 	javac -d $(HDFS)/classes -cp '$(HDFS)/lib/*' $(wildcard tests/interop/hdfs/*.java)
 	touch $@
 
-test-interop: $(VENV)/built $(VENV)/requirements clients $(INTEROP)/built $(BROKER)/stamp $(BROKERS)/fetched $(REGISTRY)/built $(HDFS)/built
+test-interop: $(VENV)/built $(VENV)/requirements clients $(INTEROP)/built $(JUDGES:%=$(BROKER)/%/built) $(REGISTRY)/built $(HDFS)/built
 	$(BIN)/python scripts/messages.py --check $(MESSAGE_JARS) $(RECORDS)/*.jar
 	cargo build --quiet --profile ci --workspace $(APART) --example proxy
 	$(BIN)/python -m pytest -q tests/interop --durations 12 $(REAL_PARTS)
 
-MESSAGE_JARS = $(foreach one,$(MESSAGES) $(BUILDS),$(INTEROP)/lib-$(one)/kafka-clients-$(one).jar)
+# Not a part of `test`: a release of Kafka is news. Its classes judge alone, with what is theirs of every oracle.
+ORACLES := $(addprefix tests/interop/test_,verdicts.py corpus_verdicts.py builder.py append.py simulator.py state.py compact.py \
+  broker_facts.py messages.py)
+NEW := target/newest
+newest: $(VENV)/built $(VENV)/requirements
+	rm -rf $(NEW)
+	mvn -q -B -f tests/interop/oracle/pom.xml dependency:copy-dependencies '-Dkafka.version=[4,)' \
+	  -DincludeArtifactIds=kafka-clients -DoutputDirectory=$(abspath $(NEW))
+	$(MAKE) --no-print-directory judged JUDGES=$$(ls $(NEW) | sed 's/kafka-clients-\(.*\)\.jar/\1/')
+
+judged: $(INTEROP)/built $(JUDGES:%=$(BROKER)/%/built)
+	@echo "Kafka $(JUDGES)"
+	-$(BIN)/python scripts/messages.py --check $(MESSAGE_JARS) $(RECORDS)/*.jar
+	$(BIN)/python -m pytest -q --tb=short $(ORACLES) $(REAL_PARTS)
+
+MESSAGE_JARS = $(foreach one,$(NEWEST) $(BUILDS),$(INTEROP)/lib-$(one)/kafka-clients-$(one).jar)
 messages: $(INTEROP)/fetched
 	$(PYTHON) scripts/messages.py $(MESSAGE_JARS) $(RECORDS)/*.jar
 	$(PYTHON) scripts/message_types.py

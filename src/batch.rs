@@ -323,6 +323,23 @@ impl<'a> Batch<'a> {
         })
     }
 
+    /// Like [`records_in`](Self::records_in), but records of a compressed batch may have at most `limit` bytes
+    /// (`streamingIterator` since Kafka 4.4). Their size excludes its own field, and the offset of a message.
+    #[doc(hidden)]
+    pub fn records_up_to<'r>(&self, payload: &'r [u8], limit: usize) -> Result<Records<'r>>
+    where
+        'a: 'r,
+    {
+        let mut records = self.records_in(payload)?;
+        if self.compression()? != Compression::None {
+            match &mut records {
+                Records::V2(records) => records.size_limit = limit,
+                Records::Legacy(messages) => messages.check_sizes(limit).map_err(|e| self.place(e))?,
+            }
+        }
+        Ok(records)
+    }
+
     /// Adds this batch's position and base offset to an error.
     #[doc(hidden)]
     #[must_use]

@@ -88,6 +88,13 @@ pub enum ErrorKind {
         /// Bytes its fields take.
         consumed: usize,
     },
+    /// A record of a compressed batch is larger than the topic allows (`max.decompressed.message.bytes`).
+    RecordSizeLimitExceeded {
+        /// Size in bytes that the record declares.
+        size: usize,
+        /// The maximum size in bytes.
+        limit: usize,
+    },
     /// A count is negative or larger than the remaining bytes can hold.
     InvalidCount(i64),
     /// Bytes remain after the last record of a batch.
@@ -172,6 +179,7 @@ impl ErrorKind {
             Self::InvalidVarint => "invalid_varint",
             Self::UnexpectedEnd => "unexpected_end",
             Self::RecordSizeMismatch { .. } => "record_size_mismatch",
+            Self::RecordSizeLimitExceeded { .. } => "record_size_limit_exceeded",
             Self::InvalidCount(_) => "invalid_count",
             Self::RecordsRemaining { .. } => "records_remaining",
             Self::TooFewRecords { .. } => "too_few_records",
@@ -217,6 +225,9 @@ impl fmt::Display for ErrorKind {
             }
             Self::InvalidVarint => write!(f, "varint is too long for its type"),
             Self::UnexpectedEnd => write!(f, "the record ends inside a field"),
+            Self::RecordSizeLimitExceeded { size, limit } => {
+                write!(f, "record size {size} is over max.decompressed.message.bytes, which is {limit}")
+            }
             Self::RecordSizeMismatch { declared, consumed } => {
                 write!(f, "the record declares {declared} bytes, its fields take {consumed}")
             }

@@ -18,7 +18,8 @@ from processes import pin
 from ratios import Comparison
 
 DIRECTORY = sets.DATA / "compact"
-BROKER = sets.PROJECT / "target" / "kafka-broker"
+KAFKA = "4.3.1"
+BROKER = sets.PROJECT / "target" / "kafka-broker" / KAFKA
 TITLE = PART = "Compacting"
 # Each turn takes long, because the logs are large.
 MOST_TURNS = 3
@@ -63,7 +64,7 @@ class Took:
 
 def measure(bench: Bench) -> None:
     program = programs.ours("compact")
-    subprocess.run(["make", "-s", "target/kafka-broker/stamp"], cwd=sets.PROJECT, check=True)
+    subprocess.run(["make", "-s", f"target/kafka-broker/{KAFKA}/built"], cwd=sets.PROJECT, check=True)
     for log in LOGS:
         if not log.path.exists():
             write(log)

@@ -66,6 +66,8 @@ class AppendConfig:
 
     max_message_bytes: int = 1_048_588
     """The maximum size of a batch in bytes, both as sent and as stored."""
+    max_decompressed_message_bytes: int = 2**31 - 9
+    """The maximum size of a record in a compressed batch, in bytes, as its size field has it (Kafka 4.4)."""
     segment_bytes: int = 1 << 30
     """The maximum size of an append in bytes."""
     compacted: bool = False

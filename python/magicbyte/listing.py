@@ -69,7 +69,7 @@ def cluster_id_of(listing: PartitionListing) -> str | None:
     """The cluster's ID, from the `meta.properties` of the broker's directory that the partition is in."""
     try:
         path = os.path.join(os.path.dirname(listing["path"]), META_PROPERTIES)
-        return read_meta_properties(path).get("cluster.id")
+        return read_meta_properties(path).get("cluster.id") or None
     except (Error, OSError):
         return None
 

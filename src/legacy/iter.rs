@@ -128,6 +128,21 @@ impl<'r> MessageIter<'r> {
         self.record_of(stored_offset, message)
     }
 
+    /// Checks the size of every message inside a wrapper. Kafka reads all of them before it returns the first.
+    pub(crate) fn check_sizes(&self, limit: usize) -> Result<()> {
+        let (mut rest, mut index) = (self.rest, 0);
+        // The last message may be cut. Its size counts, its bytes do not.
+        while let Some((overhead, messages)) = rest.split_at_checked(LOG_OVERHEAD) {
+            let size = be!(overhead, 8, i32) as usize;
+            if size > limit {
+                return Err(Error::new(ErrorKind::RecordSizeLimitExceeded { size, limit }).at_record(index));
+            }
+            rest = messages.get(size..).unwrap_or_default();
+            index += 1;
+        }
+        Ok(())
+    }
+
     /// The next message with its stored offset, unchecked.
     #[doc(hidden)]
     #[inline(always)]

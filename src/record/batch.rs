@@ -284,6 +284,7 @@ impl<'a> RecordBatch<'a> {
             base_sequence: self.base_sequence(),
             position: self.position,
             prefetch: self.following,
+            size_limit: usize::MAX,
         })
     }
 

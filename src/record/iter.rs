@@ -23,6 +23,8 @@ pub struct RecordIter<'r> {
     pub(super) position: u64,
     /// The bytes after this batch, prefetched at the pace of the walk.
     pub(super) prefetch: Prefetch<'r>,
+    /// The maximum size of a record in bytes.
+    pub(crate) size_limit: usize,
 }
 
 impl<'r> RecordIter<'r> {
@@ -45,7 +47,7 @@ impl<'r> RecordIter<'r> {
             return Err(ErrorKind::TooFewRecords { announced: self.count }.into());
         }
         let length = self.cursor.varint().map_err(|e| e.in_field("length"))?;
-        if length <= 0 || length as usize > self.cursor.remaining() {
+        if length <= 0 || length as usize > self.cursor.remaining().min(self.size_limit) {
             return Err(self.invalid_length(length));
         }
         self.prefetch.fetch(self.cursor.position(), length as usize);
@@ -82,6 +84,11 @@ impl<'r> RecordIter<'r> {
 
     #[cold]
     fn invalid_length(&self, found: i32) -> Error {
+        if let Ok(size) = usize::try_from(found)
+            && size > self.size_limit
+        {
+            return ErrorKind::RecordSizeLimitExceeded { size, limit: self.size_limit }.into();
+        }
         let max = self.cursor.remaining() as i64;
         let invalid = ErrorKind::InvalidSize { found: found.into(), min: 1, max };
         Error::new(invalid).in_field("length")

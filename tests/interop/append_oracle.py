@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_broker import java
+from kafka_versions import BUILDS
 from magicbyte import Compression, RecordsBuilder, TimestampType
 from magicbyte.broker import AppendConfig, AppendError, AppendOrigin, validate_append
-from oracle import BUILDS, Process
+from oracle import Process
 from reading import accepted, read
 from wire import CODECS
 
@@ -23,12 +24,12 @@ ORIGINS = list(AppendOrigin)
 
 
 class AppendOracle(Process):
-    """One partition of Kafka 4.3.1."""
+    """One partition of this version of Kafka."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: str) -> None:
         # Emptying a log forces several writes to disk; in memory they cost nothing.
         memory = ["-Djava.io.tmpdir=/dev/shm"] if os.access("/dev/shm", os.W_OK) else []
-        command = java(*memory, "Append", log_level="off")
+        command = java(*memory, "Append", log_level="off", version=version)
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def answers(self, requests: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -39,7 +40,7 @@ class OldValidator(Process):
     """LogValidator of the last Kafka version whose topics could store magic 0 and 1."""
 
     def __init__(self) -> None:
-        super().__init__("Validator", BUILDS)
+        super().__init__("Validator", BUILDS, "validator")
 
     def verdicts(self, cases: Iterable[Case]) -> list[dict[str, Any]]:
         """Verdicts in the form of `AppendOracle`, as far as a validator knows them."""
@@ -131,6 +132,7 @@ def topic(config: AppendConfig) -> dict[str, str]:
     codec = config.compression
     names = {
         "max.message.bytes": config.max_message_bytes,
+        "max.decompressed.message.bytes": config.max_decompressed_message_bytes,
         "internal.segment.bytes": config.segment_bytes,
         "cleanup.policy": "compact" if config.compacted else "delete",
         "message.timestamp.type": "LogAppendTime" if config.message_timestamp_type else "CreateTime",

@@ -1,4 +1,4 @@
-"""Brokers of the oldest and the newest version that the example client is tested with."""
+"""Brokers of an old and of the newest version, for clients."""
 
 from __future__ import annotations
 
@@ -7,19 +7,14 @@ import subprocess
 import time
 from pathlib import Path
 
-from kafka_broker import ALONE, CLUSTER, JAVA, ROOT, free_ports, kraft
-from oracle import MESSAGES
-
-OLD, NEW = "2.8.2", MESSAGES
-BROKERS = ROOT / "target" / "brokers"
+from kafka_broker import ALONE, CLUSTER, free_ports, java, kraft
+from kafka_versions import OLD
 
 
 class Node:
     """A broker of its own. The old one has a ZooKeeper beside it, the new one is its own controller."""
 
     def __init__(self, root: Path, version: str, settings: str = "") -> None:
-        if not (BROKERS / version).is_dir():
-            raise FileNotFoundError(f"{BROKERS / version} is missing: make target/brokers/fetched")
         self.port, self._second_port = free_ports(2)
         self._root, self._version = root, version
         self.logs = root / "logs"
@@ -76,7 +71,7 @@ class Node:
 
     def _java(self, *arguments: str) -> subprocess.Popen[bytes]:
         with (self._root / "output").open("ab") as output:
-            command = [*JAVA, "-cp", f"{BROKERS / self._version}/*", *arguments]
+            command = java(*arguments, log_level="info", version=self._version)
             return subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
 
     def _wait(self, process: subprocess.Popen[bytes], port: int) -> None:

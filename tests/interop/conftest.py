@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import obstore
 import pytest
-from broker_versions import NEW, OLD, Node
+from broker_versions import Node
 from kafka_broker import Broker
+from kafka_versions import JUDGES, NEWEST, OLD
 from oracle import BUILT, Builder, Oracle
 from registry_server import Apicurio, newer_java
 from s3_server import BUCKET, client, free_ports, put_directory, s3_server
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
 os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "spark"))
 
 
-@pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """One broker for all tests, which open directories in it in turn."""
-    node = Broker(tmp_path_factory.mktemp("broker"), topics=48)
+@pytest.fixture(scope="session", params=[NEWEST])
+def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """One broker for all tests, which open directories in it in turn. A module that names other versions, with
+    `pytest.mark.parametrize("broker", JUDGES, indirect=True)`, gets one of each."""
+    node = Broker(tmp_path_factory.mktemp("broker"), topics=48, version=request.param)
     yield node
     node.kill()
 
@@ -34,7 +36,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 @pytest.fixture(scope="session")
 def new(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A broker of the newest version, for clients."""
-    node = Node(tmp_path_factory.mktemp("new"), NEW)
+    node = Node(tmp_path_factory.mktemp("new"), NEWEST)
     yield node
     node.close()
 
@@ -53,10 +55,10 @@ def kafka() -> Path:
     return Path(__file__).parent.parent / "data" / "kafka"
 
 
-@pytest.fixture(scope="session")
-def oracle() -> Iterator[Oracle]:
-    """Kafka's newest classes, for reading."""
-    process = Oracle()
+@pytest.fixture(scope="session", params=JUDGES)
+def oracle(request: pytest.FixtureRequest) -> Iterator[Oracle]:
+    """Kafka's classes, for reading."""
+    process = Oracle(request.param)
     yield process
     process.close()
 

@@ -21,10 +21,11 @@ import confluent_kafka
 import kafka
 import magicbyte
 import pytest
-from kafka_broker import CLASSES, JAVA
+from kafka_broker import BROKERS, JAVA
+from kafka_versions import BUILDS, NEWEST, OLD
 from oracle import BUILT
 
-JAVA_VERSIONS = ("2.8.2", "3.9.1", "4.4.0")
+JAVA_VERSIONS = (OLD, BUILDS, NEWEST)
 SECONDS = 30
 
 Header = tuple[str, bytes | None]
@@ -56,7 +57,7 @@ def by_java(
     """For each topic, a line per record in the form that the fixtures' digests use."""
     asked = list(topics)
     quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
-    path = f"{CLASSES}:{BUILT / f'lib-{version}'}/*"
+    path = f"{BROKERS / NEWEST / 'classes'}:{BUILT / f'lib-{version}'}/*"
     command = [*JAVA, quiet, "-cp", path, "Reader", bootstrap, isolation, group or "assign", *asked]
     output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
     lines: dict[str, list[str]] = {}

@@ -14,10 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from java_temporary import IN_TEMPORARY
+from kafka_versions import NEWEST
 
 ROOT = Path(__file__).parents[2]
-JARS = ROOT / "target" / "kafka-broker" / "jars"
-CLASSES = ROOT / "target" / "kafka-broker" / "classes"
+BROKERS = ROOT / "target" / "kafka-broker"
+"""A directory for each version, with its jars and what is compiled with them."""
 
 # Small and quick to start: the serial collector, and only the first compiler.
 JAVA = [
@@ -54,10 +55,18 @@ TOPIC = (
 )
 
 
-def java(*arguments: str, log_level: str = "error") -> list[str]:
+def java(*arguments: str, log_level: str = "error", version: str = NEWEST) -> list[str]:
     """The command line that runs one of Kafka's classes or ours."""
+    if not (BROKERS / version).is_dir():
+        raise FileNotFoundError(f"{BROKERS / version} is missing: make target/kafka-broker/{version}/built")
     level = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log_level}"
-    return [*JAVA, level, "-cp", f"{CLASSES}:{JARS}/*", *arguments]
+    return [
+        *JAVA,
+        level,
+        "-cp",
+        f"{BROKERS / version / 'classes'}:{BROKERS / version / 'jars'}/*",
+        *arguments,
+    ]
 
 
 class Client:
@@ -155,9 +164,10 @@ listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
 class Broker:
     """One KRaft node. The topics are created once; each `open` puts other files into their directories."""
 
-    def __init__(self, root: Path, topics: int = 24, settings: str = "") -> None:
+    def __init__(self, root: Path, topics: int = 24, settings: str = "", version: str = NEWEST) -> None:
         self.root = root
         self.settings = settings
+        self.version = version
         self.logs = root / "logs"
         self.output = root / "broker.out"
         self.port, self.controller = free_ports(2)
@@ -209,7 +219,12 @@ class Broker:
         self._log_start = self.output.stat().st_size if self.output.exists() else 0
         with self.output.open("ab") as output:
             self._process = subprocess.Popen(
-                java("kafka.Kafka", str(self.root / "server.properties"), log_level="info"),
+                java(
+                    "kafka.Kafka",
+                    str(self.root / "server.properties"),
+                    log_level="info",
+                    version=self.version,
+                ),
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
@@ -296,7 +311,7 @@ class Broker:
             f"{kraft(self.port, {1: self.controller})}{ALONE}{QUICK_RECOVERY}"
             f"log.dirs={self.logs}\n{self.settings}\n"
         )
-        command = java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c")
+        command = java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", version=self.version)
         subprocess.run([*command, str(properties)], check=True, capture_output=True)
         self.start()
         self.client.ask("create", *(f"{topic} {TOPIC}" for topic in self.topics))

@@ -7,12 +7,13 @@ import json
 from corpus import DIRECTORY, answer
 from corpus_cases import files
 from intended import intended
-from oracle import READS, Builder, Oracle
+from kafka_versions import NEWEST
+from oracle import Builder, Oracle
 from reading import difference, read
 
 
 def main() -> None:
-    builder, oracle = Builder(), Oracle()
+    builder, oracle = Builder(), Oracle(NEWEST)
     for name, cases in files(builder).items():
         with (DIRECTORY / f"{name}.jsonl").open("w", encoding="utf-8") as out:
             for (label, description, data), verdict in zip(
@@ -26,7 +27,7 @@ def main() -> None:
                     "description": description,
                     "magic": verdict["batches"][0]["header"][0] if verdict["batches"] else None,
                     "hex": data.hex(),
-                    "kafka_version": READS,
+                    "kafka_version": NEWEST,
                     **answer(verdict),
                 }
                 if found is not None:

@@ -10,21 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from java_temporary import IN_TEMPORARY
+from kafka_versions import BUILDS
 
 BUILT = Path(__file__).parents[2] / "target" / "interop"
-READS = "4.3.1"
-BUILDS = "3.9.1"
-MESSAGES = "4.4.0"
 
 
 class Process:
     """A Java program that answers each line of input with a line of output."""
 
-    def __init__(self, main: str, version: str) -> None:
-        classes = BUILT / main.lower()
-        if not classes.is_dir():
-            raise FileNotFoundError(f"{classes} is missing: make target/interop/built")
-        path = f"{classes}:{BUILT}/lib-{version}/*"
+    def __init__(self, main: str, version: str, classes: str) -> None:
+        if not (BUILT / classes).is_dir():
+            raise FileNotFoundError(f"{BUILT / classes} is missing: make target/interop/built")
+        path = f"{BUILT / classes}:{BUILT}/lib-{version}/*"
         # With a small heap, a record that declares two gigabytes is refused.
         options = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", IN_TEMPORARY]
         command = ["java", *options, "-cp", path, main]
@@ -60,10 +57,11 @@ class Process:
 
 
 class Oracle(Process):
-    """Reads like a consumer of the newest Kafka."""
+    """Reads like a consumer of this version of Kafka."""
 
-    def __init__(self) -> None:
-        super().__init__("Oracle", READS)
+    def __init__(self, version: str) -> None:
+        super().__init__("Oracle", version, f"oracle-{version}")
+        self.version = version
 
     def read(self, inputs: Iterable[bytes]) -> list[dict[str, Any]]:
         return [json.loads(answer) for answer in self.ask([data.hex() for data in inputs])]
@@ -73,7 +71,7 @@ class Builder(Process):
     """Builds batches of all magics, with the last Kafka version that can."""
 
     def __init__(self) -> None:
-        super().__init__("Builder", BUILDS)
+        super().__init__("Builder", BUILDS, "builder")
 
     def build(self, requests: Sequence[str]) -> list[bytes]:
         return [bytes.fromhex(answer) for answer in self.ask(requests)]

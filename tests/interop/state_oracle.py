@@ -23,9 +23,9 @@ class Refused(Exception):
 class StateOracle:
     """A broker's `UnifiedLog` with a settable clock, and what belongs to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: str) -> None:
         self._process = subprocess.Popen(
-            java("org.apache.kafka.clients.consumer.internals.StateOracle", log_level="off"),
+            java("org.apache.kafka.clients.consumer.internals.StateOracle", log_level="off", version=version),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

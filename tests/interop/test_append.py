@@ -13,15 +13,16 @@ import mutate
 import pytest
 from append_oracle import AppendOracle, Case, OldValidator, config, difference, produced, where
 from intended_appends import INTENDED_APPENDS, intended_append
+from kafka_versions import JUDGES, NEWEST
 from magicbyte.broker import AppendError, check_produce_request
 from oracle import Builder
 
 pytestmark = pytest.mark.interop
 
 
-@pytest.fixture(scope="module")
-def log() -> Iterator[AppendOracle]:
-    process = AppendOracle()
+@pytest.fixture(scope="module", params=JUDGES)
+def log(request: pytest.FixtureRequest) -> Iterator[AppendOracle]:
+    process = AppendOracle(request.param)
     yield process
     process.close()
 
@@ -54,6 +55,30 @@ def test_produced(log: AppendOracle) -> None:
         "UNSUPPORTED_FOR_MESSAGE_FORMAT", "UNKNOWN_SERVER_ERROR",
     }  # fmt: skip
     assert named <= set(met), met
+
+
+def test_limited_records(builder: Builder) -> None:
+    """With `max.decompressed.message.bytes`, which topics have since Kafka 4.4; older brokers ignore it."""
+    rng = random.Random(6)
+    wrapped = [data for data in mutate.odd_wrappers(rng, builder, 500) if len(data) < 3000]
+    inputs = [*(produced(rng) for _ in range(1500)), *wrapped]
+    cases = [
+        where(
+            rng, data, replace(config(rng), max_decompressed_message_bytes=rng.choice([1, 14, 25, 40, 110]))
+        )
+        for data in inputs
+    ]
+    newest = AppendOracle(NEWEST)
+    met = agree(newest, cases, least=300)
+    refused = [case for case in cases if "max.decompressed.message.bytes" in str(case.ours().get("text"))]
+    assert len(refused) > 300, met
+    # The default is no limit.
+    free = [
+        replace(case, config=replace(case.config, max_decompressed_message_bytes=2**31 - 9))
+        for case in refused
+    ]
+    assert agree(newest, free, least=30)["None"] > 100
+    newest.close()
 
 
 def test_damaged(log: AppendOracle) -> None:

@@ -15,11 +15,12 @@ import magicbyte
 import pytest
 from asyncio_client import Client, Consumer, KafkaError, Producer
 from asyncio_client.producer import IN_FLIGHT, MAX_EPOCH, QUEUED, Identity
-from broker_versions import NEW, OLD, Node
+from broker_versions import Node
 from confluent_kafka import Consumer as ConfluentConsumer
 from confluent_kafka import TopicPartition
 from example_client import committed, raw, read, run, topic, values
 from kafka_broker import Client as KafkaClients
+from kafka_versions import NEWEST, OLD
 
 pytestmark = pytest.mark.interop
 
@@ -27,9 +28,9 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module", params=[NEW, OLD])
+@pytest.fixture(scope="module", params=[NEWEST, OLD])
 def node(request: pytest.FixtureRequest) -> Node:
-    found: Node = request.getfixturevalue("new" if request.param == NEW else "old")
+    found: Node = request.getfixturevalue("new" if request.param == NEWEST else "old")
     return found
 
 

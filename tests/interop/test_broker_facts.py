@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import gzip
 import subprocess
-from pathlib import Path
 
 import magicbyte
 import pytest
+from kafka_broker import java
+from kafka_versions import JUDGES
 from magicbyte import RecordsBuilder
 from wire import V2, record
 
 pytestmark = pytest.mark.interop
 
-ROOT = Path(__file__).parents[2]
 
-
-@pytest.fixture(scope="module")
-def facts() -> dict[str, str]:
+@pytest.fixture(scope="module", params=JUDGES)
+def facts(request: pytest.FixtureRequest) -> dict[str, str]:
     builder = RecordsBuilder(1)
     builder.append_many([(0, 1000, b"a", b"v"), (1, 1000, b"b", b"v")])
     old = builder.build()
     damaged = V2(b"not gzip", base_offset=0, attributes=1, max_timestamp=1000).bytes()
     (batch,) = magicbyte.read_batches(damaged)
     assert batch.is_valid
-    path = ROOT / "target" / "kafka-broker" / "jars" / "*"
-    command = ["java", "-cp", path, ROOT / "tests/interop/broker/Facts.java", old.hex(), damaged.hex()]
+    command = java("Facts", old.hex(), damaged.hex(), version=request.param)
     lines = subprocess.run(command, text=True, check=True, stdout=subprocess.PIPE).stdout.splitlines()
     return dict(line.split(" ", 1) for line in lines)
 

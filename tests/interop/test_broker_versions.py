@@ -8,12 +8,13 @@ from pathlib import Path
 
 import broker_versions
 import pytest
-from broker_versions import NEW, OLD, Node
+from broker_versions import Node
+from kafka_versions import NEWEST, OLD
 
 pytestmark = pytest.mark.interop
 
 
-@pytest.mark.parametrize(("version", "place"), [(OLD, 0), (OLD, 1), (NEW, 0)])
+@pytest.mark.parametrize(("version", "place"), [(OLD, 0), (OLD, 1), (NEWEST, 0)])
 def test_a_port_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, place: int) -> None:
     """That of the broker, or of the ZooKeeper, which is started before it."""
     started: list[subprocess.Popen[bytes]] = []

@@ -11,15 +11,16 @@ from contextlib import suppress
 import pytest
 from asyncio_client import Client, Consumer, KafkaError, Producer
 from asyncio_client.producer import MAX_EPOCH, Identity
-from broker_versions import NEW, OLD, Node
+from broker_versions import Node
 from example_client import committed, raw, read, run, topic, values
+from kafka_versions import NEWEST, OLD
 
 pytestmark = pytest.mark.interop
 
 
-@pytest.fixture(scope="module", params=[NEW, OLD])
+@pytest.fixture(scope="module", params=[NEWEST, OLD])
 def node(request: pytest.FixtureRequest) -> Node:
-    found: Node = request.getfixturevalue("new" if request.param == NEW else "old")
+    found: Node = request.getfixturevalue("new" if request.param == NEWEST else "old")
     return found
 
 

@@ -14,12 +14,14 @@ from typing import Any
 
 import magicbyte
 import pytest
+from broker_versions import Node
 from click.testing import CliRunner
 from cluster import NODES, SECONDS, Cluster
-from kafka_broker import CLUSTER, JARS, Client, java
+from kafka_broker import BROKERS, CLUSTER, Client, java
+from kafka_versions import NEWEST
 from magicbyte.cli.app import app
 
-if not JARS.is_dir():
+if not BROKERS.is_dir():
     pytest.skip("the jars of a broker are not there", allow_module_level=True)
 
 pytestmark = pytest.mark.interop
@@ -410,3 +412,25 @@ log.dirs={tmp_path / "logs"}
     assert controller["endpoints"] == ["CONTROLLER://127.0.0.1:19555"]
     assert report["quorum"]["kraft_version"] == 1
     assert report["problems"] == []
+
+
+def test_the_first_metadata_records(tmp_path: Path) -> None:
+    """Since Kafka 4.4 a node is formatted with a snapshot (KIP-1170). The log, which begins at 0, does not repeat it."""
+    node = Node(tmp_path, NEWEST)
+    try:
+        clients = Client(node.bootstrap)
+        clients.ask("create", "orders")
+        clients.close()
+    finally:
+        node.close()
+    logs = tmp_path / "logs"
+    first = logs / "__cluster_metadata-0" / f"{0:020}-{0:010}.checkpoint"
+    assert first.is_file()
+    report = magicbyte.cluster(logs)
+    assert report["problems"] == []
+    assert report["settings"]["features"]["metadata.version"] >= 33
+    assert "orders" in {one["topic"] for one in magicbyte.topics(logs)["topics"]}
+    first.chmod(0o600)
+    first.write_bytes(first.read_bytes()[:-20])
+    problems = magicbyte.cluster(logs)["problems"]
+    assert any("the snapshot is not whole" in problem for problem in problems)

@@ -17,7 +17,8 @@ import magicbyte
 import pytest
 from cleaner_logs import MINUTE, START, LogMaker
 from kafka_broker import Broker, java
-from magicbyte import _core
+from kafka_versions import JUDGES
+from magicbyte import Compression, RecordsBuilder, _core
 from magicbyte.conversion import set_partition_leader_epoch
 from magicbyte.jobs.compact import compact_partitions
 from magicbyte.jobs.run.engines import LocalEngine
@@ -35,9 +36,10 @@ EXACT = {0, 2}
 class Cleaning:
     """Kafka's cleaner as a process."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: str) -> None:
+        self.limits_records = version >= "4.4"
         self._process = subprocess.Popen(
-            java("Cleaning"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            java("Cleaning", version=version), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def clean(self, directory: Path, now: int, dirty: int | None, configs: dict[str, int]) -> list[int] | str:
@@ -57,9 +59,9 @@ class Cleaning:
         self._process.communicate()
 
 
-@pytest.fixture(scope="module")
-def kafkas() -> Iterator[Cleaning]:
-    cleaning = Cleaning()
+@pytest.fixture(scope="module", params=JUDGES)
+def kafkas(request: pytest.FixtureRequest) -> Iterator[Cleaning]:
+    cleaning = Cleaning(request.param)
     yield cleaning
     cleaning.close()
 
@@ -239,6 +241,36 @@ def test_rounds_of_compaction_match_kafkas_cleaner(block: int, kafkas: Cleaning,
     assert cleaned > 150
     assert changed > 100
     assert aborting > 50
+
+
+def test_limited_records(kafkas: Cleaning, place: Path) -> None:
+    """`max.decompressed.message.bytes` counts in compressed batches, and for Kafka 4.3 not at all."""
+    for limit, codec, size in ((500, 1, 1000), (500, 1, 400), (500, 0, 1000), (2000, 1, 1000)):
+        root = place / f"{limit}-{codec}-{size}"
+        ours, theirs = root / "ours" / "t-0", root / "theirs" / "t-0"
+        made = []
+        for offset in range(0, 9, 3):
+            builder = RecordsBuilder(2, Compression(codec))
+            for number in range(3):
+                builder.append(offset + number, START, b"key", b"v" * size)
+            made.append((offset, builder.build(), START))
+        for directory in (ours, theirs):
+            directory.mkdir(parents=True)
+            grow(directory, made)
+        answer = kafkas.clean(theirs, START + DAY_MS, None, {"max.decompressed.message.bytes": limit})
+        options = CompactOptions(all_topics=True, now=START + DAY_MS, max_decompressed_message_bytes=limit)
+        try:
+            compact_partitions([str(ours)], str(root / "out"), LocalEngine(1), options)
+            refusal = None
+        except magicbyte.Error as error:
+            refusal = str(error)
+        assert (refusal is not None) == (codec > 0 and size > limit)
+        if refusal is not None:
+            assert "max.decompressed.message.bytes" in refusal
+        if kafkas.limits_records:
+            assert isinstance(answer, str) == (refusal is not None), answer
+        else:
+            assert not isinstance(answer, str)
 
 
 def last_values(lines: list[str]) -> dict[str, str]:

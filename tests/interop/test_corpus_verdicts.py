@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from corpus import answer, cases
 from corpus_cases import files
@@ -13,7 +15,16 @@ pytestmark = pytest.mark.interop
 def test_stored_verdicts_hold(oracle: Oracle) -> None:
     stored = list(cases())
     for case, verdict in zip(stored, oracle.read(bytes.fromhex(c["hex"]) for c in stored), strict=True):
-        assert {field: case[field] for field in answer(verdict)} == answer(verdict), case["id"]
+        kept, found = {field: case[field] for field in answer(verdict)}, answer(verdict)
+        if case["kafka_version"] != oracle.version:
+            kept, found = without_text(kept), without_text(found)
+        assert kept == found, case["id"]
+
+
+def without_text(stored: dict[str, Any]) -> dict[str, Any]:
+    """The verdict with an error as True: versions word them differently, and choose other classes."""
+    kept = {**stored, "batches": [one | {"error": one["error"] is not None} for one in stored["batches"]]}
+    return kept | {name: stored[name] is not None for name in ("error", "framingError")}
 
 
 def test_every_case_is_stored(builder: Builder) -> None:

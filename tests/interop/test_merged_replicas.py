@@ -14,11 +14,11 @@ from pathlib import Path
 import magicbyte
 import pytest
 from cluster import NODES, SECONDS, Cluster
-from kafka_broker import JARS, Client, digest
+from kafka_broker import BROKERS, Client, digest
 from magicbyte import RecordsBuilder, commands
 from raw_client import RawClient
 
-if not JARS.is_dir():
+if not BROKERS.is_dir():
     pytest.skip("the jars of a broker are not there", allow_module_level=True)
 
 pytestmark = pytest.mark.interop

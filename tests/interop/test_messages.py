@@ -13,9 +13,10 @@ from random import Random
 from typing import Any
 
 import pytest
+from kafka_versions import BUILDS, NEWEST
 from made_messages import definition, structure
 from magicbyte.message import apis, decode_request, decode_response, encode_request, encode_response
-from oracle import BUILDS, MESSAGES, Process
+from oracle import Process
 
 pytestmark = pytest.mark.interop
 
@@ -25,7 +26,7 @@ HEADER = {"correlationId": 7, "clientId": "client"}
 
 @pytest.fixture(scope="module")
 def newest() -> Iterator[Process]:
-    process = Process("Messages", MESSAGES)
+    process = Process("Messages", NEWEST, "messages")
     yield process
     process.close()
 
@@ -33,7 +34,7 @@ def newest() -> Iterator[Process]:
 @pytest.fixture(scope="module")
 def removed() -> Iterator[Process]:
     """Of what the newest version no longer has."""
-    process = Process("Messages", BUILDS)
+    process = Process("Messages", BUILDS, "messages")
     yield process
     process.close()
 

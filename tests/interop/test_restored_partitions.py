@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from cluster import NODES, SECONDS, Cluster
-from kafka_broker import JARS, Client, digest
+from kafka_broker import BROKERS, Client, digest
 from magicbyte import RecordsBuilder, commands
 from magicbyte.log_dir import LOG_START_OFFSET_CHECKPOINT, format_offset_checkpoint, read_offset_checkpoint
 
-if not JARS.is_dir():
+if not BROKERS.is_dir():
     pytest.skip("the jars of a broker are not there", allow_module_level=True)
 
 pytestmark = pytest.mark.interop

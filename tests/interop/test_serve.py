@@ -26,6 +26,7 @@ from consumers import (
     of_line,
 )
 from kafka_broker import digest
+from kafka_versions import NEWEST
 from magicbyte.jobs.serve import PROBLEMS_TOPIC, Server
 
 pytestmark = pytest.mark.interop
@@ -153,11 +154,11 @@ def test_damage_is_a_gap_and_is_listed(kafka: Path, tmp_path: Path) -> None:
     log.write_bytes(data)
     with magicbyte.serve(tmp_path) as server:
         wanted = {"orders": by_log(tmp_path / "orders-0", "read_uncommitted")}
-        found = by_java("4.4.0", server.bootstrap_servers, "read_uncommitted", None, ["orders"])
+        found = by_java(NEWEST, server.bootstrap_servers, "read_uncommitted", None, ["orders"])
         offsets = [int(line.split("\t")[0]) for line in found["orders"]]
         assert offsets == [offset for offset, *_ in wanted["orders"]]
         assert len(offsets) < json.loads((kafka / "v2_none" / "summary.json").read_text())["dataRecords"]
-        problems = by_java("4.4.0", server.bootstrap_servers, "read_uncommitted", None, [PROBLEMS_TOPIC])
+        problems = by_java(NEWEST, server.bootstrap_servers, "read_uncommitted", None, [PROBLEMS_TOPIC])
         (line,) = problems[PROBLEMS_TOPIC]
         problem = json.loads(bytes.fromhex(line.split("\t")[4]))
         assert (problem["topic"], problem["segment"], problem["kind"]) == ("orders", log.name, "crc_mismatch")

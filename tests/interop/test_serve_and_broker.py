@@ -12,6 +12,7 @@ import pytest
 from captures import bootstrap_of, decoded
 from consumers import AS_SEEN, BY_NAME, JAVA_VERSIONS, by_java, by_log, of_line
 from kafka_broker import Broker, Client, Tools
+from kafka_versions import NEWEST
 from magicbyte.jobs.serve import PROBLEMS_TOPIC, Server, parse_address
 from wire_recorder import WireRecorder
 
@@ -41,8 +42,8 @@ def server(kafka: Path) -> Iterator[Server]:
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 def test_records(broker: Broker, topics: dict[str, str], server: Server, isolation: str) -> None:
-    found = by_java("4.4.0", server.bootstrap_servers, isolation, None, topics)
-    wanted = by_java("4.4.0", broker.bootstrap, isolation, None, topics.values())
+    found = by_java(NEWEST, server.bootstrap_servers, isolation, None, topics)
+    wanted = by_java(NEWEST, broker.bootstrap, isolation, None, topics.values())
     for name, topic in topics.items():
         assert found.get(name) == wanted.get(topic), name
     assert sum(map(len, found.values())) > 5000

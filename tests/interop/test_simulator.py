@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from append_oracle import NOW, AppendOracle, topic
+from kafka_versions import JUDGES, NEWEST
 from magicbyte import Compression, RecordsBuilder, TimestampType
 from magicbyte.broker import AppendConfig, AppendError, AppendOrigin, PartitionSimulator
 from magicbyte.state import ProducerStateEntry
@@ -16,9 +17,9 @@ from magicbyte.state import ProducerStateEntry
 pytestmark = pytest.mark.interop
 
 
-@pytest.fixture(scope="module")
-def log() -> Iterator[AppendOracle]:
-    process = AppendOracle()
+@pytest.fixture(scope="module", params=JUDGES)
+def log(request: pytest.FixtureRequest) -> Iterator[AppendOracle]:
+    process = AppendOracle(request.param)
     yield process
     process.close()
 
@@ -129,13 +130,7 @@ class Play:
 
     def list(self) -> None:
         time = self.rng.choice([-2, -3, 0, NOW - 90_000, NOW - 500, NOW, NOW + 1])
-
-        def act() -> dict[str, Any]:
-            names = {-2: "earliest", -3: "max_timestamp"}
-            listed = self.partition.list_offsets(names.get(time, time))  # type: ignore[arg-type]
-            return {"found": list(listed) if listed else []}
-
-        self._ask({"op": "list", "timestamp": time}, lambda: answered(act))
+        self._ask({"op": "list", "timestamp": time}, lambda: answered(lambda: listed(self.partition, time)))
 
     def delete(self) -> None:
         request: dict[str, Any] = {"op": "delete", "where": self.rng.random() * 0.7}
@@ -148,6 +143,13 @@ class Play:
     def elect(self) -> None:
         self.epoch += 1
         self._ask({"op": "elect", "epoch": self.epoch}, lambda: answered(self.partition.elect_leader))
+
+
+def listed(partition: PartitionSimulator, time: int) -> dict[str, Any]:
+    """A lookup by time, or by one of Kafka's special timestamps."""
+    names = {-2: "earliest", -3: "max_timestamp"}
+    found = partition.list_offsets(names.get(time, time))  # type: ignore[arg-type]
+    return {"found": list(found) if found else []}
 
 
 def answered(act: Callable[[], Any]) -> dict[str, Any]:
@@ -268,3 +270,28 @@ def test_records_without_a_timestamp(log: AppendOracle) -> None:
 
     for seed in range(20):
         play(log, make, seed, 8)
+
+
+def test_lookups_with_limited_records() -> None:
+    """A record that was sent uncompressed is over the limit once the broker has compressed it (since Kafka 4.4)."""
+    config = AppendConfig(compression=Compression.SNAPPY, max_decompressed_message_bytes=300)
+    partition = PartitionSimulator(config, clock=NOW)
+    log = AppendOracle(NEWEST)
+    log.answers([{"op": "open", "offset": 0, "config": topic(config)}, {"op": "elect", "epoch": 0}])
+    for time, size in ((NOW - 30, 10), (NOW - 20, 700), (NOW - 10, 10)):
+        builder = RecordsBuilder()
+        builder.append(0, time, b"k", b"v" * size)
+        builder.append(1, time + 5, b"k", b"v")
+        records = builder.build()
+        append = {"op": "append", "records": records.hex(), "origin": "CLIENT", "epoch": 0, "now": NOW}
+        (kafka,) = log.answers([append | {"magic": 2, "transactionVersion": 0}])
+        assert kafka["error"] is None
+        partition.append(records, produce_version=None)
+    met: Counter[str] = Counter()
+    for timestamp in (NOW - 40, NOW - 25, NOW - 20, NOW - 15, NOW - 10, NOW - 5, NOW, -3):
+        (kafka,) = log.answers([{"op": "list", "timestamp": timestamp}])
+        ours = answered(lambda timestamp=timestamp: listed(partition, timestamp))
+        assert {name: kafka.get(name) for name in ours} == ours, (timestamp, kafka, ours)
+        met[str(ours.get("error"))] += 1
+    log.close()
+    assert met["INVALID_RECORD"] == 2, met

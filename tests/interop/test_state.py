@@ -16,6 +16,7 @@ from random import Random
 import magicbyte
 import pytest
 from kafka_broker import Broker, java
+from kafka_versions import JUDGES
 from magicbyte import _core
 from magicbyte.jobs.explain import explain
 from magicbyte.jobs.run.engines import LocalEngine
@@ -29,9 +30,9 @@ pytestmark = pytest.mark.interop
 SEEDS = 16
 
 
-@pytest.fixture(scope="module")
-def kafka_log() -> Iterator[StateOracle]:
-    process = StateOracle()
+@pytest.fixture(scope="module", params=JUDGES)
+def kafka_log(request: pytest.FixtureRequest) -> Iterator[StateOracle]:
+    process = StateOracle(request.param)
     yield process
     process.close()
 

@@ -13,6 +13,7 @@ import magicbyte
 import pytest
 from aiven_segments import KEY_ID, Plugin, write_key
 from kafka_broker import Broker, dump_log
+from kafka_versions import TIERED
 from magicbyte import commands
 from magicbyte._core import leader_epoch_checkpoint
 from magicbyte.enums import IsolationLevel
@@ -67,7 +68,7 @@ class Tiered:
 
     def __init__(self, root: Path) -> None:
         self.store = root / "store"
-        node = Broker(root / "broker", topics=1, settings=SETTINGS.format(store=self.store))
+        node = Broker(root / "broker", topics=1, settings=SETTINGS.format(store=self.store), version=TIERED)
         node.start()
         try:
             node.create_topics({"tiered": TOPIC})

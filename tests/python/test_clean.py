@@ -191,6 +191,27 @@ def test_tombstones_and_records_without_key(tmp_path: Path) -> None:
     assert [r.offset for r in records(tmp_path / "two" / "t-0")] == [1, 4]
 
 
+def test_a_larger_record_is_refused(tmp_path: Path) -> None:
+    """`max.decompressed.message.bytes`: of the topic or the call, in any mode, for compressed batches."""
+    pairs = [(b"a", b"v" * 500), (b"a", b"w" * 500)]
+    source = written(tmp_path / "t-0", keyed(0, *pairs, compression=1), keyed(2, *pairs))
+    configs = tmp_path / "configs.json"
+    configs.write_text('{"t": {"max.decompressed.message.bytes": 400}}')
+    for number, options in enumerate(({"topic_config": configs}, {"max_decompressed_message_bytes": 400})):
+        for mode in ("PERMISSIVE", "FAILFAST"):
+            out = tmp_path / f"{number}{mode}"
+            with pytest.raises(magicbyte.Error, match=r"record size 5\d\d is over max\.decompressed.*400"):
+                compacted(source, out, all_topics=True, mode=mode, **options)
+            assert not out.exists()
+    # The call counts more than the topic.
+    compacted(
+        source, tmp_path / "out", all_topics=True, topic_config=configs, max_decompressed_message_bytes=600
+    )
+    assert [record.offset for record in records(tmp_path / "out" / "t-0")] == [3]
+    plain = written(tmp_path / "p" / "t-0", keyed(0, *pairs))
+    compacted(plain, tmp_path / "plain", all_topics=True, topic_config=configs)
+
+
 def test_old_tombstones_go_by_the_checkpoint(tmp_path: Path, cli: Cli) -> None:
     old = keyed(0, (b"a", None), (b"b", b"1"), magic=1)
     source = written(tmp_path / "in" / "t-0", old, keyed(2, (b"c", b"1")), keyed(3, (b"d", b"1")))

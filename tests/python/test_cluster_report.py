@@ -123,6 +123,11 @@ def test_the_whole_cluster(disks: dict[str, Path]) -> None:
     report = report_of(*disks.values())
     assert (report["problems"], report["unassigned"], findings(report)) == ([], [], 0)
     assert report["cluster_id"] == "abc"
+    # A node may be formatted before it knows its cluster (KIP-1262).
+    for log_dir in disks.values():
+        meta = log_dir / "meta.properties"
+        meta.write_text(meta.read_text().replace("cluster.id=abc", "cluster.id="))
+    assert report_of(*disks.values())["cluster_id"] is None
     assert [one["node_id"] for one in report["metadata"]] == [1, 2]
     assert report["metadata_end_offset"] == len(METADATA)
     (topic,) = report["topics"]

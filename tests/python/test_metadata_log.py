@@ -195,6 +195,20 @@ def test_a_cut_snapshot_is_not_whole(tmp_path: Path, cut: int) -> None:
     assert any("the snapshot is not whole" in problem for problem in folded.problems)
 
 
+def test_the_first_records_are_not_in_the_log(tmp_path: Path) -> None:
+    """Since Kafka 4.4 a node is formatted with a snapshot that ends at 0, where the log begins (KIP-1170)."""
+    path = records.write_snapshot(tmp_path, RECORDS[:-1], 0, epoch=0)
+    records.write_log(tmp_path, records.batches(RECORDS[-1:]))
+    folded = fold(tmp_path)
+    assert (folded.problems, folded.is_whole, folded.next_offset) == ([], True, 1)
+    assert configs_of(folded) == ALL
+    path.write_bytes(path.read_bytes()[:-70])
+    folded = fold(tmp_path)
+    assert configs_of(folded) == ALL
+    assert not folded.is_whole
+    assert any("the snapshot is not whole" in problem for problem in folded.problems)
+
+
 def test_a_flipped_bit_is_repaired(tmp_path: Path) -> None:
     log = records.batches(RECORDS, size=EVERY)
     for number, batch in enumerate(log):

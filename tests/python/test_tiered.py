@@ -182,7 +182,7 @@ def deletion(topic_id: str) -> bytes:
     return b"\1\2\0" + partition(topic_id) + (1).to_bytes(4) + (5).to_bytes(8) + b"\0\0"
 
 
-def metadata_log(logs: Path, *values: bytes) -> None:
+def metadata_log(logs: Path, *values: bytes | None) -> None:
     directory = logs / "__remote_log_metadata-3"
     directory.mkdir(parents=True)
     builder = magicbyte.RecordsBuilder()
@@ -201,6 +201,15 @@ def test_the_brokers_log_says_which_segments_are_read(state: int, reason: str | 
     ignored = {one["file"]: one["reason"] for one in log.ignored}
     if reason is not None:
         assert ignored[f"{50:020}-{SEGMENT_IDS[1]}.log"] == reason
+
+
+def test_a_compacted_log_of_the_broker(tmp_path: Path) -> None:
+    """As KIP-1266 allows: the last record of a segment, and after its deletion one without a value."""
+    tiers = Tiers(tmp_path, 100, 150)
+    metadata_log(tiers.logs, None, update(SEGMENT_IDS[0], 1), update(SEGMENT_IDS[1], 3), None)
+    (log,) = magicbyte.Log([tiers.logs, tiers.store], PartitionChoice(topics=("orders",)), mode="PERMISSIVE")
+    assert sum(1 for _ in log.records()) == RECORDS - 50
+    assert f"{50:020}-{SEGMENT_IDS[1]}.log" in {one["file"] for one in log.ignored}
 
 
 def test_a_deleted_topic(tmp_path: Path) -> None:

@@ -80,14 +80,15 @@ def test_nothing_is_published_unchecked() -> None:
     assert writers == ["publish-python", "publish-crates", "release"]
 
 
-@pytest.mark.parametrize("stamp", ["target/brokers/fetched", "target/interop/fetched"])
+@pytest.mark.parametrize("stamp", ["target/kafka-broker/fetched", "target/interop/fetched"])
 def test_jars_follow_the_versions(tmp_path: Path, stamp: str) -> None:
     """Also those that are given on the command line, and back again."""
     shutil.copy(ROOT / "Makefile", tmp_path)
-    poms = [f"tests/interop/{name}/pom.xml" for name in ("brokers", "oracle", "records")]
+    poms = [f"tests/interop/{name}/pom.xml" for name in ("broker", "old_broker", "oracle", "records")]
     for name in (*poms, "benches/java/connector-pom.xml"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).touch()
+    shutil.copy(ROOT / "tests/interop/versions.mk", tmp_path / "tests/interop")
     programs = {"scripts/prerequisites": "", "bin/mvn": f'echo "$@" >> calls; mkdir -p {Path(stamp).parent}'}
     for name, text in programs.items():
         (tmp_path / name).parent.mkdir()
@@ -105,8 +106,8 @@ def test_jars_follow_the_versions(tmp_path: Path, stamp: str) -> None:
 
     assert "-Dkafka.version=4" in calls()
     assert calls() == ""
-    assert "-Dkafka.version=9.8.7" in calls("MESSAGES=9.8.7")
-    assert calls("MESSAGES=9.8.7") == ""
+    assert "-Dkafka.version=9.8.7" in calls("JUDGES=9.8.7")
+    assert calls("JUDGES=9.8.7") == ""
     assert "-Dkafka.version=9.8.7" not in calls()
     assert "-Dkafka.version=1.2.3" in calls("OLD=1.2.3")
     assert calls() != ""

@@ -2,11 +2,17 @@
 
 use magicbyte::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, TimestampType};
 
+/// The largest value of `max.decompressed.message.bytes`, and its default: the size of Java's largest array.
+pub(super) const MAX_DECOMPRESSED_MESSAGE_BYTES: usize = i32::MAX as usize - 8;
+
 /// The topic settings that concern appends. The defaults are Kafka's (`LogConfig`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppendConfig {
     /// `max.message.bytes`: the maximum size of a batch in bytes, as sent and as stored.
     pub max_message_bytes: i32,
+    /// `max.decompressed.message.bytes`, which topics have since Kafka 4.4: the maximum size in bytes of a record
+    /// in a compressed batch.
+    pub max_decompressed_message_bytes: usize,
     /// `segment.bytes`: the maximum size of an append in bytes.
     pub segment_bytes: i32,
     /// True if `cleanup.policy` includes `compact`, which requires a key in every record.
@@ -29,6 +35,7 @@ impl Default for AppendConfig {
     fn default() -> Self {
         Self {
             max_message_bytes: 1_048_588,
+            max_decompressed_message_bytes: MAX_DECOMPRESSED_MESSAGE_BYTES,
             segment_bytes: 1 << 30,
             compacted: false,
             timestamp_type: TimestampType::CreateTime,

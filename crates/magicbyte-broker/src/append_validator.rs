@@ -4,7 +4,7 @@ use magicbyte::{Batches, Error, ErrorKind, Result, TimestampType};
 
 use crate::analysis::{Analysis, analyze, check_batch_size};
 use crate::append::{Append, AppendInfo, ConversionStats};
-use crate::append_config::AppendConfig;
+use crate::append_config::{AppendConfig, MAX_DECOMPRESSED_MESSAGE_BYTES};
 use crate::append_error::{AppendError, ErrorCode};
 use crate::assignment::{Assigned, Assigner, Assignment, set_headers};
 
@@ -51,6 +51,10 @@ impl AppendValidator {
         }
         if config.timestamp_before_max_ms < 0 || config.timestamp_after_max_ms < 0 {
             return Err(ErrorKind::InvalidOptions("the bounds of timestamps must not be negative").into());
+        }
+        if !(1..=MAX_DECOMPRESSED_MESSAGE_BYTES).contains(&config.max_decompressed_message_bytes) {
+            let why = "max.decompressed.message.bytes must be 1 to 2147483639";
+            return Err(ErrorKind::InvalidOptions(why).into());
         }
         let assigner = Assigner::new(&config)?;
         Ok(Self { config, assigner })

@@ -98,6 +98,7 @@ impl PartitionSimulator {
     /// The errors of [`AppendValidator::new`].
     pub fn new(config: AppendConfig) -> Outcome<Self> {
         let decompressor = Decompressor::with_limit(config.max_decompressed_bytes);
+        let log = SimulatedLog::new(config.max_decompressed_message_bytes);
         let mut epochs = LeaderEpochs::default();
         epochs.assign(EpochEntry { epoch: 0, start_offset: 0 });
         Ok(Self {
@@ -105,7 +106,7 @@ impl PartitionSimulator {
             decompressor,
             now: 0,
             leader_epoch: 0,
-            log: SimulatedLog::default(),
+            log,
             log_start_offset: 0,
             log_end_offset: 0,
             epochs,

@@ -82,7 +82,7 @@ pub(super) fn walk(
     first: i64,
 ) -> Result<RecordsSummary, AppendError> {
     let rules = Rules::of(config, now, batch);
-    match batch.records_in(payload)? {
+    match batch.records_up_to(payload, config.max_decompressed_message_bytes)? {
         Records::V2(records) => walk_records(rules, records, payload, first),
         Records::Legacy(messages) => match batch {
             Batch::Legacy(wrapper) if wrapper.compression()? != Compression::None => {

@@ -26,9 +26,15 @@ pub(super) struct SimulatedLog {
     /// The offset index: last offset and position of some batches.
     index: Vec<(i64, usize)>,
     since_last_entry: usize,
+    /// `max.decompressed.message.bytes`, which lookups by time obey too.
+    record_size_limit: usize,
 }
 
 impl SimulatedLog {
+    pub(super) fn new(record_size_limit: usize) -> Self {
+        Self { record_size_limit, ..Self::default() }
+    }
+
     /// `size` bytes from this position on.
     pub(super) fn slice(&self, position: usize, size: usize) -> &[u8] {
         &self.bytes[position..position + size]
@@ -136,7 +142,8 @@ impl SimulatedLog {
     ) -> Result<Option<ListedOffset>> {
         let batch = self.batch(stored)?;
         let leader_epoch = batch.partition_leader_epoch();
-        for record in batch.records(decompressor)? {
+        let payload = batch.payload(decompressor)?;
+        for record in batch.records_up_to(payload, self.record_size_limit)? {
             let record = record?;
             let (timestamp, offset) = (record.timestamp(), record.offset());
             if matches(timestamp, offset) {

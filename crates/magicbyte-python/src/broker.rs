@@ -51,6 +51,7 @@ fn settings(config: &Bound<'_, PyAny>) -> PyResult<AppendConfig> {
     let compression: Option<Codec> = field(config, "compression")?;
     Ok(AppendConfig {
         max_message_bytes: integer!(config, "max_message_bytes", i32)?,
+        max_decompressed_message_bytes: integer!(config, "max_decompressed_message_bytes", usize)?,
         segment_bytes: integer!(config, "segment_bytes", i32)?,
         compacted: field(config, "compacted")?,
         timestamp_type: match integer!(config, "message_timestamp_type", i32)? {

@@ -66,7 +66,7 @@ pub(super) fn plan_redaction(py: Python<'_>, plan: &str) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (
     chunks, directory = None, *, seed = 0, memory_bytes = 64 << 20, parts = 16,
-    max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES, mode = "PERMISSIVE"
+    max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES, record_size_limit = None, mode = "PERMISSIVE"
 ))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 pub(super) fn index_keys(
@@ -77,6 +77,7 @@ pub(super) fn index_keys(
     memory_bytes: usize,
     parts: usize,
     max_decompressed_bytes: usize,
+    record_size_limit: Option<usize>,
     mode: &str,
 ) -> PyResult<String> {
     let chunks: PyResult<Vec<CleanerChunk>> = chunks.iter().map(|chunk| parse_located(chunk)).collect();
@@ -84,7 +85,8 @@ pub(super) fn index_keys(
     let options = KeyMapOptions { seed, memory_bytes, parts };
     let keys = directory.as_deref().map(|directory| (directory, options));
     let mode = parse_name(mode)?;
-    let indexed = py.detach(|| steps::index_keys(&chunks, keys, max_decompressed_bytes, mode));
+    let indexed =
+        py.detach(|| steps::index_keys(&chunks, keys, max_decompressed_bytes, record_size_limit, mode));
     let indexed = indexed.map_err(|e| log_to_py(py, &e))?;
     to_json(&IndexedText {
         chunks: indexed.chunks,

@@ -1,6 +1,7 @@
 //! ApiVersions, Metadata, DescribeCluster and DescribeTopicPartitions: the broker and its topics.
 
 use magicbyte_broker::ErrorCode;
+use magicbyte_protocol::internals::MAX_ELEMENTS;
 use magicbyte_protocol::message::body::api_versions_response::ApiVersion;
 use magicbyte_protocol::message::body::describe_cluster_response::DescribeClusterBroker;
 use magicbyte_protocol::message::body::describe_topic_partitions_response::{
@@ -42,7 +43,7 @@ pub(super) fn api_versions(error: ErrorCode) -> ApiVersionsResponse<'static> {
     ApiVersionsResponse { error_code: error.code(), api_keys: api_keys.collect(), ..Default::default() }
 }
 
-/// Responds to Metadata.
+/// Responds to Metadata. Of more topics or partitions than a client reads, it gets the first.
 ///
 /// # Errors
 /// If memory is exhausted.
@@ -56,7 +57,10 @@ pub(super) fn metadata<'a>(
     // In version 0, no topics means all of them.
     let requested = request.topics.as_ref().filter(|topics| version > 0 || !topics.is_empty());
     let topics = match requested {
-        None => array(budget, archive.topics.values().map(|topic| metadata_of(budget, topic)))?,
+        None => {
+            let topics = archive.topics.values().take(MAX_ELEMENTS);
+            array(budget, topics.map(|topic| metadata_of(budget, topic)))?
+        }
         Some(topics) => {
             // Beside an id, Java's consumer has an empty name.
             let named = distinct(topics.iter().map(|topic| match &topic.name {
@@ -95,7 +99,7 @@ pub(super) fn metadata<'a>(
 
 fn metadata_of<'a>(budget: &Budget<'_>, topic: &'a Topic) -> Result<MetadataResponseTopic<'a>, Unanswered> {
     // The leader epoch is unknown until the log is surveyed, and clients can do without it.
-    let partitions = topic.partitions.keys().map(|&partition_index| {
+    let partitions = topic.partitions.keys().take(MAX_ELEMENTS).map(|&partition_index| {
         Ok(MetadataResponsePartition {
             partition_index,
             leader_id: NODE_ID,

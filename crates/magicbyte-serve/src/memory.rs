@@ -24,6 +24,8 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(super) enum Unanswered {
     /// More memory is needed than there is, or than one response may take.
     MemoryExhausted,
+    /// An array has more elements than clients read.
+    TooManyElements,
     /// Nobody waits for the answer any more.
     ClientGone,
 }
@@ -32,6 +34,7 @@ impl Display for Unanswered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::MemoryExhausted => "the answer takes more memory than there is for it",
+            Self::TooManyElements => "the answer has an array of more than 1,000,000 elements",
             Self::ClientGone => "the client is gone",
         })
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 
-use magicbyte_protocol::internals::{AsValue, Gap, ValueRef, write_response_around};
+use magicbyte_protocol::internals::{AsValue, Gap, MAX_ELEMENTS, ValueRef, write_response_around};
 use magicbyte_protocol::message::body::Body;
 
 use crate::memory::{Budget, Unanswered};
@@ -51,7 +51,7 @@ impl Response {
 /// A copy of bytes in a response.
 ///
 /// # Errors
-/// If the budget has no memory for it.
+/// If the budget has no memory for it, or clients would not read so many.
 pub(super) fn blob(budget: &Budget<'_>, bytes: &[u8]) -> Result<Vec<u8>, Unanswered> {
     budget.take(2 * bytes.len())?;
     Ok(bytes.to_vec())
@@ -81,6 +81,9 @@ pub(super) fn push<T: AsValue>(
     array: &mut Vec<T>,
     element: T,
 ) -> Result<(), Unanswered> {
+    if array.len() == MAX_ELEMENTS {
+        return Err(Unanswered::TooManyElements);
+    }
     // The array may have room for as many again. So may the bytes of the response, in which no value of a fixed size is
     // larger than here.
     budget.take(4 * size_of::<T>() + texts_size(element.as_value()))?;
@@ -108,4 +111,26 @@ pub(super) fn distinct<T: Clone + Eq + Hash>(
 ) -> impl Iterator<Item = T> {
     let mut known = HashSet::new();
     elements.into_iter().filter(move |element| known.insert(element.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use magicbyte_protocol::message::body::api_versions_response::ApiVersion;
+
+    use super::*;
+    use crate::memory::Memory;
+    use crate::recipient::Recipient;
+    use crate::stopping::Stopping;
+
+    #[test]
+    fn no_array_has_more_elements_than_clients_read() {
+        let (stopping, memory) = (Stopping::default(), Memory::new(1 << 30, 0));
+        let budget = memory.budget(1 << 30, Recipient::new(&stopping, None));
+        let length_of = |count| {
+            let elements = (0..count).map(|_| Ok(ApiVersion::default()));
+            array(&budget, elements).map(|elements| elements.len())
+        };
+        assert_eq!(length_of(MAX_ELEMENTS), Ok(MAX_ELEMENTS));
+        assert_eq!(length_of(MAX_ELEMENTS + 1), Err(Unanswered::TooManyElements));
+    }
 }

@@ -37,6 +37,7 @@ def index_keys(
     memory_bytes: int = ...,
     parts: int = 16,
     max_decompressed_bytes: int = ...,
+    record_size_limit: int | None = None,
     mode: str = "PERMISSIVE",
 ) -> str:
     """The first pass, over a run of CleanerChunks: an IndexedKeys.
@@ -45,7 +46,8 @@ def index_keys(
     `memory_bytes`. `seed` is random, but the same for all tasks of a log.
 
     Raises:
-        Error: With "FAILFAST", at the first damage.
+        Error: A record of a compressed batch has more bytes than `record_size_limit`; with "FAILFAST", at the
+            first damage.
         OSError: A file could not be read or written.
     """
 

@@ -48,13 +48,16 @@ class RemoteSegmentsState:
         self._deleted: set[tuple[str, int]] = set()
 
     def replay(self, value: bytes | None) -> None:
-        """Applies a record.
+        """Applies a record. One without a value says nothing: if the topic is compacted, it follows the last
+        record of a segment (KIP-1266).
 
         Raises:
             LookupError: for a type of record that is not known.
             Error: for invalid bytes.
 
         """
+        if value is None:
+            return
         decode = DECODERS["remote-log-metadata"]
         assert decode is not None
         decoded = decode(None, value).value

@@ -195,6 +195,7 @@ class _Cleaned(SegmentsWritten):
 class PassOne:
     """A run of chunks to index."""
 
+    topic: str
     directory: str
     """The partition's staging directory."""
     chunks: tuple[str, ...]
@@ -294,7 +295,8 @@ def clean(
         plans = plan_partitions(listings, engine, chunk_bytes=_WHOLE_SEGMENTS, progress=progress)
         compactions = [passes.plan(planned) for planned in plans]
         directories = [str(_core.begin_partition(output.target(listing))) for listing in listings]
-        indexed = _first_pass(compactions, directories, engine, passes, progress)
+        topics = [listing["topic"] for listing in listings]
+        indexed = _first_pass(topics, compactions, directories, engine, passes, progress)
         logs = list(zip(compactions, directories, indexed, strict=True))
         extras = passes.between(engine, logs, progress)
         tasks = [
@@ -344,6 +346,7 @@ def _map(
 
 
 def _first_pass(
+    topics: Sequence[str],
     compactions: Sequence[Compaction],
     directories: Sequence[str],
     engine: Engine,
@@ -358,6 +361,7 @@ def _first_pass(
     tasks = [
         [
             PassOne(
+                topic,
                 directory,
                 tuple(json.dumps(chunk) for chunk in run),
                 sum(map(_size_of, run)),
@@ -365,7 +369,7 @@ def _first_pass(
             )
             for run in group_by_size(log, own, target)
         ]
-        for log, own, directory in zip(logs, sizes, directories, strict=True)
+        for topic, log, own, directory in zip(topics, logs, sizes, directories, strict=True)
     ]
     return _map(engine, passes.index, tasks, "index", progress)
 

@@ -47,6 +47,8 @@ __all__ = ["compact_partitions"]
 
 _LONG = range(1 << 63)
 _SEGMENT_BYTES = range(1, 1 << 31)
+# Up to the size of Java's largest array.
+_RECORD_BYTES = range(1, (1 << 31) - 8)
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class _TopicOptions:
 
     delete_retention_ms: int
     min_compaction_lag_ms: int
+    max_decompressed_message_bytes: int
     segment_bytes: int
 
 
@@ -118,6 +121,12 @@ def _topic_options(cluster: Cluster, topic: str, options: CompactOptions) -> _To
     return _TopicOptions(
         value(options.delete_retention_ms, "delete.retention.ms", _LONG, DAY_MS),
         value(options.min_compaction_lag_ms, "min.compaction.lag.ms", _LONG, 0),
+        value(
+            options.max_decompressed_message_bytes,
+            "max.decompressed.message.bytes",
+            _RECORD_BYTES,
+            _RECORD_BYTES[-1],
+        ),
         value(options.segment_bytes, "segment.bytes", _SEGMENT_BYTES, 1 << 30),
     )
 
@@ -180,6 +189,7 @@ class _Compact:
         return cast(Compaction, json.loads(text))
 
     def index(self, task: PassOne) -> str:
+        limit = self.topics[task.topic].max_decompressed_message_bytes
         return _core.index_keys(
             list(task.chunks),
             os.path.join(task.directory, f"keys-{uuid.uuid4().hex[:12]}"),
@@ -188,6 +198,7 @@ class _Compact:
             # Keys are usually smaller than the log. If it is compressed well, they may go to files again.
             parts=1 if task.whole_log <= self.memory_bytes else 16,
             max_decompressed_bytes=self.options.max_decompressed_bytes,
+            record_size_limit=None if limit == _RECORD_BYTES[-1] else limit,
             mode=self.options.mode,
         )
 

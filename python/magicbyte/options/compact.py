@@ -7,7 +7,7 @@ from os import PathLike
 
 from magicbyte.options.declare import argument, option
 from magicbyte.options.shared import CleanOptions, Clock, TopicConfigFile
-from magicbyte.options.values import FILE, MILLIS, OFFSET, SEGMENT_SIZE, SIZE, Number
+from magicbyte.options.values import FILE, MILLIS, OFFSET, RECORD_SIZE, SEGMENT_SIZE, SIZE, Number
 
 __all__ = ["DAY_MS", "CompactOptions"]
 
@@ -36,6 +36,12 @@ class CompactOptions(TopicConfigFile, Clock, CleanOptions):
         default=None,
         default_text="the topic's, or a day",
         kind=MILLIS,
+    )
+    max_decompressed_message_bytes: int | None = option(
+        "Refuse a log with a larger record in a compressed batch, as Kafka's cleaner does since 4.4.",
+        default=None,
+        default_text="the topic's, or no limit",
+        kind=RECORD_SIZE,
     )
     producer_id_expiration_ms: int = option(
         "Forget producers that were silent for longer, so that their last batch need not be kept.",

@@ -36,6 +36,7 @@ __all__ = [
     "PARTITIONS",
     "PORTS",
     "PROPERTIES",
+    "RECORD_SIZE",
     "SEGMENT_SIZE",
     "SIZE",
     "TIME",
@@ -492,6 +493,7 @@ CONTENT = Content("FILE")
 DIRECTORIES = Directories("DIR")
 SIZE = Size()
 SEGMENT_SIZE = Size((1 << 31) - 1)
+RECORD_SIZE = Size((1 << 31) - 9, least=1)
 TIME = Time("TIME")
 OFFSET = Number(0, (1 << 63) - 1, "OFFSET")
 MILLIS = Number(0, metavar="MS")

@@ -1,3 +1,4 @@
+import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
@@ -16,9 +17,9 @@ import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.MemoryRecords.RecordFilter;
 import org.apache.kafka.common.record.internal.Record;
 import org.apache.kafka.common.record.internal.RecordBatch;
-import org.apache.kafka.common.utils.BufferSupplier;
-import org.apache.kafka.common.utils.PrimitiveRef;
-import org.apache.kafka.common.utils.Time;
+// Kafka 4.4 has moved some of these from the first package to the second.
+import org.apache.kafka.common.utils.*;
+import org.apache.kafka.common.utils.internals.*;
 import org.apache.kafka.server.config.ServerLogConfigs;
 import org.apache.kafka.server.record.BrokerCompressionType;
 import org.apache.kafka.storage.internals.log.AppendOrigin;
@@ -30,7 +31,7 @@ import org.apache.kafka.storage.internals.log.ProducerStateEntry;
  * of magic 1, and a batch of magic 2 with a valid CRC whose gzip payload is not gzip.
  */
 public class Facts {
-    public static void main(String[] arguments) {
+    public static void main(String[] arguments) throws ReflectiveOperationException {
         HexFormat hex = HexFormat.of();
         MemoryRecords old = MemoryRecords.readableRecords(ByteBuffer.wrap(hex.parseHex(arguments[0])));
         MemoryRecords damaged = MemoryRecords.readableRecords(ByteBuffer.wrap(hex.parseHex(arguments[1])));
@@ -53,9 +54,9 @@ public class Facts {
     }
 
     /** The magics that are left after a cleaner has dropped the first record. */
-    static String cleaned(MemoryRecords records) {
+    static String cleaned(MemoryRecords records) throws ReflectiveOperationException {
         ByteBuffer out = ByteBuffer.allocate(1000);
-        records.filterTo(new RecordFilter(0, 0) {
+        RecordFilter filter = new RecordFilter(0, 0) {
             @Override
             protected BatchRetentionResult checkBatchRetention(RecordBatch batch) {
                 return new BatchRetentionResult(BatchRetention.DELETE_EMPTY, false);
@@ -65,7 +66,12 @@ public class Facts {
             protected boolean shouldRetainRecord(RecordBatch batch, Record record) {
                 return record.offset() > 0;
             }
-        }, out, BufferSupplier.NO_CACHING);
+        };
+        // Since Kafka 4.4, the largest size of a record is the last argument.
+        Method filterTo = Arrays.stream(MemoryRecords.class.getMethods())
+            .filter(method -> method.getName().equals("filterTo")).findAny().orElseThrow();
+        Object[] arguments = {filter, out, BufferSupplier.NO_CACHING, Integer.MAX_VALUE};
+        filterTo.invoke(records, Arrays.copyOf(arguments, filterTo.getParameterCount()));
         out.flip();
         return StreamSupport.stream(MemoryRecords.readableRecords(out).batches().spliterator(), false)
             .map(batch -> String.valueOf(batch.magic())).toList().toString();

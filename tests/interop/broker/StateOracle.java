@@ -1,5 +1,6 @@
 package org.apache.kafka.clients.consumer.internals;
 
+import interop.Closing;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.InputStreamReader;
@@ -25,10 +26,9 @@ import org.apache.kafka.common.message.FetchResponseData;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import org.apache.kafka.common.utils.BufferSupplier;
-import org.apache.kafka.common.utils.LogContext;
-import org.apache.kafka.common.utils.Time;
-import org.apache.kafka.common.utils.Timer;
+// Kafka 4.4 has moved some of these from the first package to the second.
+import org.apache.kafka.common.utils.*;
+import org.apache.kafka.common.utils.internals.*;
 import org.apache.kafka.server.common.RequestLocal;
 import org.apache.kafka.server.storage.log.FetchIsolation;
 import org.apache.kafka.server.util.Scheduler;
@@ -135,7 +135,7 @@ public class StateOracle {
                 yield "done";
             }
             case "close" -> {
-                log.close();
+                Closing.close(log);
                 yield "done";
             }
             case "state" -> state();

@@ -4,7 +4,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.locks.LockSupport;
-import org.apache.kafka.common.utils.Exit;
+// Kafka 4.4 has moved Exit from the first package to the second.
+import org.apache.kafka.common.utils.*;
+import org.apache.kafka.common.utils.internals.*;
 
 /**
  * Kafka's own tools in one process. A command is a line of tab-separated words: the main class and its arguments; the

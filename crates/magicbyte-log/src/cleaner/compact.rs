@@ -31,6 +31,8 @@ pub struct CompactRun {
     pub memory_bytes: usize,
     /// The limit for one batch, stored or decompressed, in bytes.
     pub max_decompressed_bytes: usize,
+    /// The topic's `max.decompressed.message.bytes`: a larger record in a compressed batch is an error.
+    pub record_size_limit: Option<usize>,
     /// The handling of damage, which is an error or is skipped. Only a job reports skipped damage.
     pub mode: DamageMode,
 }
@@ -41,6 +43,7 @@ impl Default for CompactRun {
             expired_until: None,
             memory_bytes: 128 << 20,
             max_decompressed_bytes: DEFAULT_MAX_DECOMPRESSED_BYTES,
+            record_size_limit: None,
             mode: DamageMode::FailFast,
         }
     }
@@ -91,7 +94,7 @@ fn write(
     options: &CompactOptions,
     run: &CompactRun,
 ) -> LogResult<(CleanCounts, Vec<SegmentSummary>)> {
-    let &CompactRun { expired_until, memory_bytes, max_decompressed_bytes, mode } = run;
+    let &CompactRun { expired_until, memory_bytes, max_decompressed_bytes, record_size_limit, mode } = run;
     let scratch = directory.join("keys");
     let chunks: Vec<_> = compaction.groups.iter().flat_map(|group| group.chunks.clone()).collect();
     let parts = if size <= memory_bytes as u64 { 1 } else { 16 };
@@ -100,7 +103,8 @@ fn write(
         memory_bytes,
         parts,
     };
-    let indexed = index_keys(&chunks, Some((&scratch, keys)), max_decompressed_bytes, mode)?;
+    let indexed =
+        index_keys(&chunks, Some((&scratch, keys)), max_decompressed_bytes, record_size_limit, mode)?;
     let mut lists: Vec<PathBuf> = Vec::new();
     for (part, file) in indexed.files.into_iter().enumerate() {
         if let Some(file) = file {

@@ -47,15 +47,18 @@ pub struct IndexedKeys {
 }
 
 /// Reads adjacent chunks of one log. With `keys`, spills the keys of chunks to be cleaned into files in the
-/// given directory, for [`reduce_keys`](crate::steps::reduce_keys).
+/// given directory, for [`reduce_keys`](crate::steps::reduce_keys). `record_size_limit` is the topic's
+/// `max.decompressed.message.bytes`, which makes Kafka's `Cleaner` fail since 4.4.
 ///
 /// # Errors
-/// [`LogError::Io`]; with [`DamageMode::FailFast`], [`LogError::Format`] at the first damage, which otherwise
-/// is not an error and is reported by the second pass.
+/// [`LogError::Io`]; [`LogError::Format`] for a record of a compressed batch, in a chunk to be cleaned, that is
+/// over the limit; with [`DamageMode::FailFast`], [`LogError::Format`] at the first damage, which otherwise is
+/// not an error and is reported by the second pass.
 pub fn index_keys(
     chunks: &[CleanerChunk],
     keys: Option<(&Path, KeyMapOptions)>,
     max_decompressed_bytes: usize,
+    record_size_limit: Option<usize>,
     mode: DamageMode,
 ) -> LogResult<IndexedKeys> {
     let mut indexer = Indexer {
@@ -63,6 +66,7 @@ pub fn index_keys(
         producers: ProducerEvents::default(),
         decompressor: Decompressor::with_limit(max_decompressed_bytes),
         max_decompressed_bytes,
+        record_size_limit,
         mode,
     };
     let indexed = chunks.iter().map(|chunk| indexer.chunk(chunk)).collect::<LogResult<_>>()?;
@@ -78,6 +82,7 @@ struct Indexer {
     producers: ProducerEvents,
     decompressor: Decompressor,
     max_decompressed_bytes: usize,
+    record_size_limit: Option<usize>,
     mode: DamageMode,
 }
 
@@ -107,7 +112,7 @@ impl Indexer {
         Ok(IndexedChunk { number: cleaner.number, records, result, checksum, selected: Vec::new() })
     }
 
-    /// The outer error rejects a bad batch; the inner one is a map that cannot spill.
+    /// The outer error rejects a bad batch; the inner one is a record over the limit, or a map that cannot spill.
     fn batch(
         &mut self,
         batch: &Batch<'_>,
@@ -123,6 +128,13 @@ impl Indexer {
             self.producers.add(event);
         }
         let mut put = Ok(());
+        if let (Some(limit), true) = (self.record_size_limit, cleaner.cleaned)
+            && let Err(error) =
+                batch.records_up_to(read.decoded.payload(), limit).and_then(|records| records.visit(|_| {}))
+        {
+            let path = cleaner.chunk.location.path().to_owned();
+            return Ok((read.counts, Err(LogError::Format { path, error })));
+        }
         if let (Some(map), true) = (&mut self.map, cleaner.cleaned && read.rises && has_numbers(disposition))
         {
             put = read.records.iter().zip(first..).try_for_each(|(record, number)| match record.key {

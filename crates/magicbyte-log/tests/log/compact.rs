@@ -115,7 +115,7 @@ fn index(compaction: &Compaction, directory: &Path) -> (IndexedKeys, Vec<PathBuf
     let keys = KeyMapOptions { seed: 1, memory_bytes: 1 << 20, parts: 1 };
     let scratch = directory.join("keys");
     let chunks = &compaction.groups[0].chunks;
-    let indexed = index_keys(chunks, Some((&scratch, keys)), 1 << 20, DamageMode::Permissive).unwrap();
+    let indexed = index_keys(chunks, Some((&scratch, keys)), 1 << 20, None, DamageMode::Permissive).unwrap();
     let files: Vec<_> = indexed.files.iter().flatten().cloned().collect();
     (indexed, reduce_keys(&files, scratch.join("lists"), keys).unwrap())
 }

@@ -50,7 +50,7 @@ fn plan(source: &Path) -> Plan {
 fn redact(source: &Path, target: &Path, request: &Request) -> Vec<Cleaned> {
     let redaction = plan_redaction(&plan(source)).unwrap();
     let chunks: Vec<_> = redaction.groups.iter().flat_map(|group| group.chunks.clone()).collect();
-    let mut indexed = index_keys(&chunks, None, LIMIT, DamageMode::Permissive).unwrap();
+    let mut indexed = index_keys(&chunks, None, LIMIT, None, DamageMode::Permissive).unwrap();
     indexed.chunks.iter_mut().for_each(request.select);
     let summary = ProducerSummary::of(&[indexed.producers], None);
     let selection = Selection { keys: request.key_set(), tombstones: request.tombstones };

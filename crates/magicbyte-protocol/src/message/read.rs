@@ -12,8 +12,9 @@ use crate::message::value::{Struct, Value};
 /// The maximum length of a string that Kafka reads and writes.
 pub(crate) const MAX_STRING: usize = i16::MAX as usize;
 
-/// Elements of an array and tagged fields of a structure that Kafka 4.4 reads.
-const MAX_ELEMENTS: usize = 1_000_000;
+/// The maximum number of elements in an array that Kafka 4.4 reads (`MessageUtil.MAX_ARRAY_LENGTH`).
+pub const MAX_ELEMENTS: usize = 1_000_000;
+/// The maximum number of tagged fields in a structure that Kafka 4.4 reads (`MessageUtil.MAX_TAGGED_FIELD_COUNT`).
 const MAX_TAGGED_FIELDS: u32 = 10_000;
 /// The memory of a message's values, in bytes: for each byte of the message, for any message besides, and for all
 /// of it. Values of messages that Kafka sends take up to 25 times their bytes, those of a hostile one 70 times.

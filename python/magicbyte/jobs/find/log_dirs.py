@@ -154,7 +154,7 @@ def read_log_dir(path: str, listings: Iterable[PartitionListing]) -> LogDir:
     return LogDir(
         path=path,
         broker_id=int(broker_id) if broker_id.isdecimal() else None,
-        cluster_id=meta.get("cluster.id"),
+        cluster_id=meta.get("cluster.id") or None,
         directory_id=meta.get("directory.id"),
         clean_shutdown=locate(path).below(CLEAN_SHUTDOWN).exists(),
         is_kraft=meta.get("version") == "1",

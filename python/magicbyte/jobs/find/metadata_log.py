@@ -114,7 +114,7 @@ def _reach(listing: PartitionListing) -> tuple[int, int]:
 
 
 def _fold_snapshot(folded: FoldedMetadata, listings: Sequence[PartitionListing]) -> None:
-    """Folds the newest snapshot that is whole; else the newest, unless the log begins at 0."""
+    """Folds the newest snapshot that is whole; else the newest, unless the log has all that it has."""
     candidates = [os.path.join(listing["path"], name) for listing in listings for name in _snapshots(listing)]
     # A stable sort: of equal names, that of the newest copy comes first.
     candidates.sort(key=os.path.basename, reverse=True)
@@ -129,13 +129,18 @@ def _fold_snapshot(folded: FoldedMetadata, listings: Sequence[PartitionListing])
         partial = partial or trial
     else:
         starts = [listing["segments"][0]["base_offset"] for listing in listings if listing["segments"]]
-        if partial is None or 0 in starts:
+        if partial is None or (0 in starts and not _is_bootstrap(partial)):
             return
         trial = partial
         folded.is_whole = False
     folded.state, folded.snapshot, folded.last_timestamp = trial.state, trial.snapshot, trial.last_timestamp
     # A snapshot is named after the offset that follows it. Its own offsets start at 0.
     folded.next_offset = int(os.path.basename(trial.snapshot or "")[:20])
+
+
+def _is_bootstrap(partial: FoldedMetadata) -> bool:
+    """True for the snapshot that a node is formatted with since Kafka 4.4 (KIP-1170): no log has it."""
+    return os.path.basename(partial.snapshot or "").startswith(f"{0:020}-{0:010}")
 
 
 def _fold_file(trial: FoldedMetadata) -> bool:
