@@ -217,6 +217,12 @@ def test_everything_on_one_node(world: World) -> None:
     assert [(one.name, one.host, one.port) for one in voter.endpoints] == [("CONTROLLER", "kafka-2", 9093)]
 
 
+def test_an_ipv6_address(world: World) -> None:
+    report = world.restore(nodes=[1], voters=["1@[::1]:9093"])
+    assert report["voters"][0]["address"] == "[::1]:9093"
+    assert state_of(world.root).quorum.voters[0].endpoints[0].host == "::1"
+
+
 def test_a_partition_of_other_nodes_is_placed_where_there_is_room(tmp_path: Path) -> None:
     world = World(tmp_path, [topic("orders", 1), *(partition(1, number, [3]) for number in range(4))])
     for number in range(4):

@@ -131,10 +131,11 @@ def restored_node(node: Node, placements: Iterable[Placement]) -> RestoredNode:
 def restored_voter(voter: Voter) -> RestoredVoter:
     """The report of a voter."""
     endpoint = next(iter(voter.endpoints), None)
+    host = "" if endpoint is None else f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
     return RestoredVoter(
         node_id=voter.voter_id,
         directory_id=voter.directory_id,
-        address=None if endpoint is None else f"{endpoint.host}:{endpoint.port}",
+        address=None if endpoint is None else f"{host}:{endpoint.port}",
     )
 
 
