@@ -10,7 +10,7 @@ from magicbyte import _core
 from magicbyte.errors import Error
 from magicbyte.options.declare import option
 from magicbyte.options.shared import Certified, Decoding, Indexes
-from magicbyte.options.values import Number, Repeated
+from magicbyte.options.values import Number, Repeated, items, text_value
 
 __all__ = ["GivenVoter", "RestoreOptions"]
 
@@ -54,7 +54,7 @@ class _Nodes(_Several):
 
     def normal(self, value: Any) -> Any:
         """See `Kind.normal`."""
-        return tuple(sorted({*map(self._id.normal, super().normal(value))}))
+        return tuple(sorted({*map(self._id.normal, items(value))}))
 
 
 class _Voters(_Several):
@@ -79,7 +79,9 @@ class _Voters(_Several):
 
     def normal(self, value: Any) -> Any:
         """See `Kind.normal`."""
-        voters = tuple(self.parse(one) if isinstance(one, str) else one for one in super().normal(value))
+        voters = tuple(
+            one if isinstance(one, GivenVoter) else self.parse(text_value(one)) for one in items(value)
+        )
         if len({one.node_id for one in voters}) < len(voters):
             raise ValueError("a node is named twice")
         return voters

@@ -53,6 +53,8 @@ __all__ = [
     "Seconds",
     "Size",
     "check_topic_id",
+    "items",
+    "text_value",
     "words",
 ]
 
@@ -106,7 +108,7 @@ class Kind:
             ValueError: if it is no such value.
 
         """
-        return _text(value)
+        return text_value(value)
 
 
 class File(Kind):
@@ -130,13 +132,13 @@ def _shown(value: Any) -> str:
         return f"a value of {type(value).__name__}"
 
 
-def _text(value: Any) -> Any:
+def text_value(value: Any) -> Any:
     if not isinstance(value, str | os.PathLike):
         raise ValueError(f"{_shown(value)} is not text")
     return value
 
 
-def _items(value: Any) -> tuple[Any, ...]:
+def items(value: Any) -> tuple[Any, ...]:
     """The items of a sequence; a text or bytes count as one value."""
     if isinstance(value, str | bytes | bytearray | memoryview):
         raise ValueError(
@@ -384,7 +386,7 @@ class Repeated(Kind):
 
     def normal(self, value: Any) -> Any:
         """See `Kind.normal`."""
-        return tuple(map(_text, _items(value)))
+        return tuple(map(text_value, items(value)))
 
 
 class Directories(Repeated):
@@ -413,7 +415,7 @@ class _Partitions(Repeated):
         return frozenset(numbers)
 
     def normal(self, value: Any) -> frozenset[int]:
-        return frozenset(map(_PARTITION.normal, _items(value)))
+        return frozenset(map(_PARTITION.normal, items(value)))
 
 
 class _Numbers(Repeated):
@@ -427,7 +429,7 @@ class _Numbers(Repeated):
         return self._number.parse(text)
 
     def normal(self, value: Any) -> tuple[int, ...]:
-        return tuple(map(self._number.normal, _items(value)))
+        return tuple(map(self._number.normal, items(value)))
 
 
 class _Properties(Repeated):
