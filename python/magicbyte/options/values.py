@@ -133,6 +133,7 @@ def _shown(value: Any) -> str:
 
 
 def text_value(value: Any) -> Any:
+    """The value itself. Raises ValueError if it is neither text nor a path."""
     if not isinstance(value, str | os.PathLike):
         raise ValueError(f"{_shown(value)} is not text")
     return value
