@@ -120,7 +120,7 @@ test-rust:
 	cargo test --quiet --package magicbyte-object-store
 
 test-python: $(VENV)/built $(VENV)/requirements browser
-	$(BIN)/python -m pytest -q -m "not spark and not inspector" --numprocesses 2
+	$(BIN)/python -m pytest -q -m "not spark and not inspector" --numprocesses 2 --durations 12
 
 # Not a part of `test`: the page needs a target of rustup's, and zig.
 test-inspector: inspector $(VENV)/built $(VENV)/requirements browser
@@ -221,7 +221,7 @@ $(HDFS)/built: $(HDFS)/fetched $(wildcard tests/interop/hdfs/*.java)
 test-interop: $(VENV)/built $(VENV)/requirements clients $(INTEROP)/built $(BROKER)/stamp $(BROKERS)/fetched $(REGISTRY)/built $(HDFS)/built
 	$(BIN)/python scripts/messages.py --check $(MESSAGE_JARS) $(RECORDS)/*.jar
 	cargo build --quiet --profile ci --workspace $(APART) --example proxy
-	$(BIN)/python -m pytest -q tests/interop $(REAL_PARTS)
+	$(BIN)/python -m pytest -q tests/interop --durations 12 $(REAL_PARTS)
 
 MESSAGE_JARS = $(foreach one,$(MESSAGES) $(BUILDS),$(INTEROP)/lib-$(one)/kafka-clients-$(one).jar)
 messages: $(INTEROP)/fetched

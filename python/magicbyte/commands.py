@@ -26,6 +26,7 @@ from magicbyte.calls import Chosen, Path, Run, reads, writes
 from magicbyte.extras import naming_extras
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.options.audit import AuditOptions
+from magicbyte.options.command_line import command_line
 from magicbyte.options.compact import CompactOptions
 from magicbyte.options.declare import argument
 from magicbyte.options.diff import DiffOptions
@@ -182,7 +183,10 @@ def convert(sources: list[str], out: str, given: _Convert, options: ConvertOptio
     """Rewrites every partition into `out`, for a current broker to open."""
     from magicbyte.jobs.rewrite import rewrite
 
-    return rewrite(sources, out, given.runner, options, choice=given.choice, progress=given.progress)
+    command = command_line("convert", [*sources, out], options, given.choice) if options.certificate else None
+    return rewrite(
+        sources, out, given.runner, options, choice=given.choice, progress=given.progress, command=command
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,6 +81,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "read_sidecar": lambda: c.read_sidecar(one.path / "00000000000000000000.log"),
         "is_partition": lambda: c.is_partition("topic-0", []),
         "is_in_name_order": lambda: c.is_in_name_order(one.listing),
+        "is_same_file": lambda: c.is_same_file("inode 1 2 3", None),
         "is_segment_file": lambda: c.is_segment_file("0.log"),
         "is_directory": lambda: c.is_directory(one.path),
         "is_stored": lambda: c.is_stored("s3://bucket"),

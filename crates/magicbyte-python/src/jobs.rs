@@ -79,6 +79,13 @@ pub(super) fn is_in_name_order(py: Python<'_>, listing: &str) -> PyResult<bool> 
     is_in_order.map_err(|e| log_to_py(py, &e))
 }
 
+#[doc = docstring!(steps, is_same_file)]
+#[pyfunction]
+pub(super) fn is_same_file(version: Option<&str>, other: Option<&str>) -> bool {
+    panics::here();
+    magicbyte_log::internals::is_same_file(version, other)
+}
+
 #[doc = docstring!(steps, segments_from)]
 #[pyfunction]
 pub(super) fn segments_from(py: Python<'_>, listing: &str, offset: i64) -> PyResult<String> {

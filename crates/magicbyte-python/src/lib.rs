@@ -90,8 +90,8 @@ mod _core {
     #[pymodule_export]
     use crate::jobs::{
         PyChunkDecoder, PySurveyInParts, check_chunk, digest_chunk, is_in_name_order, is_partition,
-        is_segment_file, list_partition, offset_for_timestamp, plan_partition, reconcile, segments_from,
-        start_for_timestamp, survey_segment, trim_chunk, unreadable_directory,
+        is_same_file, is_segment_file, list_partition, offset_for_timestamp, plan_partition, reconcile,
+        segments_from, start_for_timestamp, survey_segment, trim_chunk, unreadable_directory,
     };
     #[pymodule_export]
     use crate::lab::{batches_cost, chunk_cost, cost_report, try_layouts};

@@ -32,6 +32,9 @@ def is_in_name_order(listing: str) -> bool:
     Cost: reads the first header of each segment; in a store, only of segments written after the next segment.
     """
 
+def is_same_file(version: str | None, other: str | None) -> bool:
+    """True if two versions of a segment belong to the same file, which may have grown in between."""
+
 def segments_from(listing: str, offset: int) -> str:
     """The segments of a PartitionListing that may hold this offset or later ones: a list of Segments.
 

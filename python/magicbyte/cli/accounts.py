@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -10,16 +11,20 @@ from magicbyte.cli.inputs import print_unread
 from magicbyte.cli.overview import View, print_next, print_overview
 from magicbyte.cli.reports import print_json, print_problems
 from magicbyte.cli.terminal import print_line
+from magicbyte.jobs.publish.certificate import CERTIFICATE
 from magicbyte.jobs.run.plan import count_of
+from magicbyte.storage.paths import is_stored
 
 if TYPE_CHECKING:
+    from magicbyte.jobs.certified import CertificateCheck
     from magicbyte.jobs.clean import CleanReport
     from magicbyte.jobs.indexes import IndexReport
     from magicbyte.jobs.rewrite import RewriteReport
     from magicbyte.jobs.verify import ComparedPartition, TableComparison, VerifyReport
 
-__all__ = ["print_verified", "print_written", "verify_code"]
+__all__ = ["print_signing", "print_verified", "print_written", "verify_code"]
 
+_FILES_SHOWN = 20
 _PARTITIONS_SHOWN = 20
 WriteReport = TypeVar("WriteReport", "RewriteReport", "CleanReport")
 
@@ -29,6 +34,8 @@ def print_written(
     out: str,
     print_text: Callable[[WriteReport, str], None],
     view: View,
+    *,
+    certified: bool,
 ) -> int:
     """Prints the report of a job that wrote into `out`; returns the exit code."""
     if view.as_json:
@@ -38,8 +45,21 @@ def print_written(
         print_line()
         print_text(report, out)
         print_unread(report["partitions"], report["skipped"])
+        if certified:
+            print_signing(out)
         print_next("magicbyte", "verify", out)
     return exit_code(report["total"]["problems"], balanced=report["balanced"])
+
+
+def print_signing(out: str) -> None:
+    """Prints how to sign the certificate in `out`, and how to check it."""
+    certificate = f"{out.rstrip('/')}/{CERTIFICATE}"
+    sign = ["openssl", "dgst", "-sha256", "-sign", "key.pem", "-out", f"{certificate}.sig", certificate]
+    if not is_stored(out):
+        print_line(f"sign the certificate:  {shlex.join(sign)}")
+    print_line(
+        f"check the certificate:  {shlex.join(['magicbyte', 'verify', '--certificate', certificate, out])}"
+    )
 
 
 def print_verified(report: VerifyReport, sources: Sequence[str], view: View) -> None:
@@ -50,6 +70,8 @@ def print_verified(report: VerifyReport, sources: Sequence[str], view: View) -> 
     print_unread(report["partitions"], report["skipped"], report["log_dirs"])
     if report["indexes"] is not None:
         _print_indexes(report["indexes"])
+    if report["certificate"] is not None:
+        _print_certificate(report["certificate"])
     if report["table"] is not None:
         _print_table(report["table"])
     elif total["quarantined_bytes"]:
@@ -67,6 +89,8 @@ def verify_code(report: VerifyReport) -> int:
     problems = sum(one["result"] != "equal" for one in compared)
     if report["indexes"] is not None:
         problems += len(report["indexes"]["mismatches"])
+    if report["certificate"] is not None:
+        problems += len(report["certificate"]["differences"])
     problems += report["total"]["problems"] + sum(len(log_dir["problems"]) for log_dir in report["log_dirs"])
     return exit_code(problems, balanced=report["balanced"] and is_equal)
 
@@ -81,6 +105,17 @@ def _print_indexes(report: IndexReport) -> None:
         print_line(f"... and {left_out:,} more")
     compared = f"{report['compared']:,} index{'' if report['compared'] == 1 else 'es'} compared"
     print_line(f"{compared}, {count_of(len(mismatches) + left_out, 'difference')}")
+
+
+def _print_certificate(check: CertificateCheck) -> None:
+    """Prints a line for each file that is not as certified, and a verdict."""
+    for one in check["differences"][:_FILES_SHOWN]:
+        print_line(f"{one['found']}  {one['file']}")
+    if (more := len(check["differences"]) - _FILES_SHOWN) > 0:
+        print_line(f"... and {more:,} more (--json has all)")
+    files = count_of(len(check["certificate"]["outputs"]), "file")
+    verdict = "is as it says" if check["equal"] else "is not as it says"
+    print_line(f"{check['file']}: the output {verdict}, {files} compared")
 
 
 def _print_table(comparison: TableComparison) -> None:

@@ -64,7 +64,7 @@ def merge(
     if as_json:
         print_json(report)
     else:
-        _print(report, out)
+        _print(report, out, certified=given.certificate)
     partitions = report["partitions"]
     left_out = any(one["reason"] != "cleaned" for partition in partitions for one in partition["left_out"])
     lost = any(partition["lost_offsets"] for partition in partitions)
@@ -72,7 +72,8 @@ def merge(
     return exit_code(report["problems"] or lost or left_out or damaged, balanced=report["balanced"])
 
 
-def _print(report: MergeReport, out: str | None) -> None:
+def _print(report: MergeReport, out: str | None, *, certified: bool) -> None:
+    from magicbyte.cli.accounts import print_signing
     from magicbyte.cli.inputs import print_skipped
     from magicbyte.cli.overview import print_next
     from magicbyte.cli.reports import print_problems
@@ -100,6 +101,8 @@ def _print(report: MergeReport, out: str | None) -> None:
     if out is None:
         print_line("nothing was written: give --out to merge")
     else:
+        if certified:
+            print_signing(out)
         print_next("magicbyte", "verify", out)
 
 

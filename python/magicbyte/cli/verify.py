@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 import magicbyte
-from magicbyte.cli import partition_choice
+from magicbyte.cli import options, partition_choice
 from magicbyte.cli.catalogs import check_catalog
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.flags import flags
@@ -20,12 +22,14 @@ __all__ = ["verify"]
 @partition_choice.sources
 @partition_choice.choice(assigned=True)
 @flags(VerifyOptions, "given")
+@options.html("what is certified, and whether the files still are as certified,")
 @flags(EngineChoice, "engine")
 @flags(View, "view")
 def verify(
     sources: tuple[str, ...],
     choice: PartitionChoice,
     given: VerifyOptions,
+    page: Path | None,
     view: View,
     engine: EngineChoice,
 ) -> int:
@@ -45,6 +49,10 @@ def verify(
     batch. Brokers before 4.1 wrote entries that point inside an append; these are differences too, but do no
     harm. The exit code is 1 if there are any.
 
+    With --certificate, SRC is the output of a job that was run with --certificate, and every file there has
+    to have the SHA-256 that the job wrote down. The exit code is 1 if a file is missing, changed, or new in
+    the directory of a partition, as it is when a broker has been started on them.
+
     \b
     magicbyte verify /backup/kafka-logs
     magicbyte verify /backup/kafka-logs/orders-0 /backup/kafka-logs/orders-1
@@ -52,19 +60,28 @@ def verify(
     magicbyte verify --table records/ /backup/kafka-logs
     magicbyte verify --table kafka.records --catalog prod /backup/kafka-logs
     magicbyte verify --indexes orders-0/
+    magicbyte verify --certificate repaired/certificate.json --html proof.html repaired/
     magicbyte verify --engine spark --master spark://host:7077 /backup/kafka-logs
 
     --json lists the first 1000 problems and counts all; the table problems of ingest holds each.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import accounts, reports
+    from magicbyte.cli.certificate_page import certificate_page
+    from magicbyte.cli.html_page import check_replaceable, write_page
     from magicbyte.jobs.run.progress import terminal_progress
 
+    if page is not None:
+        if given.certificate is None:
+            raise click.UsageError("--html needs --certificate")
+        check_replaceable(page, "verify")
     if given.table is None:
         check_catalog(given, needed=False)
     with engine.open("magicbyte verify") as runner:
         report = magicbyte.verify(
             sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
         )
+    if page is not None and report["certificate"] is not None:
+        write_page(page, "verify", certificate_page(report["certificate"]))
     if view.as_json:
         reports.print_json(report)
     else:

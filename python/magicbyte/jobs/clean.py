@@ -29,6 +29,7 @@ from magicbyte.jobs.publish.carried import (
     log_start_checkpoint,
     with_log_end,
 )
+from magicbyte.jobs.publish.certificate import certifier
 from magicbyte.jobs.publish.outputs import partitions_output
 from magicbyte.jobs.run.accounting import SegmentsWritten, Totals, problems_of, reconcile_plans, total_of
 from magicbyte.jobs.run.engines import Engine, group_by_size
@@ -100,6 +101,8 @@ class CleanedPartition(Carried):
     """The offset after the last cleaned one, at which a broker's cleaner continues."""
     counts: Counts
     redacted: list[Redacted]
+    records: int
+    """Records written: those that were kept."""
     batches: int
     size: int
     """Bytes of all segments."""
@@ -276,10 +279,12 @@ def clean(
     *,
     reported: dict[str, Any],
     left_out: Sequence[LeftOut] = (),
+    command: Sequence[str] | None = None,
 ) -> CleanReport:
     """Rewrites every partition of `inputs` into `out`, which gets a directory for each.
 
-    `reported` are the options in the report, and `left_out` the partitions there that were left out.
+    `reported` are the options in the report, and `left_out` the partitions there that were left out. With
+    `command`, the output gets a certificate, which names it.
     """
     listings = inputs.listings
     ids = carried_ids(inputs, options.topic_ids)
@@ -322,7 +327,8 @@ def clean(
         )
         targets = {f"{one['topic']}-{one['partition']}": output.target(one) for one in listings}
         report["check"] = passes.check(targets, report, engine, progress)
-        output.commit(report, {**passes.files(report), **log_start_checkpoint(written)})
+        certify = certifier(command, report, (one.listing for one in plans), engine, progress)
+        output.commit(report, {**passes.files(report), **log_start_checkpoint(written)}, certify=certify)
     return report
 
 
@@ -411,13 +417,15 @@ def _finish(
         except ValueError as error:
             # Segments that overlap because of forged headers, or an invalid topic id.
             raise JobError(f"{listing['path']}: {error}") from error
+    counts = _sum([task["counts"] for task in cleaned])
     return CleanedPartition(
         topic=listing["topic"],
         partition=listing["partition"],
         topic_id=topic_id,
         log_start_offset=carried_start(planned.plan, target),
         clean_until=compaction["clean_until"],
-        counts=_sum([task["counts"] for task in cleaned]),
+        counts=counts,
+        records=counts["kept"],
         redacted=[one for task in cleaned for one in task["redacted"]],
         batches=sum(task["batches"] for task in cleaned),
         size=sum(task["size"] for task in cleaned),

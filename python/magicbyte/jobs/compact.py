@@ -40,6 +40,7 @@ from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import Planned, count_of
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.log_dir import CLEANER_OFFSET_CHECKPOINT, format_offset_checkpoint, read_offset_checkpoint
+from magicbyte.options.command_line import command_line
 from magicbyte.options.compact import DAY_MS, CompactOptions
 
 __all__ = ["compact_partitions"]
@@ -103,6 +104,7 @@ def compact_partitions(
         options,
         reported=reported,
         left_out=left_out,
+        command=command_line("compact", [*sources, out], options, choice) if options.certificate else None,
     )
 
 

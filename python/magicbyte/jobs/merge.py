@@ -20,6 +20,7 @@ from magicbyte.jobs.find.partitions import Inputs, find_inputs
 from magicbyte.jobs.merging.planning import PlannedMerge, Scratch, plan_merges
 from magicbyte.jobs.merging.report import MergeReport, merged_partition, problems_of_merges
 from magicbyte.jobs.publish.carried import carried_ids, log_start_checkpoint, with_log_end
+from magicbyte.jobs.publish.certificate import certifier
 from magicbyte.jobs.publish.local_partitions import PartitionsOutput
 from magicbyte.jobs.publish.outputs import partitions_output
 from magicbyte.jobs.rewrite import RewriteTask, Rewritten, Written, run_rewrites, written_of
@@ -27,6 +28,7 @@ from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import size_of_chunk
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.model import ChunkResult, PartitionPlan
+from magicbyte.options.command_line import command_line
 from magicbyte.options.merge import MergeOptions
 from magicbyte.options.rewrite import ConvertOptions
 
@@ -56,8 +58,10 @@ def merge_partitions(
     if out is None:
         with tempfile.TemporaryDirectory(prefix="magicbyte-merge-") as directory:
             return job.report(job.plan(lambda name: _directory(directory, name)), [], [])
+    words = [*sources, "--out", out]
+    command = command_line("merge", words, options, choice) if options.certificate else None
     with partitions_output(out, inputs.paths) as output:
-        return job.write(output)
+        return job.write(output, command)
 
 
 def _directory(parent: str, name: str) -> str:
@@ -95,8 +99,11 @@ class _Merge:
             progress=self._progress,
         )
 
-    def write(self, output: PartitionsOutput) -> MergeReport:
-        """Writes the merged partitions, and publishes them with the report."""
+    def write(self, output: PartitionsOutput, command: Sequence[str] | None) -> MergeReport:
+        """Writes the merged partitions, and publishes them with the report.
+
+        With `command`, the output gets a certificate, which names it.
+        """
         merges = self.plan(output.scratch)
         targets = [output.target(merge.copies[0].listing) for merge in merges]
         staging = [str(_core.begin_partition(target)) for target in targets]
@@ -115,7 +122,9 @@ class _Merge:
             segments = with_log_end(plan, segments, directory)
             written.append(written_of(target, plan, segments, done, self._ids.get(plan["topic"])))
         report = self.report(merges, rewritten, written)
-        output.commit(report, log_start_checkpoint(written))
+        listings = (listing for merge in merges for listing in merge.partition.listings)
+        certify = certifier(command, report, listings, self._engine, self._progress)
+        output.commit(report, log_start_checkpoint(written), certify=certify)
         return report
 
     def report(

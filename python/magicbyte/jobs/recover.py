@@ -10,6 +10,7 @@ from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.verify import VerifyReport, verify
 from magicbyte.model import PartitionReconciliation
+from magicbyte.options.command_line import command_line
 from magicbyte.options.declare import narrowed
 from magicbyte.options.read import VerifyOptions
 from magicbyte.options.rewrite import ConvertOptions, CopyOptions, RecoverOptions
@@ -85,4 +86,5 @@ def recover(
         found = diagnose(sources, engine, options, choice=choice, progress=progress)
         cuts = cuts_of(found["partitions"])
     kept = ConvertOptions(**vars(narrowed(CopyOptions, options)), magic=None)
-    return rewrite(sources, out, engine, kept, cuts=cuts, choice=choice, progress=progress)
+    command = command_line("recover", [*sources, out], options, choice) if options.certificate else None
+    return rewrite(sources, out, engine, kept, cuts=cuts, choice=choice, progress=progress, command=command)

@@ -47,6 +47,7 @@ from magicbyte.jobs.run.selecting import (
     select_in_chunk,
     select_rows,
 )
+from magicbyte.options.command_line import command_line
 from magicbyte.options.redact import RedactOptions
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def redact_partitions(
             "offsets": sum(map(len, selection.offsets.values())),
             "tombstones": options.tombstones,
         },
+        command=command_line("redact", [*sources, out], options, choice) if options.certificate else None,
     )
 
 

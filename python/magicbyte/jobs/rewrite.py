@@ -26,6 +26,7 @@ from magicbyte.jobs.publish.carried import (
     log_start_checkpoint,
     with_log_end,
 )
+from magicbyte.jobs.publish.certificate import certifier
 from magicbyte.jobs.publish.outputs import partitions_output
 from magicbyte.jobs.run.accounting import SegmentsWritten, Totals, problems_of, reconcile_plans, total_of
 from magicbyte.jobs.run.engines import Engine, group_by_size
@@ -101,10 +102,12 @@ def rewrite(
     cuts: Cuts | None = None,
     choice: PartitionChoice = EVERYTHING,
     progress: Progress = NO_PROGRESS,
+    command: Sequence[str] | None = None,
 ) -> RewriteReport:
     """Rewrites every partition at and below `sources` into `out`, which gets a directory for each.
 
-    Segments have fixed borders, so the same input gives the same bytes on every engine.
+    Segments have fixed borders, so the same input gives the same bytes on every engine. With `command`, the
+    output gets a certificate, which names it.
 
     Raises:
         RefusedError: if there is nothing to read, a partition is found twice, or `out` is not empty.
@@ -154,7 +157,8 @@ def rewrite(
             written=written,
             **problems_of(plans, rewritten),
         )
-        directory.commit(report, log_start_checkpoint(written))
+        certify = certifier(command, report, (one.listing for one in plans), engine, progress)
+        directory.commit(report, log_start_checkpoint(written), certify=certify)
     return report
 
 

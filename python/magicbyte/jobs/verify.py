@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
 
 from magicbyte import _core
 from magicbyte.enums import IsolationLevel
+from magicbyte.jobs.certified import CertificateCheck, check_certificate
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.log_dirs import LogDirReport, log_dir_reports, note_missing_ids
 from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
@@ -133,6 +134,8 @@ class VerifyReport(TypedDict):
     """The comparison with a table, if one was requested."""
     indexes: IndexReport | None
     """The comparison of the indexes, if it was requested."""
+    certificate: CertificateCheck | None
+    """The comparison with a certificate, if one was given."""
 
 
 @dataclass(frozen=True)
@@ -247,6 +250,9 @@ def verify(
         )
         if options.indexes
         else None,
+        certificate=None
+        if options.certificate is None
+        else check_certificate(options.certificate, sources, engine, progress),
     )
 
 

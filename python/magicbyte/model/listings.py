@@ -29,7 +29,8 @@ class Segment(TypedDict):
     modified_ms: int
     is_checkpoint: bool
     version: str
-    """An ETag or similar in a store or an archive; for a local file, an identity that survives appends."""
+    """An ETag or similar in a store or an archive; for a local file, its inode, time and size. `is_same_file`
+    tells whether two versions are those of one file."""
 
 
 class IgnoredFile(TypedDict):

@@ -33,6 +33,7 @@ class _Option:
     kind: Kind | None
     flag: str | None
     default_text: str | None
+    secret: bool
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class Declared:
     default: Any
     default_text: str | None
     """The meaning of the default, where it says nothing itself."""
+    secret: bool
+    """True if its values may be confidential."""
 
 
 def option(
@@ -69,10 +72,10 @@ def option(
         kind: the kind of its values; None for a flag that is given or not.
         flag: the flag, where it is not the name of the field with hyphens.
         default_text: the meaning of the default, where it says nothing itself.
-        secret: leave the value out of the repr.
+        secret: leave the value out of the repr, and of certificates.
 
     """
-    metadata = {_KEY: _Option(help, kind, flag, default_text)}
+    metadata = {_KEY: _Option(help, kind, flag, default_text, secret)}
     if default_factory is not None:
         return field(default_factory=default_factory, repr=not secret, metadata=metadata)
     return field(default=default, repr=not secret, metadata=metadata)
@@ -152,7 +155,9 @@ def declared(cls: type) -> Iterator[Declared]:
         given: _Option | None = by_name[name].metadata.get(_KEY)
         if given is None:
             continue
-        yield Declared(name, flag_of(cls, name), given.help, given.kind, default, given.default_text)
+        yield Declared(
+            name, flag_of(cls, name), given.help, given.kind, default, given.default_text, given.secret
+        )
 
 
 def flag_of(cls: type, name: str) -> str:

@@ -11,7 +11,7 @@ from magicbyte import _core
 from magicbyte.options.declare import option
 from magicbyte.options.ingest import CatalogOptions
 from magicbyte.options.shared import Clock, Decoding, Isolation
-from magicbyte.options.values import COUNT, MILLIS, SIZE, Kind, Number, Real
+from magicbyte.options.values import COUNT, FILE, MILLIS, SIZE, Kind, Number, Real
 
 __all__ = [
     "DEFAULT_TRANSACTION_MAX_TIMEOUT_MS",
@@ -44,6 +44,11 @@ class VerifyOptions(CatalogOptions, Isolation, Decoding):
     indexes: bool = option(
         "Also compare the indexes (.index .timeindex .txnindex) with their segments, entry by entry.",
         default=False,
+    )
+    certificate: str | PathLike[str] | None = option(
+        "Compare every file of an output with its certificate.json.",
+        default=None,
+        kind=FILE,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from magicbyte.options.declare import argument, option
-from magicbyte.options.shared import Decoding, Epochs, Indexes, TopicIds
+from magicbyte.options.shared import Certified, Decoding, Epochs, Indexes, TopicIds
 from magicbyte.options.values import LEVEL, SEGMENT_SIZE, SIZE, Codec, OneOf, words
 
 __all__ = ["ConvertOptions", "CopyOptions", "RecoverOptions", "RecoveryMethod"]
@@ -17,7 +17,7 @@ on, as a broker does when it starts."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class CopyOptions(Epochs, TopicIds, Indexes, Decoding):
+class CopyOptions(Epochs, TopicIds, Indexes, Certified, Decoding):
     """Options of partitions that are written. They have the names of Kafka's topic configs."""
 
     # Less than a broker's 1 GiB, so that tasks can share a partition.

@@ -13,6 +13,7 @@ from magicbyte.options.declare import Options, option
 from magicbyte.options.values import FILE, TIME, TOPIC_IDS, Number, Size, words
 
 __all__ = [
+    "Certified",
     "CleanOptions",
     "Clock",
     "Damage",
@@ -109,6 +110,17 @@ class Indexes(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Certified(Options):
+    """The proof of what was read and written."""
+
+    certificate: bool = option(
+        "Also write certificate.json into the output: the SHA-256 of every segment that was read and of every"
+        " file that was written, the sums, and the command line.",
+        default=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Follow(Options):
     """The choice to follow logs that grow."""
 
@@ -132,5 +144,5 @@ class Clock(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CleanOptions(Damage, TopicIds, Indexes, Decoding):
+class CleanOptions(Damage, TopicIds, Indexes, Certified, Decoding):
     """Options of every job that removes records."""

@@ -20,6 +20,7 @@ from magicbyte import _core
 from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.find.outputs import RECONCILIATION, UNFINISHED
 from magicbyte.jobs.find.partitions import refuse_other_encodings
+from magicbyte.jobs.publish.certificate import CERTIFICATE, Certify
 from magicbyte.jobs.publish.workspace import OF_VOLUMES, Workspace, beside, check_apart, clear, write_text
 
 __all__ = ["Counted", "LocalPartitions", "Named", "PartitionsOutput"]
@@ -76,8 +77,12 @@ class PartitionsOutput(ABC):
         report: Mapping[str, Any],
         files: Mapping[str, str] | None = None,
         name: str = RECONCILIATION,
+        *,
+        certify: Certify | None = None,
     ) -> None:
         """Publishes the partitions, `files` (text by name), and `report` as `name`.
+
+        With `certify`, also publishes the certificate of all of them.
 
         Raises:
             JobError: if a partition is not there as the report's `written` counts it.
@@ -96,6 +101,10 @@ class PartitionsOutput(ABC):
         written: Sequence[Counted] = report.get("written", ())
         for one in written:
             _check_counted(os.path.join(self._workspace.whole, f"{one['topic']}-{one['partition']}"), one)
+        if certify is not None:
+            certificate = json.dumps(certify(self._workspace.whole), indent=1)
+            write_text(os.path.join(self._workspace.whole, CERTIFICATE), certificate)
+            names.insert(0, CERTIFICATE)
         self._publish(names)
 
     @abstractmethod
