@@ -60,7 +60,7 @@ def test_copies_of_one_partition_are_refused(source: Path) -> None:
         (source / broker).mkdir()
         (source / name).rename(source / broker / "t-0")
     assert len(list_partitions([str(source)])) == 2
-    with pytest.raises(RefusedError, match="t-0 is there twice"):
+    with pytest.raises(RefusedError, match="there are 2 copies of t-0"):
         list_partitions([str(source)], distinct=True)
 
 

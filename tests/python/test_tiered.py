@@ -131,7 +131,7 @@ def test_another_topic_of_the_same_name(tmp_path: Path, cli: Cli) -> None:
         ("orders-1", 200),
     ]
     cli("ingest", tiers.logs, tiers.store, tmp_path / "tables", code=2)
-    assert "orders-1 is there twice" in cli.error
+    assert "there are 2 copies of orders-1" in cli.error
     cli("ingest", "--prefer", tiers.store, tiers.logs, tiers.store, tmp_path / "tables")
 
 

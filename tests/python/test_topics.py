@@ -306,7 +306,7 @@ def test_recover_reads_the_newest_copy_of_kafkas_own_topics(
     disks: tuple[Path, Path], cli: Cli, tmp_path: Path
 ) -> None:
     cli("recover", *disks, tmp_path / "out", code=2)
-    assert "t-0 is there twice" in cli.error
+    assert "there are 2 copies of t-0" in cli.error
     cli("recover", "--exclude", "t", *disks, tmp_path / "out")
     assert offsets_of(cli, tmp_path / "out")["g", "t", 0]["offset"] == 2
 

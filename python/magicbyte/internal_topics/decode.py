@@ -74,6 +74,21 @@ class Decoder:
                         member[field] = _member_data(message, member[field])
         return Decoded(name, decoded_key, {"version": str(version), "data": data})
 
+    def of_coordinator(
+        self, key: bytes | None, value: bytes | None
+    ) -> tuple[str, dict[str, Any], dict[str, Any] | None]:
+        """The name of a coordinator's record, and the data of its key and value; None for a tombstone.
+
+        Raises:
+            LookupError: for unknown types of records.
+            Error: for invalid bytes.
+
+        """
+        decoded = self(key, value)
+        assert decoded.key is not None
+        data = decoded.value["data"] if isinstance(decoded.value, dict) else None
+        return decoded.name, decoded.key["data"], data
+
     def hides(self, value: bytes | None) -> bool:
         """True if a value that does not decode must be hidden as well."""
         return value is not None and not self.secrets and _core.is_secret_record(self.topic, value)

@@ -11,7 +11,8 @@ from typing import Any
 from magicbyte import _core
 from magicbyte._core import LegacyBatch, RecordBatch
 from magicbyte.errors import Error
-from magicbyte.internal_topics.decode import DECODERS
+from magicbyte.internal_topics.decode import Decoder
+from magicbyte.internal_topics.names import CONSUMER_OFFSETS
 
 __all__ = ["Commit", "GroupState", "GroupsState"]
 
@@ -122,16 +123,11 @@ class GroupsState:
                 yield offset, error
 
     def _apply(self, key: bytes | None, value: bytes | None) -> None:
-        decode = DECODERS["offsets"]
-        assert decode is not None
-        decoded = decode(key, value)
-        assert decoded.key is not None
-        named = decoded.key["data"]
-        data = decoded.value["data"] if isinstance(decoded.value, dict) else None
-        if decoded.name == _CLASSIC_GROUP:
-            self._classic_group(named["group"], data)
+        name, of, data = Decoder(CONSUMER_OFFSETS).of_coordinator(key, value)
+        if name == _CLASSIC_GROUP:
+            self._classic_group(of["group"], data)
         else:
-            self._new_group(decoded.name, named, data)
+            self._new_group(name, of, data)
 
     def _classic_group(self, group: str, data: dict[str, Any] | None) -> None:
         if data is None:

@@ -9,7 +9,8 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from magicbyte.errors import InvalidRecordError
-from magicbyte.internal_topics.decode import DECODERS
+from magicbyte.internal_topics.decode import Decoder
+from magicbyte.internal_topics.names import REMOTE_LOG_METADATA
 
 __all__ = ["Epochs", "RemoteSegmentState", "RemoteSegmentsState", "RemoteSpan"]
 
@@ -58,9 +59,7 @@ class RemoteSegmentsState:
         """
         if value is None:
             return
-        decode = DECODERS["remote-log-metadata"]
-        assert decode is not None
-        decoded = decode(None, value).value
+        decoded = Decoder(REMOTE_LOG_METADATA)(None, value).value
         assert isinstance(decoded, dict)
         data = decoded["data"]
         if "topicIdPartition" in data:

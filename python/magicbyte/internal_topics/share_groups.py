@@ -7,7 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from magicbyte.internal_topics.decode import DECODERS
+from magicbyte.internal_topics.decode import Decoder
+from magicbyte.internal_topics.names import SHARE_GROUP_STATE
 
 __all__ = ["SharePartition", "SharePartitions"]
 
@@ -46,17 +47,12 @@ class SharePartitions:
             Error: it does not decode.
 
         """
-        decode = DECODERS["share-group-state"]
-        assert decode is not None
-        decoded = decode(key, value)
-        assert decoded.key is not None
-        of = decoded.key["data"]
+        name, of, data = Decoder(SHARE_GROUP_STATE).of_coordinator(key, value)
         place = of["groupId"], of["topicId"], of["partition"]
-        if not isinstance(decoded.value, dict):
+        if data is None:
             self._states.pop(place, None)
             return
-        data = decoded.value["data"]
-        before = None if decoded.name == "ShareSnapshot" else self._states.get(place)
+        before = None if name == "ShareSnapshot" else self._states.get(place)
         self._states[place] = _merged(before or SharePartition(*place, None, None), data)
 
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from magicbyte.internal_topics.decode import DECODERS
+from magicbyte.internal_topics.decode import Decoder
+from magicbyte.internal_topics.names import TRANSACTION_STATE
 
 __all__ = ["CoordinatedTransaction", "CoordinatedTransactions"]
 
@@ -57,14 +58,10 @@ class CoordinatedTransactions:
             Error: it does not decode.
 
         """
-        decode = DECODERS["transactions"]
-        assert decode is not None
-        decoded = decode(key, value)
-        assert decoded.key is not None
-        transactional_id = decoded.key["data"]["transactionalId"]
-        self._by_id.pop(transactional_id, None)
-        if isinstance(decoded.value, dict):
-            self._apply(transactional_id, decoded.value["data"])
+        _, of, data = Decoder(TRANSACTION_STATE).of_coordinator(key, value)
+        self._by_id.pop(of["transactionalId"], None)
+        if data is not None:
+            self._apply(of["transactionalId"], data)
 
     def _apply(self, transactional_id: str, data: dict[str, Any]) -> None:
         status = data["transactionStatus"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from magicbyte._core import Record
 from magicbyte.errors import InvalidRecordError
-from magicbyte.internal_topics.decode import DECODERS
+from magicbyte.internal_topics.decode import Decoder
 from magicbyte.internal_topics.metadata.carried import CarriedRecords
 from magicbyte.internal_topics.metadata.configs import (
     BROKER,
@@ -18,6 +18,7 @@ from magicbyte.internal_topics.metadata.configs import (
 from magicbyte.internal_topics.metadata.nodes import NodesState, QuorumState
 from magicbyte.internal_topics.metadata.security import SecurityState
 from magicbyte.internal_topics.metadata.topics import TopicsState, TopicState
+from magicbyte.internal_topics.names import CLUSTER_METADATA
 
 __all__ = ["ClusterState"]
 
@@ -139,8 +140,6 @@ class ClusterState:
 
 
 def _decoded(value: bytes | None) -> tuple[str, dict[str, Any]]:
-    decode = DECODERS["metadata"]
-    assert decode is not None
-    decoded = decode(None, value)
+    decoded = Decoder(CLUSTER_METADATA)(None, value)
     assert isinstance(decoded.value, dict)
     return decoded.name, decoded.value["data"]
