@@ -61,6 +61,7 @@ pub fn compact(data: &[u8]) {
             // The smallest map spills to files soon.
             memory_bytes: if bit(6) { 0 } else { 1 << 20 },
             max_decompressed_bytes: LIMIT,
+            record_size_limit: None,
             mode: DamageMode::Permissive,
         };
         compact_partition(&source, &target, &options, &run).unwrap();

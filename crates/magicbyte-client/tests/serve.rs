@@ -19,6 +19,9 @@ use magicbyte_log::PartitionLog;
 use magicbyte_serve::{ReadOnlyBroker, ServeOptions, Server};
 use magicbyte_testing::{data, partitions};
 
+/// The bytes of each topic.
+type RecordsByTopic = BTreeMap<Arc<str>, Vec<u8>>;
+
 const LEVEL: IsolationLevel = IsolationLevel::ReadUncommitted;
 
 /// Partitions whose segments are whole and begin where the log does.
@@ -60,7 +63,7 @@ fn fetch_all(
     cluster: &mut Cluster,
     ranges: Vec<FetchRange>,
     options: FetchOptions,
-) -> Result<(BTreeMap<Arc<str>, Vec<u8>>, Vec<Fetched>), Error> {
+) -> Result<(RecordsByTopic, Vec<Fetched>), Error> {
     let (mut bytes, mut all) = (BTreeMap::<_, Vec<u8>>::new(), Vec::new());
     for fetched in cluster.fetch(ranges, options)? {
         let fetched = fetched?;
@@ -188,7 +191,7 @@ fn offsets_of_times_and_epochs() {
     let server = server(&["v2_lz4"]);
     let mut cluster = connect(&server);
     let place = (Arc::from("v2_lz4"), 0);
-    let mut listed = |spec| cluster.list_offsets(&[place.clone()], spec, LEVEL).unwrap()[&place];
+    let mut listed = |spec| cluster.list_offsets(std::slice::from_ref(&place), spec, LEVEL).unwrap()[&place];
     assert_eq!(listed(OffsetSpec::Timestamp(0)), Some(0));
     assert_eq!(listed(OffsetSpec::Timestamp(i64::MAX)), None);
     let end = listed(OffsetSpec::Latest);
