@@ -124,8 +124,8 @@ def _unexpected(directory: str, outputs: Mapping[str, CertifiedFile]) -> list[st
         name
         for parent in parents
         if top.below(parent).exists()
-        for entry in sorted(top.below(parent).names())
-        if (name := f"{parent}/{entry}") not in outputs
+        for entry in sorted(top.below(parent).entries())
+        if not entry.is_directory and (name := f"{parent}/{entry.name}") not in outputs
     ]
 
 

@@ -118,6 +118,7 @@ class _Restore:
                 f"no {CLUSTER_METADATA}-0 is below {', '.join(sources)}: without the cluster's metadata its"
                 " topics, settings and users are unknown. Give the directories of its controllers, too"
             )
+        self._metadata = metadata
         self._cluster_id = one_cluster(self.inputs.log_dirs)
         self._cluster: Cluster = read_cluster(metadata)
         self._nodes = nodes_of(self.inputs.log_dirs, [one["path"] for one in metadata], options.nodes)
@@ -266,7 +267,7 @@ class _Restore:
         report.update(problems_of_merges(merges, [task for done in rewritten for task in done]))  # type: ignore[typeddict-item]
         places = {(one.topic.name, one.number): one.places for one in self._planned.placements}
         placed = [(one, places[one["topic"], one["partition"]]) for one in written]
-        listings = (listing for merge in merges for listing in merge.partition.listings)
+        listings = [*self._metadata, *(one for merge in merges for one in merge.partition.listings)]
         command = None
         if self._options.certificate:
             command = command_line("restore", [*self.inputs.sources, "--out", output.path], self._options)
