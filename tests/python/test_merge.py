@@ -514,6 +514,7 @@ def test_batches_of_a_lower_epoch_are_not_passed_over(tmp_path: Path, cli: Cli) 
         ((3, 5), ()),
         ((3, 5, 4, 6), range(20, 30)),
         ((5, 3, 6), range(10, 20)),
+        ((5, 3, 5), range(10, 20)),
         ((-1, 5), ()),
     ],
 )

@@ -130,6 +130,8 @@ impl<'scope> CopyReader<'scope> {
     /// `LeaderEpochFileCache` drops the higher epoch when it meets such a run, and then has no end for the epoch that
     /// a follower has fetched last (`Partition.readRecords`), so that no follower gets past its start.
     fn find_head(&mut self) {
+        // Only the epoch of a batch between two of the same epoch is certain, not those of a run of batches.
+        let mut is_alone = true;
         while let Some(mut head) = self.following.take() {
             self.following = self.read();
             head.is_last = self.following.is_none();
@@ -141,7 +143,8 @@ impl<'scope> CopyReader<'scope> {
                 self.head = Some(head);
                 return;
             }
-            self.note_refused(&head, after.filter(|&after| after == before));
+            self.note_refused(&head, after.filter(|&after| is_alone && after == before));
+            is_alone = false;
         }
     }
 
