@@ -22,7 +22,7 @@ from magicbyte.internal_topics.metadata.topics import PartitionState
 from magicbyte.jobs.find.metadata_log import fold_metadata
 from magicbyte.jobs.find.partitions import list_directory
 from magicbyte.jobs.restoring.placement import in_sync_copies
-from magicbyte.log_dir import read_offset_checkpoint
+from magicbyte.log_dir import format_offset_checkpoint, read_offset_checkpoint
 from metadata_records import (
     acl,
     broker,
@@ -700,3 +700,15 @@ def test_a_certificate_of_every_node(world: World) -> None:
     checked = magicbyte.verify(out, certificate=out / "certificate.json")["certificate"]
     assert checked is not None
     assert checked["equal"]
+
+
+def test_the_cleaner_goes_on_where_it_was(tmp_path: Path) -> None:
+    compact = config(TOPIC_CONFIG, "orders", "cleanup.policy", "compact")
+    made = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2, 3]), compact])
+    for node, log_dir in made.log_dirs.items():
+        made.put(node, LOG)
+        (log_dir / "cleaner-offset-checkpoint").write_text(format_offset_checkpoint({("orders", 0): 100}))
+    made.restore()
+    for node in (1, 2, 3):
+        path = tmp_path / "out" / f"node{node}" / "logs1" / "cleaner-offset-checkpoint"
+        assert read_offset_checkpoint(path) == {("orders", 0): 100}
