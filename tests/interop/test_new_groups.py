@@ -13,10 +13,11 @@ from typing import Any
 import confluent_kafka
 import magicbyte
 import pytest
-from broker_versions import NEW, Node
+from broker_versions import Node
 from confluent_kafka.admin import AdminClient, NewTopic
 from consumers import Record, by_log, of_librdkafka, of_line
-from kafka_broker import CLASSES, JAVA, Tools
+from kafka_broker import BROKERS, JAVA, Tools
+from kafka_versions import NEWEST
 from magicbyte.jobs.serve import Server
 from oracle import BUILT
 from raw_client import RawClient, Reader
@@ -59,7 +60,14 @@ def test_java_members_join_and_leave(
     group, count = f"java-{version}-{how}", sum(map(len, wanted.values()))
     protocol = "classic" if how == "classic" else "consumer"
     pattern = [r"ord[e]rs|n\w+"] if how == "pattern" else []
-    command = [*JAVA, "-cp", f"{CLASSES}:{libraries}/*", "Members", server.bootstrap_servers, protocol]
+    command = [
+        *JAVA,
+        "-cp",
+        f"{BROKERS / NEWEST / 'classes'}:{libraries}/*",
+        "Members",
+        server.bootstrap_servers,
+        protocol,
+    ]
     command += [group, "orders", str(PARTITIONS), str(count), *pattern]
     output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=240).stdout
     lines = output.splitlines()
@@ -316,7 +324,7 @@ def play(port: int, topic_id: bytes) -> list[Answer]:
 @pytest.fixture
 def new(tmp_path: Path) -> Iterator[Node]:
     """A broker that makes assignments at once, not once a second."""
-    node = Node(tmp_path, NEW, "group.consumer.assignment.interval.ms=0\n")
+    node = Node(tmp_path, NEWEST, "group.consumer.assignment.interval.ms=0\n")
     yield node
     node.close()
 

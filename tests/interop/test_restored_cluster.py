@@ -16,13 +16,10 @@ from typing import Any
 
 import magicbyte
 import pytest
-from broker_versions import BROKERS, NEW
 from cluster import NODES, SECONDS, Cluster
 from kafka_broker import (
     ALONE,
     CLUSTER,
-    JARS,
-    JAVA,
     QUICK_RECOVERY,
     SMALL,
     Client,
@@ -32,11 +29,9 @@ from kafka_broker import (
     java,
     kraft,
 )
+from kafka_versions import JUDGES
 from magicbyte import _core
 from raw_client import RawClient
-
-if not JARS.is_dir():
-    pytest.skip("the jars of a broker are not there", allow_module_level=True)
 
 pytestmark = pytest.mark.interop
 
@@ -347,11 +342,9 @@ def test_three_nodes_as_they_were(dead: Dead, restored: Restored) -> None:
     assert restored.complaints() == []
 
 
-def test_a_quorum_in_the_log_of_the_newest_version(restored: Restored) -> None:
+def test_a_quorum_in_the_log_of_the_version_before(restored: Restored) -> None:
     """One node of a dynamic quorum goes on with its own voter, at its old address."""
-    if not (BROKERS / NEW).is_dir():
-        pytest.skip(f"Kafka {NEW} is not there")
-    restored.command = _newest
+    restored.command = _before
     restored.ports = {1: restored.ports[1]}
     old = restored.root.parent / "old"
     properties = restored.root.parent / "server.properties"
@@ -361,7 +354,7 @@ def test_a_quorum_in_the_log_of_the_newest_version(restored: Restored) -> None:
     settings = re.sub("controller.quorum.voters=.*", dynamic, settings)
     properties.write_text(f"{settings}{ALONE}log.dirs={old}/d1,{old}/d2\n")
     tool = ("kafka.tools.StorageTool", "format", "--standalone", "-t", CLUSTER, "-c", str(properties))
-    subprocess.run(_newest(*tool), check=True, capture_output=True)
+    subprocess.run(_before(*tool), check=True, capture_output=True)
     restored.launch(1, properties)
     topics = ("orders", "payments")
     until(lambda: restored.answers(1), "the node does not answer")
@@ -387,6 +380,5 @@ def test_a_quorum_in_the_log_of_the_newest_version(restored: Restored) -> None:
     assert restored.complaints() == []
 
 
-def _newest(*arguments: str) -> list[str]:
-    level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=info"
-    return [*JAVA, level, "-cp", f"{BROKERS / NEW}/*", *arguments]
+def _before(*arguments: str) -> list[str]:
+    return java(*arguments, log_level="info", version=JUDGES[-1])
