@@ -112,7 +112,7 @@ impl FetchDigests {
             match added {
                 Ok(()) => {}
                 Err(error) if self.errors.len() < LISTED => {
-                    self.errors.push((first_offset..next_offset, error))
+                    self.errors.push((first_offset..next_offset, error));
                 }
                 Err(_) => self.errors_left_out += 1,
             }

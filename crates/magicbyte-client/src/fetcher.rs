@@ -245,7 +245,7 @@ impl Fetcher<'_> {
             let partitions = asked.into_iter().map(|(partition, _)| partition);
             match sent {
                 Ok(sent) => {
-                    self.under_way.push_back(UnderWay { address, sent, partitions: partitions.collect() })
+                    self.under_way.push_back(UnderWay { address, sent, partitions: partitions.collect() });
                 }
                 Err(other) => {
                     error.get_or_insert(other);

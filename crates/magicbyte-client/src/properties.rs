@@ -39,10 +39,10 @@ impl ClientOptions {
         let properties = Properties::parse(text)?;
         let mut options = Self::default();
         if let Some(id) = properties.get("client.id") {
-            options.client_id = id.to_owned();
+            id.clone_into(&mut options.client_id);
         }
         if let Some(timeout) = properties.get("request.timeout.ms") {
-            let timeout = timeout.parse().ok().filter(|&ms| ms > 0 && ms <= i32::MAX as u64);
+            let timeout = timeout.parse().ok().filter(|&ms| ms > 0 && i32::try_from(ms).is_ok());
             options.request_timeout =
                 Duration::from_millis(timeout.ok_or_else(|| {
                     Error::options("request.timeout.ms: expected a number of milliseconds")

@@ -55,13 +55,15 @@ fn range(topic: &str, start: i64, end: i64) -> FetchRange {
     FetchRange { topic: topic.into(), partition: 0, start, end }
 }
 
+type BytesByTopic = BTreeMap<Arc<str>, Vec<u8>>;
+
 /// All bytes of each topic, and the answers.
 fn fetch_all(
     cluster: &mut Cluster,
     ranges: Vec<FetchRange>,
     options: FetchOptions,
-) -> Result<(BTreeMap<Arc<str>, Vec<u8>>, Vec<Fetched>), Error> {
-    let (mut bytes, mut all) = (BTreeMap::<_, Vec<u8>>::new(), Vec::new());
+) -> Result<(BytesByTopic, Vec<Fetched>), Error> {
+    let (mut bytes, mut all) = (BytesByTopic::new(), Vec::new());
     for fetched in cluster.fetch(ranges, options)? {
         let fetched = fetched?;
         bytes.entry(Arc::clone(&fetched.topic)).or_default().extend_from_slice(&fetched.records);
@@ -188,7 +190,7 @@ fn offsets_of_times_and_epochs() {
     let server = server(&["v2_lz4"]);
     let mut cluster = connect(&server);
     let place = (Arc::from("v2_lz4"), 0);
-    let mut listed = |spec| cluster.list_offsets(&[place.clone()], spec, LEVEL).unwrap()[&place];
+    let mut listed = |spec| cluster.list_offsets(std::slice::from_ref(&place), spec, LEVEL).unwrap()[&place];
     assert_eq!(listed(OffsetSpec::Timestamp(0)), Some(0));
     assert_eq!(listed(OffsetSpec::Timestamp(i64::MAX)), None);
     let end = listed(OffsetSpec::Latest);
