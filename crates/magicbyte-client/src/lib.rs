@@ -12,7 +12,7 @@
 //! let mut cluster = Cluster::connect("127.0.0.1:9092", ClientOptions::default())?;
 //! let partition = ("orders".into(), 0);
 //! let mut offset = |spec| {
-//!     let listed = cluster.list_offsets(&[partition.clone()], spec, IsolationLevel::ReadUncommitted)?;
+//!     let listed = cluster.list_offsets(std::slice::from_ref(&partition), spec, IsolationLevel::ReadUncommitted)?;
 //!     Ok::<_, magicbyte_client::Error>(listed[&partition].unwrap_or(0))
 //! };
 //! let (start, end) = (offset(OffsetSpec::Earliest)?, offset(OffsetSpec::Latest)?);

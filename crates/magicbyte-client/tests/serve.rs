@@ -19,9 +19,6 @@ use magicbyte_log::PartitionLog;
 use magicbyte_serve::{ReadOnlyBroker, ServeOptions, Server};
 use magicbyte_testing::{data, partitions};
 
-/// The bytes of each topic.
-type RecordsByTopic = BTreeMap<Arc<str>, Vec<u8>>;
-
 const LEVEL: IsolationLevel = IsolationLevel::ReadUncommitted;
 
 /// Partitions whose segments are whole and begin where the log does.
@@ -58,13 +55,15 @@ fn range(topic: &str, start: i64, end: i64) -> FetchRange {
     FetchRange { topic: topic.into(), partition: 0, start, end }
 }
 
+type BytesByTopic = BTreeMap<Arc<str>, Vec<u8>>;
+
 /// All bytes of each topic, and the answers.
 fn fetch_all(
     cluster: &mut Cluster,
     ranges: Vec<FetchRange>,
     options: FetchOptions,
-) -> Result<(RecordsByTopic, Vec<Fetched>), Error> {
-    let (mut bytes, mut all) = (BTreeMap::<_, Vec<u8>>::new(), Vec::new());
+) -> Result<(BytesByTopic, Vec<Fetched>), Error> {
+    let (mut bytes, mut all) = (BytesByTopic::new(), Vec::new());
     for fetched in cluster.fetch(ranges, options)? {
         let fetched = fetched?;
         bytes.entry(Arc::clone(&fetched.topic)).or_default().extend_from_slice(&fetched.records);
