@@ -26,6 +26,7 @@ help:
 	@echo "make browser  install Chromium, which a test opens pages in, if it is missing (Debian, as root)"
 	@echo "make clients  install kcat and tshark, for test-interop, if they are missing (Debian, as root)"
 	@echo "make newest   Kafka's newest release as the judge: what differs in its messages and verdicts"
+	@echo "make judged   a part of it: only what asks Kafka's classes, of one version: JUDGES=4.3.1"
 	@echo "make corpus   rebuild tests/corpus with Kafka's verdicts"
 	@echo "make messages rewrite the table of Kafka's messages and records from its jars, and their types"
 	@echo "make licenses rewrite THIRD-PARTY-LICENSES from Cargo.lock, for the wheel"

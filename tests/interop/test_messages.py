@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from kafka_versions import BUILDS, NEWEST
 from made_messages import definition, structure
+from magicbyte.errors import Error
 from magicbyte.message import apis, decode_request, decode_response, encode_request, encode_response
 from oracle import Process
 
@@ -110,3 +111,19 @@ def check(kind: str, key: int, version: int, body: dict[str, Any], answer: str) 
     assert (read.api_key, read.api_version) == (key, version)
     assert without_records(as_json(read.body)) == expected, (kind, key, version)
     assert again == frame
+
+
+@pytest.mark.parametrize("count", [1_000_000, 1_000_001])
+def test_arrays_are_as_long_as_kafka_reads_them(count: int, newest: Process) -> None:
+    """DescribeProducers, with the indexes of partitions."""
+    body = {"topics": [{"name": "t", "partitionIndexes": [0] * count}]}
+    (answer,) = newest.ask([f"request 61 0 {json.dumps(body, separators=(',', ':'))}"])
+    frame = encode_request(61, 0, body, header=HEADER)
+    if answer.startswith("error"):
+        assert count > 1_000_000
+        assert "Tried to read a collection of size 1000001, which exceeds the maximum allowed size" in answer
+        with pytest.raises(Error, match="1000001 elements: expected at most 1000000"):
+            decode_request(frame)
+    else:
+        assert count == 1_000_000
+        assert decode_request(frame).body == body
