@@ -86,6 +86,20 @@ def test_offsets_for_times(broker: Broker, topics: dict[str, str], server: Serve
     client.close()
 
 
+def test_producers(broker: Broker, topics: dict[str, str], server: Server) -> None:
+    """Producers and their open transactions. The broker has forgotten those that were last active days ago."""
+    client = Client(server.bootstrap_servers)
+    count = 0
+    for name, topic in topics.items():
+        found = {tuple(map(int, line.split())) for line in client.ask("producers", name)}
+        wanted = set(broker.producers(topic))
+        assert wanted <= found, name
+        assert {one for one in found if one[-1] >= 0} == {one for one in wanted if one[-1] >= 0}, name
+        count += len(wanted)
+    client.close()
+    assert count > 0
+
+
 @pytest.fixture(scope="module")
 def tools() -> Iterator[Tools]:
     found = Tools()
