@@ -399,10 +399,13 @@ fn uniform_balances_members_with_their_own_topics() {
         assert_eq!(all.len(), sum, "no partition twice");
         found.iter().map(|one| one.len()).collect()
     };
+    // What Kafka's `UniformAssignor` gives.
     assert_eq!(sizes(&[7], &[&[1], &[1], &[1]]), [2, 2, 3]);
-    assert_eq!(sizes(&[6, 6], &[&[1], &[1, 2], &[2]]), [4, 4, 4]);
+    assert_eq!(sizes(&[6, 6], &[&[1], &[1, 2], &[2]]), [3, 4, 5]);
     assert_eq!(sizes(&[10, 2], &[&[1], &[1, 2], &[2]]), [5, 5, 2]);
     assert_eq!(sizes(&[1, 9], &[&[1], &[1, 2]]), [1, 9]);
     assert_eq!(sizes(&[3], &[&[], &[1]]), [0, 3]);
+    assert_eq!(sizes(&[5, 7, 9], &[&[1, 3], &[1, 2], &[2, 3], &[3]]), [6, 5, 5, 5]);
+    assert_eq!(sizes(&[20, 3, 8], &[&[1, 2], &[2], &[1, 3], &[3], &[2, 3]]), [10, 3, 10, 4, 4]);
     assert_eq!(sizes(&[], &[&[1], &[1]]), [0, 0]);
 }
