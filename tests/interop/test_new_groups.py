@@ -16,7 +16,7 @@ import pytest
 from broker_versions import Node
 from confluent_kafka.admin import AdminClient, NewTopic
 from consumers import Record, by_log, of_librdkafka, of_line
-from kafka_broker import BROKERS, JAVA, Tools
+from kafka_broker import BROKERS, JAVA, Tools, java
 from kafka_versions import NEWEST
 from magicbyte.jobs.serve import Server
 from oracle import BUILT
@@ -211,6 +211,15 @@ def test_tools(server: Server, tools: Tools) -> None:
     assert any("Group nobody's not found" in line for line in lines), lines
     for one in members:
         one.close()
+
+
+def test_share_consumers_get_a_clear_error(server: Server) -> None:
+    at = ("--bootstrap-server", server.bootstrap_servers)
+    command = java("org.apache.kafka.tools.consumer.ConsoleShareConsumer", *at, "--topic", "orders")
+    command += ["--group", "shared", "--timeout-ms", "6000"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=2 * SECONDS)
+    assert "UnsupportedVersionException: The cluster does not support the share group protocol" in done.stderr
+    assert "Processed a total of 0 messages" in done.stdout + done.stderr
 
 
 def string(value: str | None) -> bytes:

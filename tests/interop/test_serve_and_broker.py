@@ -87,6 +87,28 @@ def test_offsets_for_times(broker: Broker, topics: dict[str, str], server: Serve
     client.close()
 
 
+def test_producers(broker: Broker, topics: dict[str, str], server: Server) -> None:
+    """Producers and their open transactions. The broker has forgotten those that were last active days ago."""
+    client = Client(server.bootstrap_servers)
+    count = 0
+    for name, topic in topics.items():
+        found = {
+            one[0]: one for one in (tuple(map(int, line.split())) for line in client.ask("producers", name))
+        }
+        wanted = {one[0]: one for one in broker.producers(topic)}
+        for producer, (*state, timestamp, coordinator_epoch, start) in wanted.items():
+            *our_state, our_timestamp, our_coordinator_epoch, our_start = found[producer]
+            assert (our_state, our_coordinator_epoch, our_start) == (state, coordinator_epoch, start), name
+            # The latest one of the producer, where the broker has that of the last batch or marker.
+            assert our_timestamp >= timestamp, name
+        assert {producer for producer, one in found.items() if one[-1] >= 0} == {
+            producer for producer, one in wanted.items() if one[-1] >= 0
+        }, name
+        count += len(wanted)
+    client.close()
+    assert count > 0
+
+
 @pytest.fixture(scope="module")
 def tools() -> Iterator[Tools]:
     found = Tools()

@@ -120,6 +120,13 @@ def request(api: int, version: int, topic_id: str) -> dict[str, Any]:
             return {"topics": [{"topic": TOPIC, "partitions": [{"partition": 0, "leaderEpoch": 0}]}]}
         case 32:
             return {"resources": [{"resourceType": 2, "resourceName": TOPIC, "configurationKeys": None}]}
+        case 61:
+            return {"topics": [{"name": TOPIC, "partitionIndexes": [0]}]}
+        case 68:
+            joining = {"rebalanceTimeoutMs": 60_000, "subscribedTopicNames": [TOPIC], "topicPartitions": []}
+            return {"groupId": f"new{version}", "memberId": "m", **joining}
+        case 69:
+            return {"groupIds": ["new0", "nowhere"]}
         case 75:
             return {"topics": [{"name": TOPIC}]}
     return {}
@@ -129,7 +136,19 @@ def test_every_version_of_every_request(server: Server, topic_id: str) -> None:
     """What is offered is answered, in a form that can be decoded."""
     with Connection(server) as client:
         offered = client.ask(API_VERSIONS, 0)["apiKeys"]
-        assert {one["apiKey"] for one in offered} >= {*range(4), *range(8, 15), 18, 23, 32, 35, 60, 75}
+        assert {one["apiKey"] for one in offered} >= {
+            *range(4),
+            *range(8, 15),
+            18,
+            23,
+            32,
+            35,
+            60,
+            61,
+            68,
+            69,
+            75,
+        }
         for one in offered:
             for version in range(one["minVersion"], one["maxVersion"] + 1):
                 api = one["apiKey"]
@@ -143,6 +162,17 @@ def test_every_version_of_every_request(server: Server, topic_id: str) -> None:
                 if api == PRODUCE:
                     (topic,) = body["responses"]
                     assert topic["partitionResponses"][0]["errorCode"] == 44
+                if api == 68:
+                    (topic,) = body["assignment"]["topicPartitions"]
+                    assert topic == {"topicId": topic_id, "partitions": [0]}
+                if api == 69:
+                    new, nowhere = body["groups"]
+                    assert (new["groupState"], new["assignorName"], len(new["members"])) == (
+                        "Stable",
+                        "uniform",
+                        1,
+                    )
+                    assert nowhere["errorCode"] == 69
                 if api == 9:
                     topics = body["groups"][0]["topics"] if version >= 8 else body["topics"]
                     # Committed by the request of the same version.
@@ -155,7 +185,7 @@ def test_an_unknown_version_of_api_versions(server: Server) -> None:
     with Connection(server) as client:
         client.send(struct.pack(">hhih", API_VERSIONS, 99, 7, -1) + b"\0")
         body = message.decode_response(client.receive(), API_VERSIONS, 99).body
-        assert (body["errorCode"], len(body["apiKeys"])) == (35, 19)
+        assert (body["errorCode"], len(body["apiKeys"])) == (35, 22)
 
 
 def test_fetch_is_what_the_files_have(server: Server) -> None:

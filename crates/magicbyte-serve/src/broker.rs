@@ -26,6 +26,7 @@ use crate::memory::{Budget, Memory, Unanswered};
 use crate::offsets::{EpochLookups, OffsetLookups, list_offsets, offset_for_leader_epoch};
 use crate::options::{ServeLimits, ServeOptions};
 use crate::partition::Shared;
+use crate::producers::{ProducerLookups, describe_producers};
 use crate::recipient::Recipient;
 use crate::request::{Request, RequestStart};
 use crate::requested::{RequestedTopic, requested};
@@ -45,6 +46,7 @@ enum Dispatched {
     Fetch(FetchQuery),
     ListOffsets(OffsetLookups),
     OffsetForLeaderEpoch(EpochLookups),
+    DescribeProducers(ProducerLookups),
     JoinGroup(std::result::Result<Joining, NotJoined>),
     SyncGroup(Syncing),
 }
@@ -160,6 +162,9 @@ impl ReadOnlyBroker {
             Dispatched::OffsetForLeaderEpoch(lookups) => {
                 start.respond(&offset_for_leader_epoch(archive, budget, &lookups)?)
             }
+            Dispatched::DescribeProducers(lookups) => {
+                start.respond(&describe_producers(archive, budget, &lookups)?)
+            }
             Dispatched::JoinGroup(Ok(joining)) => {
                 start.respond(&coordinator.join(start.version, budget, joining)?)
             }
@@ -191,6 +196,9 @@ impl ReadOnlyBroker {
             }
             Request::OffsetForLeaderEpoch(request) => {
                 return Ok(Dispatched::OffsetForLeaderEpoch(EpochLookups::new(request)));
+            }
+            Request::DescribeProducers(request) => {
+                return Ok(Dispatched::DescribeProducers(ProducerLookups::new(request)));
             }
             Request::JoinGroup(request) => {
                 let client_id = client_id(message.header)?;

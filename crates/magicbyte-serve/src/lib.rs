@@ -44,6 +44,7 @@ pub(crate) mod options;
 mod outgoing;
 mod partition;
 pub(crate) mod problem_log;
+mod producers;
 mod recipient;
 mod request;
 mod requested;

@@ -15,8 +15,8 @@ use magicbyte::{Batches, DEFAULT_MAX_DECOMPRESSED_BYTES};
 use magicbyte_broker::ListedOffset;
 use magicbyte_broker::internals::{Bounds, ConsumedLog, Lookup, Slice, Wanted};
 use magicbyte_log::internals::{FoundRecord, record_for_timestamp};
-use magicbyte_log::steps::{Chunk, Survey};
-use magicbyte_log::{Listing, Problem, list_partition};
+use magicbyte_log::steps::{Chunk, Survey, partition_history, segment_history};
+use magicbyte_log::{HistoryOptions, Listing, LogResult, Problem, ProducerHistory, list_partition};
 
 use crate::batch_map::Run;
 use crate::limits::MAX_FETCH_MEMORY;
@@ -30,6 +30,9 @@ use crate::view::{KeptMaps, View, ViewOptions, io_error, survey};
 const COPIED: u64 = 32 << 10;
 /// The minimum time between two listings of a growing directory.
 const REFRESH: Duration = Duration::from_millis(200);
+/// The time (ms) after which a broker forgets a producer without an open transaction (`producer.id.expiration.ms`), here
+/// before the latest record rather than before now.
+const PRODUCER_ID_EXPIRATION_MS: i64 = 86_400_000;
 
 /// State that all partitions share.
 #[derive(Debug, Default)]
@@ -109,6 +112,17 @@ impl Partition {
             }
         };
         Ok(Snapshot { shared, budget, view, bounds })
+    }
+
+    /// The producers that a broker would know at the end of the log, by a scan over all batch headers.
+    ///
+    /// # Errors
+    /// If a file cannot be read now.
+    pub(super) fn producers(&self) -> io::Result<Vec<ProducerHistory>> {
+        match self {
+            Self::Directory(directory) => directory.producers().map_err(io_error),
+            Self::Problems => Ok(Vec::new()),
+        }
     }
 
     /// The answer to OffsetForLeaderEpoch: the epoch and where it ends.
@@ -194,6 +208,28 @@ impl Directory {
     /// Bytes of the segments, as they were when last listed.
     pub(super) fn size(&self) -> u64 {
         self.size.load(Ordering::Relaxed)
+    }
+
+    fn producers(&self) -> LogResult<Vec<ProducerHistory>> {
+        let listing = lock(&self.state).listing.clone();
+        let start = listing.log_start_offset();
+        let segments = listing.segments.iter().map(|segment| segment_history(segment, start));
+        let segments = segments.collect::<LogResult<Vec<_>>>()?;
+        let options = HistoryOptions {
+            now: 0,
+            transaction_max_timeout_ms: 0,
+            coordinated: Vec::new(),
+            bins: 1,
+            listed: usize::MAX,
+        };
+        let history = partition_history(&listing, &segments, &options)?;
+        let latest = history.max_timestamp;
+        let is_known = |producer: &ProducerHistory| {
+            producer.is_current
+                && (producer.current_txn_first_offset.is_some()
+                    || producer.last_timestamp > latest.saturating_sub(PRODUCER_ID_EXPIRATION_MS))
+        };
+        Ok(history.producers.into_iter().filter(is_known).collect())
     }
 
     /// The log as it is now.

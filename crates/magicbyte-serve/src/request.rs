@@ -4,10 +4,10 @@ use magicbyte::internals::be;
 use magicbyte::{Error, ErrorKind, Result};
 use magicbyte_protocol::message::body::{
     ApiVersionsRequest, ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest, DescribeClusterRequest,
-    DescribeConfigsRequest, DescribeGroupsRequest, DescribeLogDirsRequest, DescribeTopicPartitionsRequest,
-    FetchRequest, FindCoordinatorRequest, HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest,
-    ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest, OffsetFetchRequest,
-    OffsetForLeaderEpochRequest, ProduceRequest, SyncGroupRequest,
+    DescribeConfigsRequest, DescribeGroupsRequest, DescribeLogDirsRequest, DescribeProducersRequest,
+    DescribeTopicPartitionsRequest, FetchRequest, FindCoordinatorRequest, HeartbeatRequest, JoinGroupRequest,
+    LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
+    OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest, SyncGroupRequest,
 };
 use magicbyte_protocol::message::{ApiKey, Struct, read_request};
 
@@ -65,6 +65,7 @@ served_apis! {
     DescribeConfigs(DescribeConfigsRequest<'a>): 1 to 4,
     DescribeLogDirs(DescribeLogDirsRequest<'a>): 1 to 5,
     DescribeCluster(DescribeClusterRequest): 0 to 2,
+    DescribeProducers(DescribeProducersRequest<'a>): 0 to 0,
     ConsumerGroupHeartbeat(ConsumerGroupHeartbeatRequest<'a>): 0 to 1,
     ConsumerGroupDescribe(ConsumerGroupDescribeRequest<'a>): 0 to 1,
     DescribeTopicPartitions(DescribeTopicPartitionsRequest<'a>): 0 to 0,
