@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from kafka_broker import CLUSTER, QUICK_RECOVERY, SMALL, Tools, free_ports, java, kraft
+from kafka_versions import NEWEST
 
 __all__ = ["NODES", "SECONDS", "Cluster"]
 
@@ -21,8 +22,9 @@ SECONDS = 180
 class Cluster:
     """Three KRaft nodes, brokers and controllers, each with `disks` log directories."""
 
-    def __init__(self, root: Path, disks: int = 1, settings: str = "") -> None:
+    def __init__(self, root: Path, disks: int = 1, settings: str = "", version: str = NEWEST) -> None:
         self.root = root
+        self._version = version
         self._disks = disks
         self._settings = settings
         ports = free_ports(2 * len(NODES))
@@ -59,14 +61,19 @@ class Cluster:
             "controller.quorum.election.timeout.ms=10000\ncontroller.quorum.fetch.timeout.ms=20000\n"
             f"{self._settings}\n"
         )
-        command = java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c")
+        command = java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", version=self._version)
         subprocess.run([*command, str(properties)], check=True, capture_output=True)
 
     def start(self, node: int) -> None:
         directory = self.root / f"node{node}"
         with (directory / "broker.out").open("ab") as output:
             self._processes[node] = subprocess.Popen(
-                java("kafka.Kafka", str(directory / "server.properties"), log_level="info"),
+                java(
+                    "kafka.Kafka",
+                    str(directory / "server.properties"),
+                    log_level="info",
+                    version=self._version,
+                ),
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )

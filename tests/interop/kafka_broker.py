@@ -110,7 +110,7 @@ class Tools:
 
     _CLASSES = {
         "kafka-acls": "org.apache.kafka.tools.AclCommand",
-        "kafka-configs": "kafka.admin.ConfigCommand",
+        "kafka-configs": "org.apache.kafka.tools.ConfigCommand",
         "kafka-metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
         "kafka-share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
         "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",

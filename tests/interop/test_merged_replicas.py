@@ -15,6 +15,7 @@ import magicbyte
 import pytest
 from cluster import NODES, SECONDS, Cluster
 from kafka_broker import BROKERS, Client, digest
+from kafka_versions import JUDGES
 from magicbyte import RecordsBuilder, commands
 from raw_client import RawClient
 
@@ -31,7 +32,8 @@ LOST, SETTLED = 30, 20
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    nodes = Cluster(tmp_path / "cluster")
+    # 4.4.0 elects no leader of `branches`: both of its replicas were killed, and its last leader is not there.
+    nodes = Cluster(tmp_path / "cluster", version=JUDGES[-1])
     try:
         yield nodes
     finally:

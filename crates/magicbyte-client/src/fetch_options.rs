@@ -18,7 +18,7 @@ pub struct FetchRange {
     pub end: i64,
 }
 
-/// Options of a [`Fetcher`].
+/// Options of a [`Fetcher`](crate::Fetcher).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchOptions {
     /// With [`IsolationLevel::ReadCommitted`], brokers send nothing after the last stable offset, and the list of aborted
