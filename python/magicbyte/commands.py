@@ -187,7 +187,7 @@ def convert(sources: list[str], out: str, given: _Convert, options: ConvertOptio
     """Rewrites every partition into `out`, for a current broker to open."""
     from magicbyte.jobs.rewrite import rewrite
 
-    command = command_line("convert", [*sources, out], options, given.choice) if options.certificate else None
+    command = command_line("convert", [*sources, out], options, given.choice) if options.certify else None
     return rewrite(
         sources, out, given.runner, options, choice=given.choice, progress=given.progress, command=command
     )

@@ -1,4 +1,4 @@
-"""`--certificate`: the digests of what a job read and wrote; `verify --certificate` compares them."""
+"""`--certify`: the digests of what a job read and wrote; `verify --certificate` compares them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def logs(tmp_path: Path) -> Path:
 @pytest.fixture
 def out(logs: Path, tmp_path: Path) -> Path:
     """An output with a certificate."""
-    magicbyte.recover(logs, tmp_path / "out", certificate=True)
+    magicbyte.recover(logs, tmp_path / "out", certify=True)
     return tmp_path / "out"
 
 
@@ -68,7 +68,7 @@ def differences(out: Path, certificate: Path | None = None) -> list[tuple[str, s
 @pytest.mark.parametrize("job", JOBS)
 def test_every_file_is_certified(job: str, logs: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    report = JOBS[job](logs, out, certificate=True)
+    report = JOBS[job](logs, out, certify=True)
     certificate = json.loads((out / "certificate.json").read_text())
     files = digests(out)
     del files["certificate.json"]
@@ -77,7 +77,7 @@ def test_every_file_is_certified(job: str, logs: Path, tmp_path: Path) -> None:
     segments = {str(logs / name): file for name, file in digests(logs).items() if name.endswith(".log")}
     assert certificate["inputs"] == segments
     assert certificate["command"][:3] == ["magicbyte", job, str(logs)]
-    assert "--certificate" in certificate["command"]
+    assert "--certify" in certificate["command"]
     assert certificate["magicbyte"] == magicbyte.__version__
     assert certificate["balanced"] is report["balanced"] is True
     assert certificate["written"] == [
@@ -98,7 +98,7 @@ def test_the_command_can_be_run_again(logs: Path, tmp_path: Path, cli: Cli) -> N
     magicbyte.convert(
         logs,
         first,
-        certificate=True,
+        certify=True,
         compression="zstd",
         level=3,
         segment_bytes=1 << 16,
@@ -114,7 +114,7 @@ def test_the_command_can_be_run_again(logs: Path, tmp_path: Path, cli: Cli) -> N
 
 def test_confidential_values_are_hidden(logs: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    magicbyte.redact(logs, out, keys=[b"user-4711"], where="value = 'bob@example.com'", certificate=True)
+    magicbyte.redact(logs, out, keys=[b"user-4711"], where="value = 'bob@example.com'", certify=True)
     text = (out / "certificate.json").read_text()
     assert "4711" not in text
     assert "bob" not in text
@@ -173,7 +173,7 @@ def test_the_output_may_be_elsewhere(out: Path, tmp_path: Path) -> None:
 
 
 def test_outputs_of_stores(logs: Path) -> None:
-    magicbyte.recover(logs, "memory://certified/out", certificate=True)
+    magicbyte.recover(logs, "memory://certified/out", certify=True)
     report = magicbyte.verify("memory://certified/out", certificate="memory://certified/out/certificate.json")
     assert report["certificate"] is not None
     assert report["certificate"]["equal"]
@@ -200,7 +200,7 @@ def test_a_page_needs_a_certificate(out: Path, tmp_path: Path, cli: Cli) -> None
 
 def test_the_printed_commands_sign_and_check(logs: Path, tmp_path: Path, cli: Cli) -> None:
     out = tmp_path / "a directory"
-    shown = cli("recover", logs, out, "--certificate", code=0)
+    shown = cli("recover", logs, out, "--certify", code=0)
     sign, check = (line.partition(":  ")[2] for line in shown.splitlines() if "the certificate:" in line)
     key = ["openssl", "genpkey", "-algorithm", "RSA", "-out", "key.pem"]
     subprocess.run(key, cwd=tmp_path, check=True, capture_output=True)

@@ -312,6 +312,7 @@ SPECIFIC = {
     "--key-format",
     "--magic",
     "--now",
+    "--out",
     "--segment-bytes",
     "--topic-id",
     "--value-format",

@@ -11,7 +11,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import magicbyte
 import pyarrow.dataset as ds
@@ -224,10 +224,10 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_only_what_was_counted_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = LocalPartitions.commit
 
-    def harmed(output: LocalPartitions, *arguments: object) -> None:
+    def harmed(output: LocalPartitions, *arguments: Any, **options: Any) -> None:
         # As another machine could do that shares the file system but not its locks.
         next(tmp_path.glob(".out.magicbyte-unfinished/*/0.v2_none-0/*.log")).unlink()
-        commit(output, *arguments)  # type: ignore[arg-type]
+        commit(output, *arguments, **options)
 
     monkeypatch.setattr(LocalPartitions, "commit", harmed)
     with pytest.raises(JobError, match=r"v2_none-0: [0-9,]+ bytes .* nothing is published"):

@@ -691,12 +691,12 @@ def test_what_is_only_in_tiered_storage_is_named(tmp_path: Path) -> None:
 def test_a_certificate_of_every_node(world: World) -> None:
     out = world.root / "out"
     voter = magicbyte.options.restore.GivenVoter(1, "h", 9093)
-    world.restore(nodes=(1,), voters=(voter,), certificate=True)
+    world.restore(nodes=(1,), voters=(voter,), certify=True)
     certificate = json.loads((out / "certificate.json").read_text())
     written = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     assert certificate["outputs"].keys() == written - {"certificate.json"}
     assert certificate["inputs"].keys() == {str(path) for path in world.root.glob("b*/*/*.log")}
-    assert certificate["command"][-5:] == ["--nodes", "1", "--voters", "1@h:9093", "--certificate"]
+    assert certificate["command"][-5:] == ["--nodes", "1", "--voters", "1@h:9093", "--certify"]
     checked = magicbyte.verify(out, certificate=out / "certificate.json")["certificate"]
     assert checked is not None
     assert checked["equal"]

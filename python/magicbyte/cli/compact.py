@@ -60,4 +60,4 @@ def compact(
         report = magicbyte.compact(
             sources, out, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
         )
-    return accounts.print_written(report, out, reports.print_clean, view, certified=given.certificate)
+    return accounts.print_written(report, out, reports.print_clean, view, certified=given.certify)

@@ -60,4 +60,4 @@ def convert(
         report = magicbyte.convert(
             sources, out, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
         )
-    return accounts.print_written(report, out, reports.print_rewrite, view, certified=given.certificate)
+    return accounts.print_written(report, out, reports.print_rewrite, view, certified=given.certify)

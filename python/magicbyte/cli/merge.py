@@ -64,7 +64,7 @@ def merge(
     if as_json:
         print_json(report)
     else:
-        _print(report, out, certified=given.certificate)
+        _print(report, out, certified=given.certify)
     partitions = report["partitions"]
     left_out = any(one["reason"] != "cleaned" for partition in partitions for one in partition["left_out"])
     lost = any(partition["lost_offsets"] for partition in partitions)

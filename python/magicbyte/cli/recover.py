@@ -68,4 +68,4 @@ def recover(
         report = magicbyte.recover(
             sources, out, choice=choice, engine=runner, progress=progress, **vars(given)
         )
-    return accounts.print_written(report, out, reports.print_rewrite, view, certified=given.certificate)
+    return accounts.print_written(report, out, reports.print_rewrite, view, certified=given.certify)

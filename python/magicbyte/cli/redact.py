@@ -113,7 +113,7 @@ def redact(
         runs, code = preview["unmatched_keys"], reports.print_preview(preview, as_json=view.as_json)
     else:
         runs = report["unmatched_keys"]
-        code = accounts.print_written(report, out, reports.print_clean, view, certified=given.certificate)
+        code = accounts.print_written(report, out, reports.print_clean, view, certified=given.certify)
     unmatched = [range(first, last + 1) for first, last in runs]
     if not unmatched:
         return code

@@ -63,7 +63,7 @@ def restore(
     if as_json:
         print_json(report)
     else:
-        _print_end(out, certified=given.certificate)
+        _print_end(out, certified=given.certify)
     merged = report["merged"]
     hurt = (
         report["problems"]

@@ -54,7 +54,7 @@ def verify(
     batch. Brokers before 4.1 wrote entries that point inside an append; these are differences too, but do no
     harm. The exit code is 1 if there are any.
 
-    With --certificate, SRC is the output of a job that was run with --certificate, and every file there has
+    With --certificate, SRC is the output of a job that was run with --certify, and every file there has
     to have the SHA-256 that the job wrote down. The exit code is 1 if a file is missing, changed, or new in
     the directory of a partition, as it is when a broker has been started on them.
 

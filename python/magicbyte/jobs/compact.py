@@ -107,7 +107,7 @@ def compact_partitions(
         options,
         reported=reported,
         left_out=left_out,
-        command=command_line("compact", [*sources, out], options, choice) if options.certificate else None,
+        command=command_line("compact", [*sources, out], options, choice) if options.certify else None,
     )
 
 

@@ -58,7 +58,7 @@ def merge_partitions(
         with tempfile.TemporaryDirectory(prefix="magicbyte-merge-") as directory:
             return job.report(job.plan(lambda name: _directory(directory, name)), [], [])
     words = [*sources, "--out", out]
-    command = command_line("merge", words, options, choice) if options.certificate else None
+    command = command_line("merge", words, options, choice) if options.certify else None
     with partitions_output(out, inputs.paths) as output:
         return job.write(output, command)
 

@@ -86,5 +86,5 @@ def recover(
         found = diagnose(sources, engine, options, choice=choice, progress=progress)
         cuts = cuts_of(found["partitions"])
     kept = ConvertOptions(**vars(narrowed(CopyOptions, options)), magic=None)
-    command = command_line("recover", [*sources, out], options, choice) if options.certificate else None
+    command = command_line("recover", [*sources, out], options, choice) if options.certify else None
     return rewrite(sources, out, engine, kept, cuts=cuts, choice=choice, progress=progress, command=command)

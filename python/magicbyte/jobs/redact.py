@@ -104,7 +104,7 @@ def redact_partitions(
             "offsets": sum(map(len, selection.offsets.values())),
             "tombstones": options.tombstones,
         },
-        command=command_line("redact", [*sources, out], options, choice) if options.certificate else None,
+        command=command_line("redact", [*sources, out], options, choice) if options.certify else None,
     )
 
 

@@ -269,7 +269,7 @@ class _Restore:
         placed = [(one, places[one["topic"], one["partition"]]) for one in written]
         listings = [*self._metadata, *(one for merge in merges for one in merge.partition.listings)]
         command = None
-        if self._options.certificate:
+        if self._options.certify:
             command = command_line("restore", [*self.inputs.sources, "--out", output.path], self._options)
         certify = certifier(command, report, listings, self._engine, self._progress)
         output.publish_nodes(report, placed, self._files(placed), certify)

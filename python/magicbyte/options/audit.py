@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from magicbyte.options.declare import option
+from magicbyte.options.declare import argument, option
 from magicbyte.options.shared import Decoding
-from magicbyte.options.values import Kind, Number, Size
+from magicbyte.options.values import Kind, Size
 
 __all__ = ["AuditOptions"]
 
@@ -20,9 +20,7 @@ class AuditOptions(Decoding):
         " another.",
         default=False,
     )
-    threads: int | None = option(
-        "The number of threads.", default=None, default_text="one per core", kind=Number(1)
-    )
+    threads: int | None = argument("The number of threads; None for one per core.", default=None)
     memory_limit: int = option(
         "The memory for the headers and their joins; the rest goes to the temporary directory.",
         default=200 << 20,

@@ -113,7 +113,7 @@ class Indexes(Options):
 class Certified(Options):
     """The proof of what was read and written."""
 
-    certificate: bool = option(
+    certify: bool = option(
         "Also write certificate.json into the output: the SHA-256 of every segment that was read and of every"
         " file that was written, the sums, and the command line.",
         default=False,

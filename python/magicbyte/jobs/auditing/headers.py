@@ -151,6 +151,8 @@ def open_headers(options: AuditOptions, engine: LocalEngine) -> Iterator[HeaderT
         }
         try:
             with duckdb.connect(os.path.join(directory, "headers.duckdb"), config=config) as database:
+                # It would be printed between the lines of a report.
+                database.execute("SET enable_progress_bar = false")
                 database.execute(_TABLE)
                 yield HeaderTable(database)
         except duckdb.OutOfMemoryException:
