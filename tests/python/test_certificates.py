@@ -19,6 +19,9 @@ from magicbyte.jobs.find.partitions import find_inputs
 from magicbyte.jobs.publish.certificate import certifier
 from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.run.progress import NO_PROGRESS
+from metadata_records import partition, topic
+from replicas import batches
+from test_restore import World
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 JOBS: dict[str, Callable[..., Any]] = {
@@ -91,6 +94,46 @@ def test_every_file_is_certified(job: str, logs: Path, tmp_path: Path) -> None:
 def test_no_certificate_unless_asked(job: str, logs: Path, tmp_path: Path) -> None:
     JOBS[job](logs, tmp_path / "out")
     assert not (tmp_path / "out" / "certificate.json").exists()
+
+
+def test_a_restored_cluster_is_certified(tmp_path: Path) -> None:
+    """Its files are in directories of directories."""
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2])])
+    log = world.put(1, batches(0, 100))
+    out = tmp_path / "out"
+    world.restore(certificate=True)
+    certificate = json.loads((out / "certificate.json").read_text())
+    files = digests(out)
+    del files["certificate.json"]
+    assert certificate["outputs"] == files
+    # The metadata was read, too.
+    metadata = (one / "__cluster_metadata-0" for one in world.log_dirs.values())
+    assert {*certificate["inputs"]} == {str(one / f"{0:020}.log") for one in (log, *metadata)}
+    assert differences(out) == []
+    for name in ("node1/new", "node1/logs1/new", "node2/logs1/orders-0/new"):
+        (out / name).write_text("")
+    (out / "node2/logs1/orders-1").mkdir()
+    new = ("node1/new", "node1/logs1/new", "node2/logs1/orders-1", "node2/logs1/orders-0/new")
+    assert {*differences(out)} == {("unexpected", name) for name in new}
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "message"),
+    [("x", 10**400, "no size"), ("x", 1 << 63, "no size"), ("a/" * 5000 + "b", 1, "10,001 characters")],
+    ids=["no float", "no long", "no path"],
+)
+def test_absurd_numbers_and_paths_are_refused(out: Path, name: str, size: int, message: str) -> None:
+    certificate = json.loads((out / "certificate.json").read_text())
+    certificate["outputs"][name] = {"size": size, "sha256": "0" * 64}
+    (out / "certificate.json").write_text(json.dumps(certificate))
+    with pytest.raises(RefusedError, match=message):
+        differences(out)
+
+
+def test_a_file_where_a_directory_was_certified(out: Path) -> None:
+    shutil.rmtree(out / "orders-0")
+    (out / "orders-0").write_text("")
+    assert {found for found, _ in differences(out)} == {"missing"}
 
 
 def test_the_command_can_be_run_again(logs: Path, tmp_path: Path, cli: Cli) -> None:

@@ -302,6 +302,61 @@ def test_a_damaged_end_of_the_isr_is_taken_from_others(tmp_path: Path) -> None:
     assert offsets_of(tmp_path / "out/node2/logs1") == [*range(200)]
 
 
+@pytest.mark.parametrize("isr", [[2], [2, 3]])
+def test_damage_before_the_end_of_the_isr_lets_no_other_copy_lead(tmp_path: Path, isr: list[int]) -> None:
+    """Else records that were never committed would come back."""
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2, 3], isr=isr)])
+    world.put(1, [*LOG, *batches(200, 240, epoch=3)])
+    for node in isr:
+        world.put(node, LOG)
+    flip(world.log_dirs[2], [3])
+    report = world.restore()
+    assert {one["reason"] for one in report["merged"][0]["left_out"]} == {"past_the_end"}
+    assert report["merged"][0]["lost"] == []
+    assert offsets_of(tmp_path / "out/node2/logs1") == [*range(200)]
+
+
+def test_a_whole_copy_of_the_isr_leads_where_another_lost_its_end(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2, 3], isr=[2, 3])])
+    world.put(1, [*LOG, *batches(200, 240, epoch=3)])
+    for node in (2, 3):
+        world.put(node, LOG)
+    flip(world.log_dirs[2], [19])
+    world.restore()
+    assert offsets_of(tmp_path / "out/node2/logs1") == [*range(200)]
+
+
+def test_the_end_of_the_isr_that_its_checkpoint_knows_is_taken_from_others(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2], isr=[2])])
+    world.put(1, LOG)
+    world.put(2, LOG[:10])
+    high_watermark(world.log_dirs[2], 200)
+    report = world.restore()
+    assert report["merged"][0]["lost"] == []
+    assert offsets_of(tmp_path / "out/node2/logs1") == [*range(200)]
+
+
+def high_watermark(log_dir: Path, offset: int) -> None:
+    (log_dir / "replication-offset-checkpoint").write_text(f"0\n1\norders 0 {offset}\n")
+
+
+def test_an_empty_file_of_a_log_that_had_records_stays_offline(tmp_path: Path) -> None:
+    """As after a crash of the file system: with an empty log, groups would jump."""
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2], isr=[1])])
+    world.put(1, [b""])
+    high_watermark(world.log_dirs[1], 200)
+    assert only(world.restore(out=None))["status"] == "missing"
+    world.put(2, LOG[:5])
+    assert only(world.restore())["status"] == "out_of_sync"
+
+
+def test_an_empty_log_at_its_high_watermark_is_online(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1])])
+    replica(world.log_dirs[1], {700: []})
+    high_watermark(world.log_dirs[1], 700)
+    assert only(world.restore())["status"] == "online"
+
+
 def test_a_lost_branch_never_leads(tmp_path: Path) -> None:
     world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2], isr=[1, 2])])
     world.put(1, [*ORDERS[0], *batches(100, 300, epoch=3, value="lost")])
@@ -674,6 +729,82 @@ def test_a_log_that_expired_keeps_its_end(tmp_path: Path) -> None:
     replica(world.log_dirs[1], {700: []})
     world.restore()
     assert [path.name for path in (tmp_path / "out/node1/logs1/orders-0").glob("*.log")] == [f"{700:020}.log"]
+
+
+def test_a_topic_whose_removal_was_lost_does_not_come_back(tmp_path: Path) -> None:
+    """A controller refuses to load two topics of one name."""
+    old = [topic("orders", 1), partition(1, 0, [1]), config(TOPIC_CONFIG, "orders", "retention.ms", "1")]
+    world = World(tmp_path, [*old, topic("orders", 2), partition(2, 0, [1])])
+    world.put(1, LOG, topic_id=directory_id(2))
+    report = world.restore()
+    assert (only(report)["topic_id"], only(report)["status"]) == (directory_id(2), "online")
+    state = state_of(tmp_path)
+    assert {*state.topics} == {directory_id(2)}
+    assert state.topic_configs("orders") == {}
+    assert state.names == {"orders"}
+
+
+def test_a_partition_whose_record_was_lost_is_named(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1])])
+    for log_dir in world.log_dirs.values():
+        path = log_dir / "__cluster_metadata-0" / f"{0:020}.log"
+        later = metadata_batches([producer_ids(1)], start=99, epoch=2)
+        path.write_bytes(b"".join([path.read_bytes(), *later]))
+    world.put(1, LOG)
+    world.put(1, LOG, "orders-7")
+    named = [one for one in world.restore()["metadata_problems"] if "not restored" in one]
+    assert len(named) == 1
+    assert named[0].startswith("orders-7 ")
+
+
+def test_a_directory_of_an_unknown_node_is_named(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1])])
+    world.put(1, LOG)
+    (world.log_dirs[1] / "meta.properties").unlink()
+    report = world.restore(voters=["3@h:1"])
+    assert only(report)["status"] == "out_of_sync"
+    assert any(one.startswith(f"{world.log_dirs[1]}: no meta") for one in report["metadata_problems"])
+
+
+def test_a_replica_that_is_named_twice(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 1, 2])])
+    world.put(1, LOG)
+    assert only(world.restore())["replicas"] == [1, 2]
+
+
+def test_long_names_that_begin_alike_are_repaired(tmp_path: Path) -> None:
+    names = ["a" * 60 + end for end in "xy"]
+    records = [topic(name, number) for number, name in enumerate(names, 1)]
+    world = World(tmp_path, [*records, partition(1, 0, [1]), partition(2, 0, [1])])
+    for number, name in enumerate(names, 1):
+        world.put(1, LOG, f"{name}-0", topic_id=directory_id(number))
+        flip(world.log_dirs[1], [3], bits=1, name=f"{name}-0")
+    assert [one["lost"] for one in world.restore()["merged"]] == [[], []]
+    merged = magicbyte.merge([world.log_dirs[1]], out=None)
+    assert [one["lost"] for one in merged["partitions"] if one["topic"] in names] == [[], []]
+
+
+def test_names_in_commands_are_quoted(tmp_path: Path) -> None:
+    records = [topic("a; b", 1), partition(1, 0, [1], isr=[2]), config(TOPIC_CONFIG, "a; b", UNCLEAN, "true")]
+    world = World(tmp_path, records)
+    world.put(1, LOG, "a; b-0")
+    steps = [one for one in world.restore(out=None)["steps"] if "a; b" in one and ".sh" in one]
+    commands = [one[one.index("kafka-") :] for one in steps]
+    assert len(commands) == 2
+    assert all("'a; b'" in one for one in commands)
+
+
+def test_brokers_do_not_delete_what_is_in_tiered_storage(tmp_path: Path) -> None:
+    """They delete segments of epochs before the first one of the log (`RLMExpirationTask`)."""
+    tiered = config(TOPIC_CONFIG, "orders", "remote.storage.enable", "true")
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1]), tiered])
+    world.put(1, LOG)
+    report = world.restore()
+    assert "orders: remote.storage.enable=true" in [one["setting"] for one in report["switched_off"]]
+    assert state_of(tmp_path).topic_configs("orders") == {}
+    (step,) = (one for one in report["steps"] if "remote.storage" in one)
+    assert "tiered storage" in step
+    assert "in sync" not in step
 
 
 def test_what_is_only_in_tiered_storage_is_named(tmp_path: Path) -> None:

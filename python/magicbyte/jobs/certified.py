@@ -117,18 +117,22 @@ def _digest_below(directory: str, name: str) -> str | None:
 
 
 def _unexpected(directory: str, outputs: Mapping[str, CertifiedFile]) -> list[str]:
-    """Other files in the directories of certified files, but for the top, where a broker writes its own."""
-    parents = sorted({name.rpartition("/")[0] for name in outputs} - {""})
+    """What else is in the directories of certified files, but for the top, where a broker writes its own."""
+    parents: set[str] = set()
+    for name in outputs:
+        while (name := name.rpartition("/")[0]) and name not in parents:
+            parents.add(name)
     top = locate(directory)
     return [
         name
-        for parent in parents
-        if top.below(parent).exists()
-        for entry in sorted(top.below(parent).entries())
-        if not entry.is_directory and (name := f"{parent}/{entry.name}") not in outputs
+        for parent in sorted(parents)
+        if top.below(parent).is_directory()
+        for entry in sorted(top.below(parent).names())
+        if (name := f"{parent}/{entry}") not in parents and name not in outputs
     ]
 
 
+_LONGEST_PATH = 4096
 _SHA256 = re.compile("[0-9a-f]{64}")
 
 
@@ -157,6 +161,8 @@ def _check(document: Any) -> None:
         for name, file in document[field].items():
             _check_file(f"{field}[{name!r}]", file, may_be_unknown=field == "inputs")
     for name in document["outputs"]:
+        if len(name) > _LONGEST_PATH:
+            raise ValueError(f"outputs has a path of {len(name):,} characters, more than {_LONGEST_PATH:,}")
         if name == CERTIFICATE or not set(name.split("/")).isdisjoint({"", ".", ".."}) or "\\" in name:
             raise ValueError(f"outputs has {name!r}, which is no path in an output")
 
@@ -170,7 +176,8 @@ def _check_sums(place: str, sums: Any) -> None:
 
 
 def _check_file(place: str, file: Any, *, may_be_unknown: bool) -> None:
-    if not isinstance(file, dict) or type(file.get("size")) is not int or file["size"] < 0:
+    size = file.get("size") if isinstance(file, dict) else None
+    if type(size) is not int or not 0 <= size < 1 << 63:
         raise ValueError(f"{place} has no size")
     digest = file.get("sha256")
     if not (digest is None and may_be_unknown) and not (

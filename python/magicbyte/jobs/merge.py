@@ -5,7 +5,6 @@ find copies -> survey, align (tasks) -> plan, repair (driver) -> write segments 
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -56,17 +55,11 @@ def merge_partitions(
     job = _Merge(inputs, choice, cluster, engine, options, progress)
     if out is None:
         with tempfile.TemporaryDirectory(prefix="magicbyte-merge-") as directory:
-            return job.report(job.plan(lambda name: _directory(directory, name)), [], [])
+            return job.report(job.plan(lambda name: tempfile.mkdtemp(prefix=name, dir=directory)), [], [])
     words = [*sources, "--out", out]
     command = command_line("merge", words, options, choice) if options.certify else None
     with partitions_output(out, inputs.paths) as output:
         return job.write(output, command)
-
-
-def _directory(parent: str, name: str) -> str:
-    path = os.path.join(parent, name)
-    os.mkdir(path)
-    return path
 
 
 class _Merge:

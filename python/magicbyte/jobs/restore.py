@@ -50,7 +50,7 @@ from magicbyte.log_dir import (
     META_PROPERTIES,
     format_offset_checkpoint,
 )
-from magicbyte.model import AlignedCopy, PartitionListing
+from magicbyte.model import PartitionListing
 from magicbyte.options.command_line import command_line
 from magicbyte.options.restore import RestoreOptions
 from magicbyte.options.rewrite import ConvertOptions
@@ -157,7 +157,12 @@ class _Restore:
             cluster_id=self._cluster_id,
             snapshot=snapshot.name,
             metadata_end_offset=metadata.next_offset,
-            metadata_problems=[*metadata.problems, *self._unnamed_topics(), *self._tiered_topics()],
+            metadata_problems=[
+                *metadata.problems,
+                *self._unknown_nodes(),
+                *self._unnamed_topics(),
+                *self._tiered_topics(),
+            ],
             kraft_version=state.quorum.kraft_version,
             voters=[restored_voter(one) for one in self._voters],
             nodes=[restored_node(one, placements) for one in self._nodes.values()],
@@ -217,18 +222,33 @@ class _Restore:
 
     def _known_brokers(self, merge: PlannedMerge) -> set[int]:
         """The brokers of the copies of which something is readable."""
-        copies = zip(self._brokers_of(merge.partition), merge.alignment["copies"], strict=False)
-        return {broker for broker, copy in copies if broker is not None and not _is_garbage(copy)}
+        brokers = enumerate(self._brokers_of(merge.partition))
+        return {broker for place, broker in brokers if broker is not None and not _is_lost(merge, place)}
+
+    def _unknown_nodes(self) -> list[str]:
+        """Files of log directories that cannot be read, and directories of which nothing tells the node."""
+        problems = [problem for log_dir in self.inputs.log_dirs for problem in log_dir.problems]
+        paths = {os.path.dirname(one["path"]) for one in self._directories.current}
+        unknown = sorted(path for path in paths if self._brokers.get(path) is None)
+        return problems + [
+            f"{path}: no {META_PROPERTIES} tells whose log directory it is: its copies count as not in sync"
+            for path in unknown
+        ]
 
     def _unnamed_topics(self) -> list[str]:
-        """Topics that only directories know, since records of the metadata are lost."""
-        known = {(topic.name, topic.topic_id) for topic in self._topics()}
-        return [
-            f"{name} ({topic_id or 'of an unknown id'}) is not restored: the metadata that can be read"
-            f" does not name it, but {next(one for own in listings.values() for one in own)['path']} is there"
-            for (name, topic_id), listings in self._directories.of_topics.items()
-            if (name, topic_id) not in known
-        ]
+        """Topics and partitions that only directories know, since records of the metadata are lost."""
+        topics = self._cluster.state.topics
+        problems = []
+        for (name, topic_id), listings in self._directories.of_topics.items():
+            topic = topics.get(topic_id or "")
+            unnamed = sorted(listings if topic is None else listings.keys() - topic.partitions.keys())
+            if unnamed:
+                what = name if topic is None else f"{name}-{unnamed[0]}"
+                problems.append(
+                    f"{what} ({topic_id or 'of an unknown id'}) is not restored: the metadata that can be"
+                    f" read does not name it, but {listings[unnamed[0]][0]['path']} is there"
+                )
+        return problems
 
     def _tiered_topics(self) -> list[str]:
         """Topics whose older segments brokers will not find: that takes the leader epochs of those."""
@@ -302,11 +322,17 @@ class _Restore:
 def _is_ruined(merge: PlannedMerge) -> bool:
     """True if no copy has a good batch, and at least one had some: with an empty log, groups would jump."""
     copies = merge.alignment["copies"]
-    return all(copy["last"] is None for copy in copies) and any(map(_is_garbage, copies))
+    is_empty = all(copy["last"] is None for copy in copies)
+    return is_empty and any(_is_lost(merge, place) for place, _ in enumerate(copies))
 
 
-def _is_garbage(copy: AlignedCopy) -> bool:
-    return copy["last"] is None and copy["damaged_bytes"] > 0
+def _is_lost(merge: PlannedMerge, copy: int) -> bool:
+    """True if a copy has no good batch, but had some, by its bytes or the broker's checkpoints."""
+    account = merge.alignment["copies"][copy]
+    if account["last"] is not None:
+        return False
+    problems = merge.copies[copy].plan["problems"]
+    return account["damaged_bytes"] > 0 or any(one["first_lost_offset"] is not None for one in problems)
 
 
 def _is_log(listing: PartitionListing) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import KeysView
 from typing import Any
 
 from magicbyte._core import Record
@@ -55,9 +56,9 @@ class ClusterState:
         return self._topics.by_id
 
     @property
-    def names(self) -> set[str]:
+    def names(self) -> KeysView[str]:
         """The topics' names."""
-        return self._topics.names
+        return self._topics.ids.keys()
 
     def replay_control(self, record: Record, leader_epoch: int) -> None:
         """Applies a control record of a batch with this leader epoch.
@@ -101,6 +102,9 @@ class ClusterState:
                     self._transaction.append(value)
 
     def _apply(self, name: str, data: dict[str, Any], value: bytes) -> None:
+        if name == "TOPIC_RECORD" and self._topics.ids.get(data["name"], data["topicId"]) != data["topicId"]:
+            # Names are unique, and a controller refuses to load a second topic: the removal was lost.
+            self._apply("REMOVE_TOPIC_RECORD", {"topicId": self._topics.ids[data["name"]]}, b"")
         self.carried.replay(name, data, value)
         match name:
             case "FEATURE_LEVEL_RECORD":

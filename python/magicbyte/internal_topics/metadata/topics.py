@@ -66,17 +66,18 @@ class TopicsState:
 
     def __init__(self) -> None:
         self.by_id: dict[str, TopicState] = {}
-        self.names: set[str] = set()
+        self.ids: dict[str, str] = {}
+        """The id of each topic by its name."""
 
     def replay(self, name: str, data: dict[str, Any]) -> None:
         """Applies a record of a topic or partition; records of other types change nothing."""
         match name:
             case "TOPIC_RECORD":
                 self.by_id[data["topicId"]] = TopicState(data["name"], data["topicId"])
-                self.names.add(data["name"])
+                self.ids[data["name"]] = data["topicId"]
             case "REMOVE_TOPIC_RECORD":
                 if topic := self.by_id.pop(data["topicId"], None):
-                    self.names.discard(topic.name)
+                    self.ids.pop(topic.name, None)
             case "PARTITION_RECORD":
                 if topic := self.by_id.get(data["topicId"]):
                     topic.partitions[data["partitionId"]] = _partition(data)

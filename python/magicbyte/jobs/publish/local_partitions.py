@@ -67,10 +67,10 @@ class PartitionsOutput(ABC):
         return tempfile.TemporaryFile(dir=self._workspace.directory)
 
     def scratch(self, name: str) -> str:
-        """Creates a directory for files that tasks need and that are not published."""
-        path = os.path.join(self._workspace.directory, name)
-        os.makedirs(path)
-        return path
+        """Creates a directory, whose name begins with `name`, for files that tasks need and that are not
+        published.
+        """
+        return tempfile.mkdtemp(prefix=f"{name}-", dir=self._workspace.directory)
 
     def commit(
         self,

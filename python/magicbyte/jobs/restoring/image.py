@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any, TypedDict
 
@@ -15,6 +16,7 @@ __all__ = ["SwitchedOff", "image_records", "switched_off"]
 _METADATA_VERSION = "metadata.version"
 _ELR = "eligible.leader.replicas.version"
 _UNCLEAN = "unclean.leader.election.enable"
+_REMOTE = "remote.storage.enable"
 _OF_QUORUM = "kraft.version"
 _AFTER_PARTITIONS = (
     "CONFIG_RECORD",
@@ -25,6 +27,18 @@ _AFTER_PARTITIONS = (
     "PRODUCER_IDS_RECORD",
 )
 _FLAGS = {TOPIC: "topics", BROKER: "brokers"}
+_OFF = {
+    _UNCLEAN: (
+        "with it, a copy that was not in sync could lead before the others are there",
+        "when all is in sync",
+    ),
+    _REMOTE: (
+        "with it, a broker would delete segments in tiered storage, those of leader epochs before the first"
+        " one of the restored log",
+        "when the topic's segments in tiered storage are saved elsewhere or not needed",
+    ),
+}
+"""The configs that are left out where they are true: why, and until when."""
 
 
 class SwitchedOff(TypedDict):
@@ -33,41 +47,46 @@ class SwitchedOff(TypedDict):
     setting: str
     """Such as `orders: unclean.leader.election.enable=true`."""
     reason: str
+    until: str
+    """When it may be switched on again."""
     command: str
-    """The command that switches it on again."""
+    """The command for that."""
 
 
 def switched_off(state: ClusterState) -> list[SwitchedOff]:
-    """The settings with which the restored cluster would lose partitions when it starts."""
+    """The settings with which the restored cluster would lose partitions or segments when it starts."""
     found = []
     if level := state.features.get(_ELR):
         found.append(
             SwitchedOff(
                 setting=f"{_ELR}={level}",
+                until="when all is in sync",
                 reason="with it, the first registration of a broker counts as an unclean shutdown, which"
                 " takes it out of every ISR",
                 command=f"kafka-features.sh --bootstrap-server HOST:PORT upgrade --feature {_ELR}={level}",
             )
         )
     for key, _ in state.carried.of("CONFIG_RECORD"):
-        if _is_unclean(state, key):
-            kind, name, _ = key
-            entity = f"--entity-name {name}" if name else "--entity-default"
+        if _is_off(state, key):
+            kind, name, config = key
+            entity = f"--entity-name {shlex.quote(name)}" if name else "--entity-default"
+            reason, until = _OFF[config]
             found.append(
                 SwitchedOff(
-                    setting=f"{name or 'all brokers'}: {_UNCLEAN}=true",
-                    reason="with it, a copy that was not in sync could lead before the others are there",
+                    setting=f"{name or 'all brokers'}: {config}=true",
+                    reason=reason,
+                    until=until,
                     command="kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type"
-                    f" {_FLAGS[kind]} {entity} --add-config {_UNCLEAN}=true",
+                    f" {_FLAGS[kind]} {entity} --add-config {config}=true",
                 )
             )
     return found
 
 
-def _is_unclean(state: ClusterState, key: tuple[Any, ...]) -> bool:
+def _is_off(state: ClusterState, key: tuple[Any, ...]) -> bool:
     kind, name, config = key
     value = state.configs.of(kind, name).get(config, "")
-    return kind in _FLAGS and config == _UNCLEAN and value.strip().lower() == "true"
+    return kind in _FLAGS and config in _OFF and value.strip().lower() == "true"
 
 
 def image_records(state: ClusterState, placements: Sequence[Placement]) -> Iterator[bytes]:
@@ -88,5 +107,5 @@ def image_records(state: ClusterState, placements: Sequence[Placement]) -> Itera
         yield partition_record(one.topic.topic_id, one.number, one.state, version)
     for kind in _AFTER_PARTITIONS:
         for key, value in state.carried.of(kind):
-            if kind != "CONFIG_RECORD" or not _is_unclean(state, key):
+            if kind != "CONFIG_RECORD" or not _is_off(state, key):
                 yield value

@@ -79,7 +79,8 @@ class Placer:
 
         """
         old = topic.partitions[number]
-        replicas = [one for one in old.replicas if one not in old.adding_replicas]
+        # Hostile metadata may name a replica twice.
+        replicas = list(dict.fromkeys(one for one in old.replicas if one not in old.adding_replicas))
         placed = [] if merge is None else [one for one in replicas if one in self._nodes]
         if merge is not None and not placed:
             placed = [self._brokers[number % len(self._brokers)]]
@@ -128,14 +129,31 @@ def _epoch_above(old: PartitionState, merge: PlannedMerge | None, name: str) -> 
 
 
 def preferred_copy(merge: PlannedMerge, eligible: Sequence[bool]) -> int | None:
-    """The place of the copy that has to lead: the best that was in sync, unless that one leads anyway, or is
-    damaged, so that its end may have been lost.
+    """The place of the copy that has to lead: the best that was in sync and has its end. None if that one
+    leads anyway, or there is none.
+
+    Damage before its end is no reason to follow another copy, which may have records that were never
+    committed: what is damaged is taken from the others.
     """
     aligned = merge.alignment["copies"]
-    in_sync = [place for place, is_eligible in enumerate(eligible) if is_eligible]
-    best = max(in_sync, key=lambda place: aligned[place]["last"] or (-1, -1), default=None)
+    candidates = [
+        place for place, is_eligible in enumerate(eligible) if is_eligible and _has_end(merge, place)
+    ]
+    best = max(candidates, key=lambda place: aligned[place]["last"] or (-1, -1), default=None)
     leader = merge.plan["leader"]
     if best is None or aligned[best]["last"] == aligned[leader]["last"]:
         return None
-    is_whole = aligned[best]["last"] is not None and not aligned[best]["damaged_bytes"]
-    return best if is_whole and not merge.copies[best].plan["problems"] else None
+    return best
+
+
+def _has_end(merge: PlannedMerge, copy: int) -> bool:
+    """False if a copy may have had records after the last one that is readable."""
+    last = merge.alignment["copies"][copy]["last"]
+    if last is None:
+        return False
+    damaged = (one for one in merge.alignment["damages"] if one["copy"] == copy)
+    if any(one["next_offset"] is None and one["first_offset"] > last[1] for one in damaged):
+        return False
+    problems = (one for one in merge.copies[copy].plan["problems"] if one["first_lost_offset"] is not None)
+    ends = (one["last_lost_offset"] for one in problems)
+    return all(end is not None and end <= last[1] for end in ends)

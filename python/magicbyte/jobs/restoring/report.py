@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -171,11 +172,11 @@ def next_steps(
         f"kafka-topics.sh {tools} --describe --unavailable-partitions",
         *(
             f"to go on with what is left of {one.name}: kafka-leader-election.sh {tools}"
-            f" --election-type UNCLEAN --topic {one.topic.name} --partition {one.number}"
+            f" --election-type UNCLEAN --topic {shlex.quote(one.topic.name)} --partition {one.number}"
             for one in placements
             if one.status == "out_of_sync"
         ),
-        *(f"when all is in sync: {one['command']}" for one in changes),
+        *(f"{one['until']}: {one['command']}" for one in changes),
         *_min_isr(cluster, placements, tools),
     ]
 
@@ -205,6 +206,7 @@ def _min_isr(cluster: Cluster, placements: Iterable[Placement], tools: str) -> I
         if needed.isdecimal() and int(needed) > replicas:
             yield (
                 f"{topic} has {_MIN_ISR}={needed} and {replicas} replica{'s' * (replicas > 1)}: add replicas,"
-                f" or kafka-configs.sh {tools} --alter --entity-type topics --entity-name {topic}"
+                f" or kafka-configs.sh {tools} --alter --entity-type topics --entity-name"
+                f" {shlex.quote(topic)}"
                 f" --add-config {_MIN_ISR}={replicas}"
             )
