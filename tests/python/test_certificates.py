@@ -101,7 +101,7 @@ def test_a_restored_cluster_is_certified(tmp_path: Path) -> None:
     world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2])])
     log = world.put(1, batches(0, 100))
     out = tmp_path / "out"
-    world.restore(certificate=True)
+    world.restore(certify=True)
     certificate = json.loads((out / "certificate.json").read_text())
     files = digests(out)
     del files["certificate.json"]
