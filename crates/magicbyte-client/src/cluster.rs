@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Instant;
 
 use magicbyte_protocol::message::body::metadata_request::MetadataRequestTopic;
 use magicbyte_protocol::message::body::{MetadataRequest, MetadataResponse};
@@ -145,15 +146,22 @@ impl Cluster {
         self.connections.get_mut(address)
     }
 
-    /// Any broker that can be reached: those that the cluster told first.
+    /// Any broker that can be reached: one that is connected, or the first of those that the caller named and the cluster told.
     fn any_broker(&mut self) -> Result<Address> {
-        let addresses: Vec<_> = self.brokers.values().chain(&self.bootstrap).cloned().collect();
+        if let Some((address, _)) = self.connections.iter().find(|(_, connection)| !connection.is_over()) {
+            return Ok(address.clone());
+        }
+        let begun = Instant::now();
+        let addresses: Vec<_> = self.bootstrap.iter().chain(self.brokers.values()).cloned().collect();
         let mut last = Error::options("no bootstrap servers");
         for address in addresses {
-            match self.connection(&address) {
-                Ok(_) => return Ok(address),
-                // Another broker would not accept the user either.
-                Err(error) if !error.is_retriable() => return Err(error),
+            match self.connection(&address).map(|_| ()) {
+                Ok(()) => return Ok(address),
+                // Another broker would not accept the user either. A cluster may tell any number of addresses at which
+                // nobody answers.
+                Err(error) if !error.is_retriable() || begun.elapsed() > self.options.retry_timeout => {
+                    return Err(error);
+                }
                 Err(error) => last = error,
             }
         }

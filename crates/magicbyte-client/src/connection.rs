@@ -25,10 +25,12 @@ const VERSIONS: [(ApiKey, i16, i16); 7] = [
     (ApiKey::ListOffsets, 1, 11),
     (ApiKey::Metadata, 1, 13),
     (ApiKey::SaslHandshake, 0, 1),
-    (ApiKey::ApiVersions, 0, 3),
+    (ApiKey::ApiVersions, 0, NEWEST_API_VERSIONS),
     (ApiKey::OffsetForLeaderEpoch, 2, 4),
     (ApiKey::SaslAuthenticate, 0, 2),
 ];
+/// The first to be sent. Later ones ask whether the broker is the one that is meant (KIP-1242).
+const NEWEST_API_VERSIONS: i16 = 3;
 const UNSUPPORTED_VERSION: i16 = 35;
 /// The smallest response: a correlation id.
 const MIN_RESPONSE: i32 = 4;
@@ -275,8 +277,7 @@ impl Connection {
             client_software_version: env!("CARGO_PKG_VERSION").into(),
             ..Default::default()
         };
-        let (_, _, newest) = VERSIONS[4];
-        for (version, request) in [(newest, named), (0, ApiVersionsRequest::default())] {
+        for (version, request) in [(NEWEST_API_VERSIONS, named), (0, ApiVersionsRequest::default())] {
             let sent = self.send_version(version, &request)?;
             let response = self.receive(sent)?;
             let response: ApiVersionsResponse<'_> = response.read()?;
