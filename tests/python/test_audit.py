@@ -149,6 +149,65 @@ def copy_into(target: Topic, source: Topic, share: int) -> None:
                 target.append(0, bytes(8) + batch.to_bytes()[8:], START)
 
 
+def sequence(batches: int) -> list[bytes]:
+    """Batches of one producer, one after the other."""
+    found = []
+    for first in range(0, 3 * batches, 3):
+        builder = RecordsBuilder(producer_id=7, producer_epoch=0, base_sequence=first)
+        for offset in range(first, first + 3):
+            builder.append(offset, START + offset, b"k", b'{"order":%d}' % offset)
+        found.append(bytes(builder.build()))
+    return found
+
+
+def write_segments(root: Path, topic: str, segments: dict[int, list[bytes]]) -> None:
+    directory = root / f"{topic}-0"
+    directory.mkdir(parents=True)
+    for base_offset, batches in segments.items():
+        (directory / f"{base_offset:020}.log").write_bytes(b"".join(batches))
+
+
+def test_sequences_go_on_in_the_next_segment(tmp_path: Path) -> None:
+    """A producer that writes all to two topics, one of which has a segment for each batch."""
+    batches = sequence(6)
+    write_segments(tmp_path, "a", {3 * number: [batch] for number, batch in enumerate(batches)})
+    write_segments(tmp_path, "b", {0: batches})
+    report = magicbyte.audit(tmp_path, offsets_out=tmp_path / "found.json")
+    assert report["by_strength"] == {"proven": 0, "likely": 0, "possible": 12}
+    assert parse_offsets((tmp_path / "found.json").read_text()) == {}
+
+
+@pytest.mark.parametrize("left", [1, 2, 5])
+def test_retention_has_deleted_what_was_before(left: int, tmp_path: Path) -> None:
+    """The same, where the batches before the first one may have been deleted."""
+    batches = sequence(200)
+    write_segments(tmp_path, "a", {3 * (200 - left): batches[-left:]})
+    write_segments(tmp_path, "b", {0: batches})
+    report = magicbyte.audit(tmp_path, offsets_out=tmp_path / "found.json")
+    assert report["by_strength"] == {"proven": 0, "likely": 0, "possible": 2 * left}
+    assert parse_offsets((tmp_path / "found.json").read_text()) == {}
+
+
+def test_a_producers_only_batch_after_the_start_of_a_log_is_likely(tmp_path: Path) -> None:
+    """Its earlier ones may have been deleted; those of a producer that has some there were not."""
+    batches = sequence(200)
+    builder = RecordsBuilder(producer_id=8, producer_epoch=0, base_sequence=5)
+    builder.append(600, START, b"k", b"click")
+    first = bytes(builder.build())
+    misplaced = (603).to_bytes(8, "big") + batches[50][8:]
+    write_segments(tmp_path / "one", "a", {600: [first, misplaced]})
+    write_segments(tmp_path / "one", "b", {0: batches})
+    (one,) = places(magicbyte.audit(tmp_path / "one")).values()
+    assert (one["strength"], one["evidence"]) == ("likely", ["same_crc", "out_of_sequence"])
+    own = (603).to_bytes(8, "big") + batches[9][8:]
+    misplaced = (606).to_bytes(8, "big") + batches[50][8:]
+    write_segments(tmp_path / "two", "a", {600: [first, own, misplaced]})
+    write_segments(tmp_path / "two", "b", {0: batches})
+    found = places(magicbyte.audit(tmp_path / "two"))
+    strengths = {place: one["strength"] for place, one in found.items()}
+    assert strengths == {("a", 0, 603, 605): "likely", ("a", 0, 606, 608): "proven"}
+
+
 def reproduced(target: Topic, source: Topic, share: int, *, producer_id: int, keeps_times: bool) -> None:
     """Produces every nth batch of a topic again, as consumers of retries and mirrors do."""
     builder = RecordsBuilder(
