@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import fsspec
@@ -19,7 +20,7 @@ from magicbyte import Compression, PartitionLog, RecordsBuilder, RefusedError, T
 from magicbyte.broker import AppendConfig
 from magicbyte.jobs import audit as job
 from magicbyte.jobs.auditing.copies import find_copies
-from magicbyte.jobs.find.offset_ranges import parse_offsets
+from magicbyte.jobs.find.offset_ranges import offsets_in, parse_offsets
 from misrouted_logs import START, Cluster, Producer, Topic, many_producers, many_topics, places
 
 APPEND_TIME = TimestampType.LOG_APPEND_TIME
@@ -341,6 +342,16 @@ def test_offsets_of_partitions_that_are_not_read_are_refused(
         magicbyte.redact(planted[0], tmp_path / "out", offsets={("payments", 3): [(0, 1)]})
     with pytest.raises(RefusedError, match="nothing is selected"):
         magicbyte.redact(planted[0], tmp_path / "out")
+
+
+@pytest.mark.parametrize("count", [0, 1, 64, 65, 5_000])
+def test_many_ranges_take_one_pass(count: int) -> None:
+    ranges = [(3 * number, 3 * number + 1) for number in range(count)]
+    offsets = pa.array([7, 0, *range(60_000), 2, 1 << 40], pa.int64())
+    begun = process_time()
+    found = offsets_in(offsets, ranges).to_pylist()
+    assert process_time() - begun < 2
+    assert found == [offset < 3 * count and offset % 3 < 2 for offset in offsets.to_pylist()]
 
 
 def test_overlapping_ranges_are_redacted_once(planted: tuple[Path, Cluster], tmp_path: Path) -> None:
