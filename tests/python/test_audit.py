@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import fsspec
@@ -19,7 +20,7 @@ from magicbyte import Compression, PartitionLog, RecordsBuilder, RefusedError, T
 from magicbyte.broker import AppendConfig
 from magicbyte.jobs import audit as job
 from magicbyte.jobs.auditing.copies import find_copies
-from magicbyte.jobs.find.offset_ranges import parse_offsets
+from magicbyte.jobs.find.offset_ranges import offsets_in, parse_offsets
 from misrouted_logs import START, Cluster, Producer, Topic, many_producers, many_topics, places
 
 APPEND_TIME = TimestampType.LOG_APPEND_TIME
@@ -147,6 +148,65 @@ def copy_into(target: Topic, source: Topic, share: int) -> None:
         for number, batch in enumerate(magicbyte.read_batches(bytes(log))):
             if number % share == 0:
                 target.append(0, bytes(8) + batch.to_bytes()[8:], START)
+
+
+def sequence(batches: int) -> list[bytes]:
+    """Batches of one producer, one after the other."""
+    found = []
+    for first in range(0, 3 * batches, 3):
+        builder = RecordsBuilder(producer_id=7, producer_epoch=0, base_sequence=first)
+        for offset in range(first, first + 3):
+            builder.append(offset, START + offset, b"k", b'{"order":%d}' % offset)
+        found.append(bytes(builder.build()))
+    return found
+
+
+def write_segments(root: Path, topic: str, segments: dict[int, list[bytes]]) -> None:
+    directory = root / f"{topic}-0"
+    directory.mkdir(parents=True)
+    for base_offset, batches in segments.items():
+        (directory / f"{base_offset:020}.log").write_bytes(b"".join(batches))
+
+
+def test_sequences_go_on_in_the_next_segment(tmp_path: Path) -> None:
+    """A producer that writes all to two topics, one of which has a segment for each batch."""
+    batches = sequence(6)
+    write_segments(tmp_path, "a", {3 * number: [batch] for number, batch in enumerate(batches)})
+    write_segments(tmp_path, "b", {0: batches})
+    report = magicbyte.audit(tmp_path, offsets_out=tmp_path / "found.json")
+    assert report["by_strength"] == {"proven": 0, "likely": 0, "possible": 12}
+    assert parse_offsets((tmp_path / "found.json").read_text()) == {}
+
+
+@pytest.mark.parametrize("left", [1, 2, 5])
+def test_retention_has_deleted_what_was_before(left: int, tmp_path: Path) -> None:
+    """The same, where the batches before the first one may have been deleted."""
+    batches = sequence(200)
+    write_segments(tmp_path, "a", {3 * (200 - left): batches[-left:]})
+    write_segments(tmp_path, "b", {0: batches})
+    report = magicbyte.audit(tmp_path, offsets_out=tmp_path / "found.json")
+    assert report["by_strength"] == {"proven": 0, "likely": 0, "possible": 2 * left}
+    assert parse_offsets((tmp_path / "found.json").read_text()) == {}
+
+
+def test_a_producers_only_batch_after_the_start_of_a_log_is_likely(tmp_path: Path) -> None:
+    """Its earlier ones may have been deleted; those of a producer that has some there were not."""
+    batches = sequence(200)
+    builder = RecordsBuilder(producer_id=8, producer_epoch=0, base_sequence=5)
+    builder.append(600, START, b"k", b"click")
+    first = bytes(builder.build())
+    misplaced = (603).to_bytes(8, "big") + batches[50][8:]
+    write_segments(tmp_path / "one", "a", {600: [first, misplaced]})
+    write_segments(tmp_path / "one", "b", {0: batches})
+    (one,) = places(magicbyte.audit(tmp_path / "one")).values()
+    assert (one["strength"], one["evidence"]) == ("likely", ["same_crc", "out_of_sequence"])
+    own = (603).to_bytes(8, "big") + batches[9][8:]
+    misplaced = (606).to_bytes(8, "big") + batches[50][8:]
+    write_segments(tmp_path / "two", "a", {600: [first, own, misplaced]})
+    write_segments(tmp_path / "two", "b", {0: batches})
+    found = places(magicbyte.audit(tmp_path / "two"))
+    strengths = {place: one["strength"] for place, one in found.items()}
+    assert strengths == {("a", 0, 603, 605): "likely", ("a", 0, 606, 608): "proven"}
 
 
 def reproduced(target: Topic, source: Topic, share: int, *, producer_id: int, keeps_times: bool) -> None:
@@ -282,6 +342,16 @@ def test_offsets_of_partitions_that_are_not_read_are_refused(
         magicbyte.redact(planted[0], tmp_path / "out", offsets={("payments", 3): [(0, 1)]})
     with pytest.raises(RefusedError, match="nothing is selected"):
         magicbyte.redact(planted[0], tmp_path / "out")
+
+
+@pytest.mark.parametrize("count", [0, 1, 64, 65, 5_000])
+def test_many_ranges_take_one_pass(count: int) -> None:
+    ranges = [(3 * number, 3 * number + 1) for number in range(count)]
+    offsets = pa.array([7, 0, *range(60_000), 2, 1 << 40], pa.int64())
+    begun = process_time()
+    found = offsets_in(offsets, ranges).to_pylist()
+    assert process_time() - begun < 2
+    assert found == [offset < 3 * count and offset % 3 < 2 for offset in offsets.to_pylist()]
 
 
 def test_overlapping_ranges_are_redacted_once(planted: tuple[Path, Cluster], tmp_path: Path) -> None:

@@ -4,6 +4,9 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 
+/// The maximum length of a host: that of a name in the DNS.
+const MAX_HOST: usize = 253;
+
 /// A broker's host and port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address {
@@ -30,11 +33,15 @@ impl Address {
             None if host.contains(':') => return Err(expected()),
             None => host,
         };
-        let port = port.parse().ok().filter(|&port| port > 0).ok_or_else(expected)?;
-        if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c == '/' || c == '@') {
-            return Err(expected());
-        }
-        Ok(Self { host: host.to_owned(), port })
+        let port = port.parse().map_err(|_| expected())?;
+        Self::new(host, port).ok_or_else(expected)
+    }
+
+    /// A host without brackets and a port; None if the host can be none.
+    pub(crate) fn new(host: &str, port: u16) -> Option<Self> {
+        let is_foreign = |c: char| c.is_whitespace() || c.is_control() || c == '/' || c == '@';
+        let is_host = (1..=MAX_HOST).contains(&host.len()) && !host.contains(is_foreign);
+        (is_host && port > 0).then(|| Self { host: host.to_owned(), port })
     }
 }
 

@@ -15,6 +15,12 @@ pub(crate) struct Backoff {
     next: Duration,
 }
 
+/// The end of a time that begins now. One that no clock reaches, such as [`Duration::MAX`], ends in a century.
+pub(crate) fn deadline(timeout: Duration) -> Instant {
+    const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+    Instant::now() + timeout.min(CENTURY)
+}
+
 impl Backoff {
     pub(crate) fn new(timeout: Duration) -> Self {
         Self { timeout, deadline: None, next: FIRST }
@@ -28,7 +34,7 @@ impl Backoff {
     /// Waits before the next attempt; false if it is too late for one.
     pub(crate) fn pause(&mut self) -> bool {
         let now = Instant::now();
-        if now + self.next > *self.deadline.get_or_insert(now + self.timeout) {
+        if now + self.next > *self.deadline.get_or_insert_with(|| deadline(self.timeout)) {
             return false;
         }
         thread::sleep(self.next);

@@ -189,15 +189,15 @@ impl Cluster {
         Error::check("Metadata", metadata.error_code).map_err(at)?;
         let mut brokers = BTreeMap::new();
         for node in &metadata.brokers {
-            let port = u16::try_from(node.port).ok().filter(|&port| port > 0 && !node.host.is_empty());
-            let port = port.ok_or_else(|| {
+            let address = u16::try_from(node.port).ok().and_then(|port| Address::new(&node.host, port));
+            let address = address.ok_or_else(|| {
                 let place = format!("{}:{}", printable(&node.host), node.port);
                 at(Error::protocol(format!(
                     "Metadata: broker {} at {place}: expected a host and port",
                     node.node_id
                 )))
             })?;
-            brokers.insert(node.node_id, Address { host: node.host.to_string(), port });
+            brokers.insert(node.node_id, address);
         }
         self.brokers = brokers;
         let mut found = Vec::with_capacity(metadata.topics.len());

@@ -13,6 +13,7 @@ use magicbyte_protocol::message::body::{
 use magicbyte_protocol::message::{ApiKey, Struct};
 
 use crate::address::Address;
+use crate::backoff::deadline;
 use crate::error::{Error, Result};
 use crate::options::ClientOptions;
 use crate::sasl;
@@ -102,7 +103,7 @@ impl Connection {
         if let Some(user) = &options.security.sasl {
             let lifetime =
                 sasl::authenticate(&mut connection, user).map_err(|error| error.at(&connection.broker))?;
-            connection.expires = lifetime.map(|lifetime| Instant::now() + lifetime);
+            connection.expires = lifetime.map(deadline);
         }
         Ok(connection)
     }
@@ -177,7 +178,7 @@ impl Connection {
     /// A timeout, if it does not arrive within [`request_timeout`](ClientOptions::request_timeout) from now;
     /// [`ErrorKind::Protocol`](crate::ErrorKind::Protocol) if the frame is not a response to the request.
     pub fn receive(&mut self, sent: Sent) -> Result<Response> {
-        if !self.waiting.contains(&sent.correlation_id) {
+        if !self.awaits(&sent) {
             return Err(Error::protocol("the request was not sent on this connection").at(&self.broker));
         }
         let awaited = format!("answer {}", sent.api.name());
@@ -211,6 +212,11 @@ impl Connection {
         self.receive(sent)
     }
 
+    /// True if the response to a request is still to come: it was neither received nor dropped.
+    pub(crate) fn awaits(&self, sent: &Sent) -> bool {
+        self.waiting.contains(&sent.correlation_id)
+    }
+
     /// The time in which a broker has to answer.
     pub(crate) fn patience(&self) -> Duration {
         self.options.request_timeout
@@ -239,7 +245,7 @@ impl Connection {
     }
 
     pub(crate) fn read_frame(&mut self, awaited: &str) -> Result<Vec<u8>> {
-        let timeout = self.options.request_timeout + std::mem::take(&mut self.throttle);
+        let timeout = self.options.request_timeout.saturating_add(std::mem::take(&mut self.throttle));
         self.stream.set_timeout(timeout);
         let mut size = [0; 4];
         self.stream

@@ -187,11 +187,13 @@ impl Fetcher<'_> {
         let Some(UnderWay { address, sent, partitions }) = self.under_way.pop_front() else {
             return Ok(!self.pending.is_empty());
         };
-        let response = match self.cluster.open_connection(&address) {
-            Some(connection) => connection.receive(sent),
-            None => Err(Error::protocol("the connection was closed")),
+        let connection = self.cluster.open_connection(&address).filter(|connection| connection.awaits(&sent));
+        let Some(connection) = connection else {
+            // Dropped for the response to a later request, such as for metadata: it is asked for again.
+            self.pending.extend(partitions);
+            return Ok(true);
         };
-        let response = match response {
+        let response = match connection.receive(sent) {
             Ok(response) => response,
             Err(error) => {
                 self.pending.extend(partitions);
@@ -289,7 +291,7 @@ impl Fetcher<'_> {
         let newest = if has_ids { newest } else { newest.min(TOPIC_IDS_SINCE - 1) };
         let committed = options.isolation_level == IsolationLevel::ReadCommitted;
         connection.send_at_most(newest, |version| FetchRequest {
-            max_wait_ms: max_wait.as_millis() as i32,
+            max_wait_ms: i32::try_from(max_wait.as_millis()).unwrap_or(i32::MAX),
             min_bytes: 1,
             max_bytes: if version >= WHOLE_FIRST_BATCH_SINCE { options.max_bytes as i32 } else { i32::MAX },
             isolation_level: i8::from(committed && version >= 4),
@@ -301,10 +303,17 @@ impl Fetcher<'_> {
     /// Takes a response apart. Partitions that are not done go back to the others.
     fn take(&mut self, address: &Address, response: &Response, partitions: Vec<Partition>) -> Result<()> {
         let read: FetchResponse<'_> = response.read()?;
-        let answers = answers(response, &read, &partitions)?;
         if let Some(connection) = self.cluster.open_connection(address) {
             connection.note_throttle(read.throttle_time_ms);
         }
+        if read.error_code == 0 && read.responses.is_empty() && read.throttle_time_ms > 0 {
+            // A quota is exceeded (`FetchContext.getThrottledResponse`).
+            self.pending.extend(partitions);
+            let awaited = "send records: a quota delays them".to_owned();
+            let after = self.cluster.options.retry_timeout;
+            return self.failed(Error::new(ErrorKind::Timeout { awaited, after }).at(response.broker()));
+        }
+        let answers = answers(response, &read, &partitions)?;
         // Only then is the end of the log the reason for an answer without records.
         let is_empty = answers.values().all(|answer| bytes_of(answer).is_empty());
         let mut retried = None;
@@ -352,7 +361,7 @@ impl Fetcher<'_> {
         }
         let records = bytes_of(answer);
         if records.is_empty() {
-            return Ok(self.without_records(partition, answer, is_empty));
+            return self.without_records(partition, answer, is_empty);
         }
         let whole = whole_batches(records, position, partition.end)?;
         if whole.needed > 0 {
@@ -377,9 +386,14 @@ impl Fetcher<'_> {
     }
 
     /// The meaning of an answer without records: no room, the end of the range, or a log that ends before it.
-    fn without_records(&self, partition: &Partition, answer: &PartitionData<'_>, is_empty: bool) -> Outcome {
+    fn without_records(
+        &mut self,
+        partition: &Partition,
+        answer: &PartitionData<'_>,
+        is_empty: bool,
+    ) -> Result<Outcome> {
         if !is_empty {
-            return Outcome::Starved;
+            return Ok(Outcome::Starved);
         }
         let committed = self.options.isolation_level == IsolationLevel::ReadCommitted;
         let readable = if committed && answer.last_stable_offset >= 0 {
@@ -388,21 +402,36 @@ impl Fetcher<'_> {
             answer.high_watermark
         };
         let Partition { position, end, .. } = *partition;
-        if readable >= end {
-            return Outcome::Done;
-        }
-        let awaited = format!(
-            "send records of offsets {position} to {end} (exclusive): its log is readable up to {readable}"
-        );
+        let reason = if readable < end {
+            format!("its log is readable up to {readable}")
+        } else if self.is_remote(partition)? {
+            "they are in remote storage".to_owned()
+        } else {
+            return Ok(Outcome::Done);
+        };
+        let awaited = format!("send records of offsets {position} to {end} (exclusive): {reason}");
         let after = self.cluster.options.retry_timeout;
-        Outcome::Retry(Error::new(ErrorKind::Timeout { awaited, after }))
+        Ok(Outcome::Retry(Error::new(ErrorKind::Timeout { awaited, after })))
+    }
+
+    /// True if the next offset is in remote storage. A leader that waits for it in vain (`remote.fetch.max.wait.ms`)
+    /// answers without records and without an error (`DelayedRemoteFetch.onComplete`).
+    fn is_remote(&mut self, partition: &Partition) -> Result<bool> {
+        let place = &partition.place;
+        let level = IsolationLevel::ReadUncommitted;
+        match self.cluster.list_offsets(std::slice::from_ref(place), OffsetSpec::EarliestLocal, level) {
+            Ok(found) => Ok(found[place].is_some_and(|start| partition.position < start)),
+            Err(error) if matches!(error.kind(), ErrorKind::UnsupportedVersion(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Asks for more bytes of a partition, whose next batch was cut: brokers before Kafka 0.10.1 send no whole ones then.
     fn grow(&self, partition: &mut Partition, needed: u64) -> Result<()> {
         let limit = self.cluster.options.max_response_bytes.min(i32::MAX as usize);
         match usize::try_from(needed).ok().filter(|&bytes| bytes <= limit && bytes > partition.max_bytes) {
-            Some(bytes) => partition.max_bytes = bytes,
+            // At least twice as many, so that a broker which names a little more each time is not asked forever.
+            Some(bytes) => partition.max_bytes = bytes.max(2 * partition.max_bytes).min(limit),
             None => {
                 let why = format!(
                     "a batch of at least {needed} bytes at offset {}: expected at most {limit}",

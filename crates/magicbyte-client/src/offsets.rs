@@ -15,7 +15,10 @@ use magicbyte_protocol::message::body::{
 
 use crate::address::Address;
 use crate::cluster::{Cluster, Route};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The first version of ListOffsets with [`OffsetSpec::EarliestLocal`].
+const LOCAL_SINCE: i16 = 8;
 
 /// The offset that is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +28,9 @@ pub enum OffsetSpec {
     Earliest,
     /// The end of what a consumer can read (exclusive): the high watermark, or the last stable offset.
     Latest,
+    /// The start of what is on the leader's own disks: later than [`Earliest`](Self::Earliest) if older records are in
+    /// remote storage (KIP-405). Brokers before Kafka 3.4 have none.
+    EarliestLocal,
     /// The first record with this timestamp (ms) or a later one.
     Timestamp(i64),
 }
@@ -34,6 +40,7 @@ impl OffsetSpec {
         match self {
             Self::Latest => -1,
             Self::Earliest => -2,
+            Self::EarliestLocal => -4,
             // Negative ones have other meanings.
             Self::Timestamp(time) => time.max(0),
         }
@@ -83,7 +90,12 @@ impl Cluster {
         let mut sent = Vec::with_capacity(by_leader.len());
         for (address, asked) in &by_leader {
             let timeout_ms = i32::try_from(self.options.request_timeout.as_millis()).unwrap_or(i32::MAX);
-            let request = self.connection(address)?.send(|version| ListOffsetsRequest {
+            let connection = self.connection(address)?;
+            if spec == OffsetSpec::EarliestLocal && connection.version(ApiKey::ListOffsets)? < LOCAL_SINCE {
+                let why = "ListOffsets: the broker does not know the start of its own disks";
+                return Err(Error::new(ErrorKind::UnsupportedVersion(why.into())).at(&address.to_string()));
+            }
+            let request = connection.send(|version| ListOffsetsRequest {
                 replica_id: -1,
                 isolation_level: i8::from(version >= 2 && isolation_level == IsolationLevel::ReadCommitted),
                 topics: asked
@@ -95,9 +107,13 @@ impl Cluster {
             sent.push((address, request));
         }
         for (address, request) in sent {
-            let response = self.connection(address)?.receive(request)?;
+            // Not another connection, even if the session of this one ends now.
+            let closed = || Error::new(ErrorKind::Io(std::io::ErrorKind::NotConnected.into()));
+            let connection = self.open_connection(address);
+            let connection = connection.ok_or_else(|| closed().at(&address.to_string()))?;
+            let response = connection.receive(request)?;
             let read: ListOffsetsResponse<'_> = response.read()?;
-            self.connection(address)?.note_throttle(read.throttle_time_ms);
+            connection.note_throttle(read.throttle_time_ms);
             for (topic, answer) in read
                 .topics
                 .iter()

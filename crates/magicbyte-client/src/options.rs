@@ -42,7 +42,7 @@ pub struct Security {
 }
 
 /// TLS, with certificates and keys as PEM.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct TlsOptions {
     /// The certificates that are trusted, in place of the system's.
     pub ca: Option<Vec<u8>>,
@@ -53,6 +53,18 @@ pub struct TlsOptions {
     /// True if a broker's certificate may be that of another host
     /// (an empty `ssl.endpoint.identification.algorithm`).
     pub any_hostname: bool,
+}
+
+impl fmt::Debug for TlsOptions {
+    /// Says which files there are: one of certificates may have the key, too.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsOptions")
+            .field("ca", &self.ca.is_some())
+            .field("client_certificates", &self.client_certificates.is_some())
+            .field("client_key", &self.client_key)
+            .field("any_hostname", &self.any_hostname)
+            .finish()
+    }
 }
 
 /// A mechanism of SASL, and the user.
@@ -89,13 +101,23 @@ pub enum ScramHash {
 }
 
 /// Where a token comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TokenSource {
     /// The output of a program: its path and its arguments. White space around the token is ignored.
     Command(Vec<String>),
     /// The content of a file. White space around the token is ignored.
     File(PathBuf),
+}
+
+impl fmt::Debug for TokenSource {
+    /// Names the program or the file: the arguments may have a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command(words) => f.debug_tuple("Command").field(&words.first()).finish_non_exhaustive(),
+            Self::File(path) => f.debug_tuple("File").field(path).finish(),
+        }
+    }
 }
 
 /// A text that is not printed.

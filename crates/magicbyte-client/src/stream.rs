@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::address::Address;
+use crate::backoff::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Security;
 
@@ -86,7 +87,7 @@ pub(crate) enum Stream {
 impl Stream {
     /// Connects within `timeout`, with TLS if the options say so.
     pub(crate) fn connect(address: &Address, security: &Security, timeout: Duration) -> Result<Self> {
-        let deadline = Instant::now() + timeout;
+        let deadline = deadline(timeout);
         let socket = Socket::connect(address, deadline)
             .map_err(|error| Error::from_io(error, timeout, "accept the connection"))?;
         let Some(tls) = &security.tls else { return Ok(Self::Plain(socket)) };
@@ -102,7 +103,7 @@ impl Stream {
 
     /// Gives all that follows this much time.
     pub(crate) fn set_timeout(&mut self, timeout: Duration) {
-        let deadline = Instant::now() + timeout;
+        let deadline = deadline(timeout);
         match self {
             Self::Plain(socket) => socket.deadline = deadline,
             #[cfg(feature = "tls")]

@@ -4,12 +4,15 @@
 use std::borrow::Cow;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use magicbyte::{Compression, RecordsBuilder};
 use magicbyte_client::{
     ClientOptions, Cluster, Error, ErrorKind, FetchOptions, FetchRange, Sasl, ScramHash, Security,
+    TlsOptions, TokenSource,
 };
 use magicbyte_protocol::message::body::api_versions_response::ApiVersion;
 use magicbyte_protocol::message::body::fetch_response::{
@@ -75,7 +78,7 @@ fn framed(frame: Vec<u8>) -> Vec<u8> {
 
 fn api_versions(asked: Asked) -> Vec<u8> {
     let offered =
-        [(FETCH, 12), (LIST_OFFSETS, 7), (METADATA, 12), (HANDSHAKE, 1), (VERSIONS, 3), (AUTHENTICATE, 2)];
+        [(FETCH, 12), (LIST_OFFSETS, 8), (METADATA, 12), (HANDSHAKE, 1), (VERSIONS, 3), (AUTHENTICATE, 2)];
     let api_keys =
         offered.iter().map(|&(api_key, max_version)| ApiVersion { api_key, min_version: 0, max_version });
     let response = ApiVersionsResponse { api_keys: api_keys.collect(), ..Default::default() };
@@ -199,7 +202,15 @@ fn brokers_that_stay_silent_or_close() {
 
 #[test]
 fn redirects() {
-    for (host, port) in [("", 1), ("127.0.0.1", 0), ("127.0.0.1", -1), ("127.0.0.1", 65536)] {
+    for (host, port) in [
+        ("", 1),
+        ("127.0.0.1", 0),
+        ("127.0.0.1", -1),
+        ("127.0.0.1", 65536),
+        ("\u{1b}[31mred", 1),
+        ("two words", 1),
+        ("user@host", 1),
+    ] {
         let address = broker(move |asked| match asked.api {
             VERSIONS => Some(api_versions(asked)),
             _ => Some(metadata(asked, host, port)),
@@ -207,6 +218,7 @@ fn redirects() {
         let error = error_of(address);
         assert!(matches!(error.kind(), ErrorKind::Protocol(_)), "{error}");
         assert!(error.to_string().contains("expected a host and port"), "{error}");
+        assert!(!error.to_string().contains(char::is_control), "{error:?}");
     }
     // Where nobody listens.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -255,6 +267,134 @@ fn lies_about_offsets() {
     // A batch that is never whole.
     let error = error_of(of(vec![batch(10)[..70].to_vec()]));
     assert!(error.to_string().contains("a batch of at least"), "{error}");
+}
+
+/// A broker that names one more byte each time would be asked half a million times.
+#[test]
+fn batches_that_grow() {
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    let error = error_of(fetching(|asked| {
+        let mut cut = batch(10);
+        let length = (1 << 19) + ASKED.fetch_add(1, Ordering::Relaxed);
+        cut[8..12].copy_from_slice(&length.to_be_bytes());
+        Some(fetched(asked, records(cut)))
+    }));
+    assert!(error.to_string().contains("a batch of at least"), "{error}");
+    assert!(ASKED.load(Ordering::Relaxed) < 10);
+}
+
+/// An answer without partitions is what a broker sends when a quota is exceeded (`FetchContext.getThrottledResponse`).
+#[test]
+fn quotas() {
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    let throttled = |asked: Asked| {
+        let response = FetchResponse { throttle_time_ms: 5, ..Default::default() };
+        framed(write_response(&response, asked.version, asked.id).unwrap())
+    };
+    let address = fetching(move |asked| {
+        Some(match ASKED.fetch_add(1, Ordering::Relaxed) {
+            0 | 2 => throttled(asked),
+            1 => fetched(asked, records(batch(12))),
+            _ => fetched(asked, records(batch(19))),
+        })
+    });
+    let (answers, error) = read(address);
+    assert_eq!((answers, error.map(|error| error.to_string())), (2, None));
+    // Forever.
+    let error = error_of(fetching(move |asked| Some(throttled(asked))));
+    assert!(matches!(error.kind(), ErrorKind::Timeout { .. }), "{error}");
+    assert!(error.to_string().contains("quota"), "{error}");
+}
+
+/// A leader whose remote storage is slow sends neither records nor an error. Its own disks begin at offset 50.
+#[test]
+fn slow_remote_storage() {
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    let nothing = || PartitionData { high_watermark: 100, ..Default::default() };
+    let address = fetching(move |asked| {
+        Some(match ASKED.fetch_add(1, Ordering::Relaxed) {
+            0 => fetched(asked, nothing()),
+            _ => fetched(asked, records(batch(19))),
+        })
+    });
+    let (answers, error) = read(address);
+    assert_eq!((answers, error.map(|error| error.to_string())), (1, None));
+    let error = error_of(fetching(move |asked| Some(fetched(asked, nothing()))));
+    assert!(error.to_string().contains("remote storage"), "{error}");
+}
+
+/// While the metadata is asked for at one of two brokers, a response of records from it is under way.
+#[test]
+fn one_of_two_brokers_closes() {
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    static FETCHED: AtomicU32 = AtomicU32::new(0);
+    static PORTS: Mutex<Vec<u16>> = Mutex::new(Vec::new());
+    let metadata = |asked: Asked| {
+        let ports = PORTS.lock().unwrap().clone();
+        let brokers = ports.iter().zip(0..).map(|(&port, node_id)| MetadataResponseBroker {
+            node_id,
+            host: "127.0.0.1".into(),
+            port: port.into(),
+            ..Default::default()
+        });
+        let partitions = (0..2).map(|index| MetadataResponsePartition {
+            partition_index: index,
+            leader_id: index,
+            ..Default::default()
+        });
+        let topic = MetadataResponseTopic {
+            name: Some("t".into()),
+            partitions: partitions.collect(),
+            ..Default::default()
+        };
+        let response =
+            MetadataResponse { brokers: brokers.collect(), topics: vec![topic], ..Default::default() };
+        framed(write_response(&response, asked.version, asked.id).unwrap())
+    };
+    let node = |partition_index: i32| {
+        broker(move |asked| match asked.api {
+            VERSIONS => Some(api_versions(asked)),
+            METADATA => Some(metadata(asked)),
+            _ if partition_index == 1 && ASKED.fetch_add(1, Ordering::Relaxed) < 3 => None,
+            _ => {
+                let position = match partition_index {
+                    0 => 10 + i64::from(FETCHED.fetch_add(1, Ordering::Relaxed)),
+                    _ => 19,
+                };
+                let batches = batch(position.min(19));
+                Some(fetched(asked, PartitionData { partition_index, ..records(batches) }))
+            }
+        })
+    };
+    let nodes = [node(0), node(1)];
+    PORTS.lock().unwrap().extend(nodes.map(|node| node.port()));
+    let mut cluster = Cluster::connect(&nodes[0].to_string(), options()).unwrap();
+    let ranges =
+        [0, 1].map(|partition| FetchRange { topic: "t".into(), partition, start: 10, end: 20 }).to_vec();
+    let limits = FetchOptions { max_bytes: 1 << 19, max_partition_bytes: 1 << 19, ..FetchOptions::default() };
+    let fetched: Vec<_> = cluster.fetch(ranges, limits).unwrap().collect::<Result<_, _>>().unwrap();
+    for partition in [0, 1] {
+        let mut next = 10;
+        for fetched in fetched.iter().filter(|fetched| fetched.partition == partition) {
+            assert_eq!(fetched.position, next);
+            next = fetched.next_position;
+        }
+        assert_eq!(next, 20);
+    }
+}
+
+#[test]
+fn times_without_end() {
+    let address = fetching(|asked| Some(fetched(asked, records(batch(19)))));
+    let forever = ClientOptions {
+        request_timeout: Duration::MAX,
+        retry_timeout: Duration::MAX,
+        ..ClientOptions::default()
+    };
+    let mut cluster = Cluster::connect(&address.to_string(), forever).unwrap();
+    let range = FetchRange { topic: "t".into(), partition: 0, start: 10, end: 20 };
+    let options = FetchOptions { max_wait: Duration::MAX, ..FetchOptions::default() };
+    assert_eq!(cluster.fetch(vec![range], options).unwrap().filter(Result::is_ok).count(), 1);
 }
 
 #[test]
@@ -317,7 +457,6 @@ fn errors_of_brokers() {
 
 #[test]
 fn a_leader_that_moves_back_in_time() {
-    use std::sync::atomic::{AtomicU32, Ordering};
     static ASKED: AtomicU32 = AtomicU32::new(0);
     // Errors that pass: the range is read after all.
     let address = fetching(|asked| {
@@ -354,4 +493,24 @@ fn brokers_that_do_not_know_the_password() {
     let error = Cluster::connect(&address.to_string(), options).unwrap_err();
     assert!(error.to_string().contains("SCRAM"), "{error}");
     assert!(!error.is_retriable() && !format!("{error:?}").contains("hunter2"), "{error}");
+}
+
+#[test]
+fn debug_texts_have_no_secret() {
+    // As PEM files of Kafka's clients: the key is beside the certificates.
+    let pem = b"hunter2".to_vec();
+    let security = Security {
+        tls: Some(TlsOptions {
+            ca: Some(pem.clone()),
+            client_certificates: Some(pem.clone()),
+            client_key: Some("hunter2".into()),
+            any_hostname: true,
+        }),
+        sasl: Some(Sasl::OauthBearer(TokenSource::Command(["print", "hunter2"].map(Into::into).to_vec()))),
+    };
+    let options = ClientOptions { security, ..ClientOptions::default() };
+    let text = format!("{options:?}");
+    assert!(text.contains("any_hostname: true") && text.contains("print"), "{text}");
+    let numbers = format!("{pem:?}");
+    assert!(!text.contains("hunter2") && !text.contains(numbers.trim_matches(['[', ']'])), "{text}");
 }

@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::backoff::deadline;
 use crate::error::{Error, Result};
 use crate::options::{Secret, TokenSource};
 
@@ -49,7 +50,7 @@ fn limited(from: impl Read) -> io::Result<Vec<u8>> {
 
 /// The output of a program that ends in time and with success.
 fn output(program: &str, arguments: &[String], timeout: Duration) -> io::Result<Vec<u8>> {
-    let deadline = Instant::now() + timeout;
+    let deadline = deadline(timeout);
     let mut child =
         Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let Some(stdout) = child.stdout.take() else { return Err(io::ErrorKind::BrokenPipe.into()) };

@@ -51,22 +51,28 @@ class Likeness:
         )
 
     def compare(self, one: Place, other: Place) -> int:
-        """-1 if the first of two copies is less like its neighbours, 1 if the other is, 0 if neither is."""
+        """-1 if the first of two copies is less like its neighbours, 1 if the other is, 0 if neither is.
+
+        Nothing is known of a batch without neighbours.
+        """
         own = self._features(one)
-        difference = self._share(own, self._around(one)) - self._share(own, self._around(other))
+        share, other_share = self._share(own, self._around(one)), self._share(own, self._around(other))
+        if share is None or other_share is None:
+            return 0
+        difference = share - other_share
         if abs(difference) < _DIFFERENCE:
             return 0
         return 1 if difference > 0 else -1
 
-    def _share(self, own: set[_Features], neighbours: Iterable[Place]) -> float:
-        """The part of the neighbours' features that a record of the batch has, too."""
+    def _share(self, own: set[_Features], neighbours: Iterable[Place]) -> float | None:
+        """The part of the neighbours' features that a record of the batch has, too; None without any."""
         shares = [
             sum(a == b for a, b in zip(mine, theirs, strict=True)) / len(mine)
             for place in neighbours
             for theirs in self._features(place)
             for mine in own
         ]
-        return sum(shares) / len(shares) if shares else 0.0
+        return sum(shares) / len(shares) if shares else None
 
     def _around(self, place: Place) -> list[Place]:
         log, *_, offset = place

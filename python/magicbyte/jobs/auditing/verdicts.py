@@ -22,8 +22,9 @@ Strength = Literal["proven", "likely", "possible"]
 STRENGTHS: tuple[Strength, ...] = ("proven", "likely", "possible")
 """`proven`: the batch has the records and the producer's sequence of a batch of another topic, where the
 sequence fits, and it does not fit in this one. `likely`: it is such a copy, and more speaks for the other
-topic; or its sequence fills a gap of another topic exactly. `possible`: which of two copies is in the wrong
-topic is unknown, or only its schema id is foreign."""
+topic, or the batch before it in this one may have been deleted; or its sequence fills a gap of another topic
+exactly. `possible`: which of two copies is in the wrong topic is unknown, or only its schema id is
+foreign."""
 _PROVEN, _LIKELY, _POSSIBLE = range(3)
 
 EVIDENCE = (*RULES, "out_of_sequence", "unlike_topic", "fills_gap", "schema_of_other_topic")
@@ -67,16 +68,32 @@ _OF_SUSPECT = """
     one.maxTimestamp, one.producerId, one.producerEpoch, one.baseSequence
 """
 
-# A batch in its place follows one of its producer and is followed by one. A copy in a foreign partition does
-# neither, unless the sequence fits there by chance.
+# A batch in its place follows one of its producer, or is followed by one: in its segment, or across the
+# border of two, where headers do not say so. A copy in a foreign partition does neither, unless the sequence
+# fits there by chance. In a log whose start was deleted, the batch before the producer's first one may have
+# been deleted, too.
 _JUDGED = f"""
 INSERT INTO findings
-WITH fitting AS (SELECT *, follows::INTEGER + followed::INTEGER AS fits FROM copies)
+WITH own AS (
+    SELECT log, producerId, producerEpoch, min(baseOffset) AS first FROM headers
+    WHERE producerId >= 0 GROUP BY log, producerId, producerEpoch
+), starts AS (SELECT log, min(baseOffset) AS first FROM headers GROUP BY log), fitting AS (
+    SELECT one.*, starts.first > 0 AND own.first = one.baseOffset AS may_follow,
+        one.follows OR one.followed OR (may_follow AND starts.first = one.baseOffset) OR EXISTS (
+            SELECT 1 FROM headers before WHERE NOT before.followed
+            AND (before.log, before.producerId, before.producerEpoch, before.nextSequence)
+                = (one.log, one.producerId, one.producerEpoch, one.baseSequence) AND one.producerId >= 0
+        ) OR EXISTS (
+            SELECT 1 FROM headers after WHERE NOT after.follows
+            AND (after.log, after.producerId, after.producerEpoch, after.baseSequence)
+                = (one.log, one.producerId, one.producerEpoch, one.nextSequence) AND one.producerId >= 0
+        ) AS fits
+    FROM copies one JOIN starts USING (log) LEFT JOIN own USING (log, producerId, producerEpoch)
+)
 SELECT
-    CASE WHEN one.fits < other.fits THEN CASE WHEN one.fits = 0 THEN {_PROVEN} ELSE {_LIKELY} END
-         ELSE {_POSSIBLE} END,
+    CASE WHEN one.fits = other.fits THEN {_POSSIBLE} WHEN one.may_follow THEN {_LIKELY} ELSE {_PROVEN} END,
     one.rule,
-    CASE WHEN one.fits < other.fits THEN 'out_of_sequence' END,
+    CASE WHEN one.fits <> other.fits THEN 'out_of_sequence' END,
     {_OF_SUSPECT}, other.log, other.segment, other.position, other.size, other.baseOffset, other.lastOffset
 FROM fitting one JOIN fitting other USING (original)
 WHERE one.topic <> other.topic AND one.fits <= other.fits AND NOT EXISTS (

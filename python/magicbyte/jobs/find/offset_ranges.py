@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -38,6 +38,7 @@ __all__ = [
 
 _VERSION = 1
 _MAX_OFFSET = (1 << 63) - 1
+_MANY_RANGES = 64
 
 Ranges: TypeAlias = Sequence[tuple[int, int]]
 """The first and last offset (inclusive) of each range, in order, without overlaps."""
@@ -109,9 +110,24 @@ def offsets_in(offsets: pa.Int64Array, ranges: Ranges) -> pa.BooleanArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    inside = pa.repeat(pa.scalar(False), len(offsets))
     if not len(offsets):
-        return inside
+        return pa.array([], pa.bool_())
+    extremes = pc.min_max(offsets).as_py()
+    start = bisect_left(ranges, extremes["min"], key=lambda one: one[1])
+    end = bisect_right(ranges, extremes["max"], start, key=lambda one: one[0])
+    if end - start > _MANY_RANGES:
+        # One pass over the offsets, not one for each range.
+        firsts = [first for first, _ in ranges[start:end]]
+        nearest = (start + bisect_right(firsts, offset) - 1 for offset in offsets.to_pylist())
+        found = [
+            at >= start and offset <= ranges[at][1]
+            for at, offset in zip(nearest, offsets.to_pylist(), strict=True)
+        ]
+        return pa.array(found, pa.bool_())
+    inside = pa.repeat(pa.scalar(False), len(offsets))
+    for first, last in ranges[start:end]:
+        inside = pc.or_(inside, pc.and_(pc.greater_equal(offsets, first), pc.less_equal(offsets, last)))
+    return inside
     extremes = pc.min_max(offsets).as_py()
     for first, last in ranges[bisect_left(ranges, extremes["min"], key=lambda one: one[1]) :]:
         if first > extremes["max"]:
