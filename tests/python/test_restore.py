@@ -16,6 +16,7 @@ from typing import Any
 import magicbyte
 import pytest
 from click.testing import CliRunner
+from conftest import Cli
 from magicbyte import RefusedError, _core
 from magicbyte.cli.app import app
 from magicbyte.internal_topics.metadata.topics import PartitionState
@@ -843,3 +844,12 @@ def test_the_cleaner_goes_on_where_it_was(tmp_path: Path) -> None:
     for node in (1, 2, 3):
         path = tmp_path / "out" / f"node{node}" / "logs1" / "cleaner-offset-checkpoint"
         assert read_offset_checkpoint(path) == {("orders", 0): 100}
+
+
+@pytest.mark.parametrize(("names", "code"), [((), 0), (("other-0",), 1)])
+def test_a_directory_that_is_no_part_of_the_cluster(
+    world: World, cli: Cli, names: Sequence[str], code: int
+) -> None:
+    for name in names:
+        world.put(1, LOG, name)
+    cli("restore", *world.log_dirs.values(), "--dry-run", code=code)

@@ -46,7 +46,7 @@ def restore(
     magicbyte restore kafka-1/ --voters 1@kafka-1:9093 --out restored/             the survivor of a quorum
     magicbyte restore kafka-?/ --nodes 1 --voters 1@localhost:9093 --out restored/ everything on one node
 
-    Exit codes: 0 all comes back, 1 something is lost, left out or stays offline.
+    Exit codes: 0 all comes back, 1 something is lost, stays offline, or is no part of the cluster.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli.reports import print_json
     from magicbyte.jobs.run.progress import terminal_progress
@@ -68,6 +68,7 @@ def restore(
     hurt = (
         report["problems"]
         or report["metadata_problems"]
+        or report["unassigned"]
         or any(one["status"] != "online" for one in report["partitions"])
         or any(one["lost_offsets"] for one in merged)
         or any(left["reason"] != "cleaned" for one in merged for left in one["left_out"])
