@@ -14,6 +14,7 @@ from typing import Any
 import magicbyte
 import pytest
 from conftest import Cli
+from dead_clusters import World
 from magicbyte import RefusedError
 from magicbyte.jobs.find.partitions import find_inputs
 from magicbyte.jobs.publish.certificate import certifier
@@ -21,7 +22,6 @@ from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.run.progress import NO_PROGRESS
 from metadata_records import partition, topic
 from replicas import batches
-from test_restore import World
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 JOBS: dict[str, Callable[..., Any]] = {

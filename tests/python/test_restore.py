@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import shutil
 import signal
@@ -17,95 +16,36 @@ import magicbyte
 import pytest
 from click.testing import CliRunner
 from conftest import Cli
+from dead_clusters import (
+    LOG,
+    SETTINGS,
+    TOPIC_CONFIG,
+    UNCLEAN,
+    World,
+    directory_id,
+    only,
+    state_of,
+)
 from magicbyte import RefusedError, _core
 from magicbyte.cli.app import app
-from magicbyte.internal_topics.metadata.topics import PartitionState
-from magicbyte.jobs.find.metadata_log import fold_metadata
-from magicbyte.jobs.find.partitions import list_directory
-from magicbyte.jobs.restoring.placement import in_sync_copies
 from magicbyte.log_dir import format_offset_checkpoint, read_offset_checkpoint
-from metadata_records import (
-    acl,
-    broker,
-    config,
-    control,
-    feature,
-    frame,
-    ints,
-    partition,
-    partition_change,
-    producer_ids,
-    quota,
-    remove_topic,
-    scram,
-    token,
-    topic,
-    topic_id,
-    voters,
-    write_log,
-    write_meta,
-)
 from metadata_records import (
     batches as metadata_batches,
 )
+from metadata_records import (
+    broker,
+    config,
+    feature,
+    frame,
+    partition,
+    producer_ids,
+    quota,
+    remove_topic,
+    topic,
+    topic_id,
+    write_meta,
+)
 from replicas import batches, content, flip, offsets_of, replica
-
-TOPIC_CONFIG, BROKER_CONFIG = 2, 4
-ORDERS = [batches(0, 100), batches(100, 200, epoch=3)]
-LOG = [batch for part in ORDERS for batch in part]
-UNCLEAN = "unclean.leader.election.enable"
-SETTINGS = [
-    config(TOPIC_CONFIG, "orders", "retention.ms", "-1"),
-    acl(9, "User:ann", "orders"),
-    quota({"user": "ann"}, "producer_byte_rate", 4096.0),
-    scram("ann"),
-    token("token-1"),
-    producer_ids(7000),
-]
-
-
-def directory_id(number: int) -> str:
-    return base64.urlsafe_b64encode(topic_id(number)).decode().rstrip("=")
-
-
-def metadata(*records: bytes, dynamic: bool = True) -> list[bytes]:
-    """A metadata log with voters 1 to 3 in it, and these records."""
-    start = [control(5, b"\0\0\0\1\0", 0, 1), control(6, voters([1, 2, 3]), 1, 1)] if dynamic else []
-    first = [feature("eligible.leader.replicas.version", 1), feature("metadata.version", 25)]
-    return [*start, *metadata_batches([*first, *records], start=len(start), epoch=1)]
-
-
-class World:
-    """The log directories of a cluster of three nodes."""
-
-    def __init__(self, root: Path, records: Sequence[bytes], *, dynamic: bool = True) -> None:
-        self.root = root
-        self.log_dirs = {node: root / f"b{node}" for node in (1, 2, 3)}
-        for node, log_dir in self.log_dirs.items():
-            write_meta(log_dir, node, directory_id(node))
-            write_log(log_dir, metadata(*records, dynamic=dynamic))
-
-    def put(self, node: int, data: Sequence[bytes], name: str = "orders-0", **options: Any) -> Path:
-        """Writes a copy of a partition."""
-        return replica(self.log_dirs[node], {0: data}, name=name, **options) / name
-
-    def restore(self, *nodes: int, **options: Any) -> Any:
-        """Restores from the directories of these nodes, or of all, into `out`."""
-        sources = [self.log_dirs[node] for node in nodes or self.log_dirs]
-        return magicbyte.restore(sources, **{"out": self.root / "out", **options})
-
-
-def state_of(root: Path, node: int = 1) -> Any:
-    """What a controller reads of the restored metadata."""
-    folded = fold_metadata([list_directory(str(root / "out" / f"node{node}/logs1/__cluster_metadata-0"))])
-    assert folded.problems == []
-    assert folded.is_whole
-    return folded.state
-
-
-def only(report: Any) -> Any:
-    (one,) = report["partitions"]
-    return one
 
 
 @pytest.fixture
@@ -231,207 +171,6 @@ def test_a_partition_of_other_nodes_is_placed_where_there_is_room(tmp_path: Path
     report = world.restore(nodes=[1, 2], voters=["1@h:1"])
     assert [one["replicas"] for one in report["partitions"]] == [[1], [2], [1], [2]]
     assert all(one["status"] == "online" for one in report["partitions"])
-
-
-def test_a_partition_without_a_copy_stays_offline(tmp_path: Path) -> None:
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2]), partition(1, 1, [2, 3])])
-    world.put(1, LOG)
-    report = world.restore(1, voters=["1@h:1"])
-    first, second = report["partitions"]
-    assert (first["status"], first["isr"]) == ("online", [1])
-    assert (second["status"], second["replicas"], second["isr"]) == ("missing", [2, 3], [2, 3])
-    assert second["places"] == []
-    assert state_of(tmp_path).topics[second["topic_id"]].partitions[1].replicas == [2, 3]
-
-
-def test_a_node_without_its_disk_does_not_lead_an_empty_log(tmp_path: Path) -> None:
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1])])
-    report = world.restore()
-    assert (only(report)["status"], only(report)["replicas"], only(report)["isr"]) == ("missing", [1], [])
-
-
-def test_a_lost_replica_is_made_anew(tmp_path: Path) -> None:
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2])])
-    world.put(2, LOG)
-    report = world.restore()
-    assert only(report)["isr"] == [1, 2]
-    assert offsets_of(tmp_path / "out/node1/logs1") == [*range(200)]
-
-
-def test_copies_that_were_not_in_sync_do_not_lead(tmp_path: Path) -> None:
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2, 3], isr=[3])])
-    for node in (1, 2):
-        world.put(node, LOG)
-    report = world.restore(1, 2, voters=["1@h:1", "2@h:2"])
-    assert only(report)["status"] == "out_of_sync"
-    assert (only(report)["replicas"], only(report)["isr"]) == ([1, 2, 3], [3])
-    assert offsets_of(tmp_path / "out/node2/logs1") == [*range(200)]
-    assert sum("UNCLEAN" in step for step in report["steps"]) == 1
-
-
-def test_copies_that_were_not_in_sync_where_the_isr_lost_its_disk(tmp_path: Path) -> None:
-    """The node of the ISR is restored and gets a copy, too, but nobody knows that it is complete."""
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2], isr=[2])])
-    world.put(1, LOG)
-    report = world.restore()
-    assert only(report)["status"] == "out_of_sync"
-    assert (only(report)["replicas"], only(report)["isr"]) == ([1, 2], [])
-    assert offsets_of(tmp_path / "out/node2/logs1") == [*range(200)]
-
-
-def test_the_log_of_the_isr_counts_and_not_the_longest(tmp_path: Path) -> None:
-    """A leader that was replaced had records that nobody else had, and the next one has written nothing."""
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2, 3], isr=[2, 3])])
-    world.put(1, [*LOG, *batches(200, 240, epoch=3)])
-    for node in (2, 3):
-        world.put(node, LOG)
-    report = world.restore()
-    assert {(one["reason"], one["last_offset"]) for one in report["merged"][0]["left_out"]} == {
-        ("past_the_end", 239)
-    }
-    for node in (1, 2, 3):
-        assert offsets_of(tmp_path / "out" / f"node{node}/logs1") == [*range(200)]
-
-
-def test_a_damaged_end_of_the_isr_is_taken_from_others(tmp_path: Path) -> None:
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2], isr=[2])])
-    world.put(1, LOG)
-    world.put(2, LOG)
-    flip(world.log_dirs[2], [19])
-    report = world.restore()
-    assert report["merged"][0]["lost"] == []
-    assert offsets_of(tmp_path / "out/node2/logs1") == [*range(200)]
-
-
-@pytest.mark.parametrize("isr", [[2], [2, 3]])
-def test_damage_before_the_end_of_the_isr_lets_no_other_copy_lead(tmp_path: Path, isr: list[int]) -> None:
-    """Else records that were never committed would come back."""
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2, 3], isr=isr)])
-    world.put(1, [*LOG, *batches(200, 240, epoch=3)])
-    for node in isr:
-        world.put(node, LOG)
-    flip(world.log_dirs[2], [3])
-    report = world.restore()
-    assert {one["reason"] for one in report["merged"][0]["left_out"]} == {"past_the_end"}
-    assert report["merged"][0]["lost"] == []
-    assert offsets_of(tmp_path / "out/node2/logs1") == [*range(200)]
-
-
-def test_a_whole_copy_of_the_isr_leads_where_another_lost_its_end(tmp_path: Path) -> None:
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2, 3], isr=[2, 3])])
-    world.put(1, [*LOG, *batches(200, 240, epoch=3)])
-    for node in (2, 3):
-        world.put(node, LOG)
-    flip(world.log_dirs[2], [19])
-    world.restore()
-    assert offsets_of(tmp_path / "out/node2/logs1") == [*range(200)]
-
-
-def test_the_end_of_the_isr_that_its_checkpoint_knows_is_taken_from_others(tmp_path: Path) -> None:
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2], isr=[2])])
-    world.put(1, LOG)
-    world.put(2, LOG[:10])
-    high_watermark(world.log_dirs[2], 200)
-    report = world.restore()
-    assert report["merged"][0]["lost"] == []
-    assert offsets_of(tmp_path / "out/node2/logs1") == [*range(200)]
-
-
-def high_watermark(log_dir: Path, offset: int) -> None:
-    (log_dir / "replication-offset-checkpoint").write_text(f"0\n1\norders 0 {offset}\n")
-
-
-def test_an_empty_file_of_a_log_that_had_records_stays_offline(tmp_path: Path) -> None:
-    """As after a crash of the file system: with an empty log, groups would jump."""
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2], isr=[1])])
-    world.put(1, [b""])
-    high_watermark(world.log_dirs[1], 200)
-    assert only(world.restore(out=None))["status"] == "missing"
-    world.put(2, LOG[:5])
-    assert only(world.restore())["status"] == "out_of_sync"
-
-
-def test_an_empty_log_at_its_high_watermark_is_online(tmp_path: Path) -> None:
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1])])
-    replica(world.log_dirs[1], {700: []})
-    high_watermark(world.log_dirs[1], 700)
-    assert only(world.restore())["status"] == "online"
-
-
-def test_a_lost_branch_never_leads(tmp_path: Path) -> None:
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2], isr=[1, 2])])
-    world.put(1, [*ORDERS[0], *batches(100, 300, epoch=3, value="lost")])
-    world.put(2, [*ORDERS[0], *batches(100, 160, epoch=5)])
-    report = world.restore()
-    assert {one["reason"] for one in report["merged"][0]["left_out"]} == {"diverged"}
-    for node in (1, 2):
-        assert offsets_of(tmp_path / "out" / f"node{node}/logs1") == [*range(160)]
-
-
-def test_a_replica_that_was_being_added(tmp_path: Path) -> None:
-    adding = partition_change(1, 0, {2: ints([1, 2]), 4: ints([2])})
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1]), adding])
-    world.put(1, LOG)
-    world.put(2, LOG[:5])
-    report = world.restore()
-    assert only(report)["cancelled"] == [2]
-    assert (only(report)["replicas"], only(report)["isr"]) == ([1], [1])
-    alone = world.restore(2, out=None, voters=["2@h:1"])
-    assert (only(alone)["status"], only(alone)["isr"]) == ("out_of_sync", [1])
-
-
-@pytest.mark.parametrize(
-    ("isr", "elr", "last", "here", "expected"),
-    [
-        ([1, 2], [], [], {1, 2, 3}, [1, 2]),
-        ([1], [2], [], {2, 3}, [2]),
-        ([1], [2], [3], {3}, []),
-        ([], [2], [3], {3}, []),
-        ([], [], [3], {1, 3}, [3]),
-        ([], [], [], {1, 2, 3}, []),
-        ([1], [], [], set(), []),
-    ],
-)
-def test_which_copies_are_in_sync(
-    isr: list[int], elr: list[int], last: list[int], here: set[int], expected: list[int]
-) -> None:
-    state = PartitionState([1, 2, 3], isr, -1, 0, [], elr=elr, last_known_elr=last)
-    assert in_sync_copies(state, here) == expected
-
-
-def test_unclean_election_is_switched_off(tmp_path: Path) -> None:
-    records = [
-        topic("orders", 1),
-        partition(1, 0, [1]),
-        config(TOPIC_CONFIG, "orders", UNCLEAN, "true"),
-        config(BROKER_CONFIG, "", UNCLEAN, "true"),
-        config(TOPIC_CONFIG, "other", UNCLEAN, "false"),
-    ]
-    world = World(tmp_path, records)
-    world.put(1, LOG)
-    report = world.restore()
-    assert [one["setting"] for one in report["switched_off"]] == [
-        "eligible.leader.replicas.version=1",
-        f"orders: {UNCLEAN}=true",
-        f"all brokers: {UNCLEAN}=true",
-    ]
-    assert all(any(one["command"] in step for step in report["steps"]) for one in report["switched_off"])
-    configs = state_of(tmp_path).configs
-    assert configs.of(TOPIC_CONFIG, "orders") == configs.of(BROKER_CONFIG, "") == {}
-    assert configs.of(TOPIC_CONFIG, "other") == {UNCLEAN: "false"}
-
-
-def test_min_isr_that_cannot_be_met_is_named(tmp_path: Path) -> None:
-    records = [
-        topic("orders", 1),
-        partition(1, 0, [1, 2]),
-        config(TOPIC_CONFIG, "orders", "min.insync.replicas", "2"),
-    ]
-    world = World(tmp_path, records)
-    world.put(1, LOG)
-    report = world.restore(1, out=None, voters=["1@h:1"])
-    assert any("min.insync.replicas=2 and 1 replica:" in step for step in report["steps"])
-    assert not any("min.insync" in step for step in world.restore(out=None)["steps"])
 
 
 def test_copies_that_were_not_in_use_are_left_out_and_named(world: World) -> None:
@@ -689,47 +428,6 @@ def test_the_command_prints_the_plan_first(world: World) -> None:
     assert text.index("partitions can lead") < text.index("restored into")
     code, text = run("--json", "--dry-run", "--nodes", "1", "--voters", "1@h:1")
     assert json.loads(text)["options"]["nodes"] == [1]
-
-
-@pytest.mark.parametrize("data", [b"", bytes(5000)])
-def test_empty_logs_are_restored(tmp_path: Path, data: bytes) -> None:
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2])])
-    for node in (1, 2):
-        world.put(node, [data])
-    report = world.restore()
-    assert report["balanced"]
-    assert only(report)["status"] == "online"
-    for node in (1, 2):
-        assert offsets_of(tmp_path / "out" / f"node{node}/logs1") == []
-
-
-def test_a_log_of_which_nothing_is_readable_stays_offline(tmp_path: Path) -> None:
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2]), partition(1, 1, [1, 2])])
-    world.put(1, [b"garbage" * 1000])
-    world.put(2, [])
-    world.put(2, LOG, "orders-1")
-    report = world.restore()
-    first, second = report["partitions"]
-    assert (first["status"], first["replicas"], first["isr"], first["places"]) == ("missing", [1, 2], [], [])
-    assert second["status"] == "online"
-    assert report["balanced"]
-    assert report["problems"]
-    assert not list((tmp_path / "out").rglob("orders-0"))
-
-
-def test_a_ruined_copy_of_the_isr_vouches_for_nothing(tmp_path: Path) -> None:
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2], isr=[1])])
-    world.put(1, [b"garbage" * 1000])
-    world.put(2, LOG)
-    assert only(world.restore())["status"] == "out_of_sync"
-
-
-def test_a_log_that_expired_keeps_its_end(tmp_path: Path) -> None:
-    """A broker would assign offsets a second time."""
-    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1])])
-    replica(world.log_dirs[1], {700: []})
-    world.restore()
-    assert [path.name for path in (tmp_path / "out/node1/logs1/orders-0").glob("*.log")] == [f"{700:020}.log"]
 
 
 def test_a_topic_whose_removal_was_lost_does_not_come_back(tmp_path: Path) -> None:
