@@ -492,3 +492,40 @@ def test_a_forked_child_ends(tmp_path: Path, what: str) -> None:
     command = [sys.executable, "-W", "ignore", "-c", FORK, what, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+LONG = "x" * 32_767
+HEARTBEAT = {
+    "groupId": "g",
+    "memberId": "m",
+    "memberEpoch": 0,
+    "instanceId": None,
+    "rackId": None,
+    "rebalanceTimeoutMs": 1000,
+    "subscribedTopicNames": ["t"],
+    "subscribedTopicRegex": None,
+    "serverAssignor": None,
+    "topicPartitions": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "body", "code"),
+    [
+        (68, 1, HEARTBEAT | {"subscribedTopicRegex": "(" + LONG[1:]}, 128),
+        (68, 1, HEARTBEAT | {"groupId": LONG, "memberId": LONG, "memberEpoch": 3}, 69),
+        (68, 1, HEARTBEAT | {"serverAssignor": LONG}, 112),
+        (69, 1, {"groupIds": [LONG], "includeAuthorizedOperations": False}, 69),
+        (15, 6, {"groups": [LONG], "includeAuthorizedOperations": False}, 69),
+    ],
+)
+def test_texts_that_an_answer_repeats_may_be_long(
+    tmp_path: Path, api: int, version: int, body: dict[str, Any], code: int
+) -> None:
+    log(tmp_path, "t", 0)
+    with magicbyte.serve(tmp_path) as server, Connection(server) as client:
+        answer = client.ask(api, version, **body)
+        (answer,) = answer.get("groups", [answer])
+        assert answer["errorCode"] == code
+        assert "x" * 500 in answer["errorMessage"]
+        assert len(answer["errorMessage"]) < 4_000

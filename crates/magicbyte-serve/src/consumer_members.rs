@@ -23,6 +23,7 @@ use crate::assignors::{Assignor, Place, TopicId};
 use crate::consumer_group::{Heartbeat, JOIN, LEAVE, LEAVE_FOR_NOW, Member, Subscription};
 use crate::coordinator::Coordinator;
 use crate::group::{Protocol, Result};
+use crate::limits::repeated;
 use crate::lock::lock;
 use crate::members::Client;
 use crate::memory::{Budget, Unanswered};
@@ -116,8 +117,8 @@ impl Coordinator {
         let Some((Protocol::Consumer(group), state)) = known.map(|group| (&group.protocol, group.state()))
         else {
             let message = match known.is_some() || self.archived.contains_key(name) {
-                true => format!("Group {name} is not a consumer group."),
-                false => format!("Group {name} not found."),
+                true => format!("Group {} is not a consumer group.", repeated(name)),
+                false => format!("Group {} not found.", repeated(name)),
             };
             let error = if name.is_empty() { ErrorCode::InvalidGroupId } else { ErrorCode::GroupIdNotFound };
             return Ok(DescribedGroup {
@@ -249,7 +250,8 @@ fn resolve(
 
 /// What an error says to the user of a client.
 fn message(error: ErrorCode, request: &ConsumerGroupHeartbeatRequest<'_>) -> String {
-    let (group, member, epoch) = (&request.group_id, &request.member_id, request.member_epoch);
+    let (group, member, epoch) =
+        (repeated(&request.group_id), repeated(&request.member_id), request.member_epoch);
     match error {
         ErrorCode::FencedMemberEpoch => format!(
             "The epoch {epoch} of member {member} is not the one that the coordinator knows. The member must abandon all \
@@ -258,15 +260,15 @@ fn message(error: ErrorCode, request: &ConsumerGroupHeartbeatRequest<'_>) -> Str
         ErrorCode::UnknownMemberId => format!("Member {member} is not a member of group {group}."),
         ErrorCode::GroupIdNotFound => format!("Group {group} is not a consumer group."),
         ErrorCode::UnreleasedInstanceId | ErrorCode::FencedInstanceId => {
-            let instance = request.instance_id.as_deref().unwrap_or_default();
+            let instance = repeated(request.instance_id.as_deref().unwrap_or_default());
             format!("Another member than {member} has the instance id {instance}.")
         }
         ErrorCode::UnsupportedAssignor => {
-            let assignor = request.server_assignor.as_deref().unwrap_or_default();
+            let assignor = repeated(request.server_assignor.as_deref().unwrap_or_default());
             format!("ServerAssignor {assignor} is not supported. Supported assignors: uniform, range.")
         }
         ErrorCode::InvalidRegularExpression => {
-            let pattern = request.subscribed_topic_regex.as_deref().unwrap_or_default();
+            let pattern = repeated(request.subscribed_topic_regex.as_deref().unwrap_or_default());
             format!("SubscribedTopicRegex `{pattern}` is not a valid regular expression, or too large.")
         }
         ErrorCode::GroupMaxSizeReached => format!("Group {group} has no room for more members."),

@@ -12,6 +12,7 @@ use magicbyte_protocol::message::body::{
 
 use crate::coordinator::{Coordinator, TURN};
 use crate::group::{Group, Protocol};
+use crate::limits::repeated;
 use crate::lock::lock;
 use crate::memory::{Budget, Unanswered};
 use crate::response::{array, blob, distinct, push};
@@ -112,8 +113,8 @@ impl Coordinator {
             other => {
                 let dead = DescribedGroup { group_id, group_state: "Dead".into(), ..Default::default() };
                 let message = match other {
-                    Some(_) => format!("Group {name} is not a classic group."),
-                    None => format!("Group {name} not found."),
+                    Some(_) => format!("Group {} is not a classic group.", repeated(name)),
+                    None => format!("Group {} not found.", repeated(name)),
                 };
                 let error_code = ErrorCode::GroupIdNotFound.code();
                 return Ok(match version {

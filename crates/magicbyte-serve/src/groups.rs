@@ -15,7 +15,7 @@ use crate::classic_group::{Admission, Assignments, Caller, Join, Joined, Step};
 use crate::committed::CommittedOffset;
 use crate::consumer_group::{Beaten, Heartbeat, JOIN, LEAVE, LEAVE_FOR_NOW};
 use crate::group::{Committable, Group, Protocol, Result};
-use crate::limits::MAX_GROUP_MEMORY;
+use crate::limits::{MAX_GROUP_MEMORY, repeated};
 
 /// `offset.metadata.max.bytes`.
 const MAX_METADATA: usize = 4096;
@@ -123,7 +123,7 @@ impl Groups {
             return Err(ErrorCode::GroupMaxSizeReached);
         }
         self.ids += 1;
-        let new_id = format!("{}-{:016x}", join.client_id, self.ids).into();
+        let new_id = format!("{}-{:016x}", repeated(&join.client_id), self.ids).into();
         self.add(name, now);
         self.change(name, now, |group| group.classic_to_join()?.join(join, new_id, now))
     }
@@ -198,7 +198,7 @@ impl Groups {
         } else if !self.groups.contains_key(name) {
             return Err(ErrorCode::GroupIdNotFound);
         }
-        let new_id = || format!("{}-{:016x}", beat.client_id, self.ids).into();
+        let new_id = || format!("{}-{:016x}", repeated(&beat.client_id), self.ids).into();
         let member_id = if beat.member_id.is_empty() { new_id() } else { Arc::clone(&beat.member_id) };
         let beat = Heartbeat { member_id, ..beat };
         self.change(name, now, |group| match beat.epoch {

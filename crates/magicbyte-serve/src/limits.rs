@@ -38,3 +38,10 @@ pub(super) const MAX_MEMBERS: usize = 250;
 pub(super) const MAX_MEMBER_MEMORY: usize = 4 << 20;
 /// Memory of the ids that a group has given to members that have not joined yet, in bytes.
 pub(super) const MAX_PENDING_MEMORY: usize = 128 << 10;
+/// A client's text that an answer repeats, in bytes.
+const MAX_REPEATED: usize = 1 << 10;
+
+/// The start of a client's text, for an answer that repeats it: with all of a long text, the field would not hold it.
+pub(super) fn repeated(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_REPEATED)]
+}
