@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 
 from magicbyte import _core
@@ -21,6 +20,9 @@ from magicbyte.jobs.run.plan import Planned, count_of, size_of, target_bytes
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.model import PartitionListing, Segment
 from magicbyte.options.audit import AuditOptions
+
+if TYPE_CHECKING:
+    import duckdb
 
 __all__ = ["HeaderTable", "open_headers"]
 
@@ -135,6 +137,8 @@ def open_headers(options: AuditOptions, engine: LocalEngine) -> Iterator[HeaderT
         JobError: if the joins need more memory than `memory_limit`, or the disk is full.
 
     """
+    import duckdb
+
     if options.temp_directory is not None and not os.path.isdir(options.temp_directory):
         raise RefusedError(f"{options.temp_directory}: no such directory")
     with TemporaryDirectory(prefix="magicbyte-audit-", dir=options.temp_directory) as directory:
