@@ -120,7 +120,7 @@ def test_passwords(files: Path, secure: SecureBroker, listener: str, mechanism: 
 
 
 def test_tokens(files: Path, secure: SecureBroker) -> None:
-    """From a file and from a command; one that is none is refused."""
+    """Tokens come from a file or a command; what is not a token is refused."""
     token = secure.token()
     for source in (
         f"sasl.oauthbearer.token.endpoint.url=file://{token}",

@@ -1,4 +1,4 @@
-"""What a real broker does with a batch that is sent to another topic than its own, and that `audit` finds it.
+"""A real broker and batches that are sent to another topic than their own, which `audit` finds.
 
 The batches are planted: the race in the client that misroutes them (KAFKA-19012) needs an expired batch whose
 request is still being written, and cannot be had in bounded time.

@@ -75,7 +75,7 @@ class World:
 
 
 def state_of(root: Path, node: int = 1) -> Any:
-    """What a controller reads of the restored metadata."""
+    """The state that a controller reads from the restored metadata."""
     folded = fold_metadata([list_directory(str(root / "out" / f"node{node}/logs1/__cluster_metadata-0"))])
     assert folded.problems == []
     assert folded.is_whole

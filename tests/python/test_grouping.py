@@ -1,4 +1,4 @@
-"""How `find` groups runs of batches, by plain data: hostile files end in seconds, ambiguity joins nothing."""
+"""The grouping of runs in `find`, by plain data: hostile files end in seconds, ambiguity joins nothing."""
 
 from __future__ import annotations
 

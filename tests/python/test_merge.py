@@ -634,7 +634,7 @@ def test_a_log_that_is_not_compacted_has_no_cleaner_checkpoint(tmp_path: Path) -
 def test_copies_that_change_while_they_are_read_are_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As by a broker that still runs: a segment is deleted, replaced as the cleaner does, or appended to."""
+    """A broker that still runs deletes a segment, replaces it as the cleaner does, or appends to it."""
 
     def delete(partition: Path) -> None:
         (partition / f"{0:020}.log").unlink()

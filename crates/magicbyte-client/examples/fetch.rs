@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The sums of all partitions of a topic, up to their ends of now.
 ///
 /// # Errors
-/// Those of the cluster, and of batches that do not decode.
+/// The errors of the cluster, and those of batches that do not decode.
 pub fn read_topic(servers: &str, topic: &str) -> Result<BTreeMap<i32, Sums>, Box<dyn Error>> {
     let mut cluster = Cluster::connect(servers, ClientOptions::default())?;
     let described = cluster.topics(Some(&[topic]))?;

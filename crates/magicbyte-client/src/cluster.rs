@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
+use magicbyte_broker::ErrorCode;
 use magicbyte_protocol::message::body::metadata_request::MetadataRequestTopic;
 use magicbyte_protocol::message::body::{MetadataRequest, MetadataResponse};
 
@@ -13,7 +14,6 @@ use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result, printable};
 use crate::options::ClientOptions;
 
-const UNKNOWN_TOPIC_OR_PARTITION: i16 = 3;
 const LEADER_NOT_AVAILABLE: i16 = 5;
 /// The maximum length of a topic's name (`Topic.MAX_NAME_LENGTH`).
 const MAX_TOPIC_NAME: usize = 249;
@@ -64,7 +64,7 @@ impl Cluster {
     /// Connects to the first of some brokers that answers: `host:port[,host:port]...`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidOptions`] for an address that is none, and the error of the last broker if all fail.
+    /// [`ErrorKind::InvalidOptions`] for an invalid address, and the error of the last broker if all fail.
     pub fn connect(bootstrap_servers: &str, options: ClientOptions) -> Result<Self> {
         let mut cluster = Self {
             options: Arc::new(options),
@@ -123,13 +123,16 @@ impl Cluster {
             Error::new(kind).of(topic, partition)
         };
         let known = self.topics.get(topic).ok_or_else(|| missing(LEADER_NOT_AVAILABLE))?;
-        let leader = known.partitions.get(&partition).ok_or_else(|| missing(UNKNOWN_TOPIC_OR_PARTITION))?;
+        let leader = known
+            .partitions
+            .get(&partition)
+            .ok_or_else(|| missing(ErrorCode::UnknownTopicOrPartition.code()))?;
         let address = leader.node_id.and_then(|id| self.brokers.get(&id));
         let address = address.ok_or_else(|| missing(LEADER_NOT_AVAILABLE))?.clone();
         Ok(Route { address, epoch: leader.epoch, topic_id: known.id })
     }
 
-    /// The connection to a broker, which is opened if there is none or it is over.
+    /// The connection to a broker. A new one is opened if the last is over.
     pub(crate) fn connection(&mut self, address: &Address) -> Result<&mut Connection> {
         if self.connections.get(address).is_none_or(Connection::is_over) {
             self.connections.remove(address);
@@ -200,10 +203,11 @@ impl Cluster {
             brokers.insert(node.node_id, address);
         }
         self.brokers = brokers;
+        let asked: Option<BTreeSet<&str>> = names.map(|names| names.iter().copied().collect());
         let mut found = Vec::with_capacity(metadata.topics.len());
         for topic in metadata.topics {
             let name: Arc<str> = topic.name.as_deref().unwrap_or_default().into();
-            if names.is_some_and(|names| !names.contains(&&*name)) {
+            if asked.as_ref().is_some_and(|asked| !asked.contains(&*name)) {
                 return Err(at(Error::protocol("Metadata: a topic that was not asked for").of_topic(&name)));
             }
             if names.is_none() && topic.error_code != 0 {

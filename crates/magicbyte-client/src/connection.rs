@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use magicbyte::Error as FormatError;
+use magicbyte_broker::ErrorCode;
 use magicbyte_protocol::message::body::{
     ApiVersionsRequest, ApiVersionsResponse, Body, read_response, write_request,
 };
@@ -16,7 +17,6 @@ use crate::address::Address;
 use crate::backoff::deadline;
 use crate::error::{Error, Result};
 use crate::options::ClientOptions;
-use crate::sasl;
 use crate::stream::Stream;
 
 /// The APIs that this client uses, and the versions in which it knows what each field means. The oldest ones are those of
@@ -32,7 +32,6 @@ const VERSIONS: [(ApiKey, i16, i16); 7] = [
 ];
 /// The first to be sent. Later ones ask whether the broker is the one that is meant (KIP-1242).
 const NEWEST_API_VERSIONS: i16 = 3;
-const UNSUPPORTED_VERSION: i16 = 35;
 /// The smallest response: a correlation id.
 const MIN_RESPONSE: i32 = 4;
 /// Memory that is reserved before any byte of a response has arrived.
@@ -79,12 +78,8 @@ pub struct Response {
 }
 
 impl Connection {
-    /// Connects to a broker: TCP, TLS, versions and authentication.
-    ///
-    /// # Errors
-    /// Those of the connection, and [`ErrorKind::Security`](crate::ErrorKind::Security) if one side does not accept the
-    /// other.
-    pub fn open(address: &Address, options: &Arc<ClientOptions>) -> Result<Self> {
+    /// Connects by TCP or TLS, and asks for the versions that the broker has.
+    pub(crate) fn connect(address: &Address, options: &Arc<ClientOptions>) -> Result<Self> {
         let broker = address.to_string();
         let stream = Stream::connect(address, &options.security, options.request_timeout)
             .map_err(|error| error.at(&broker))?;
@@ -100,12 +95,12 @@ impl Connection {
             expires: None,
         };
         connection.ask_versions()?;
-        if let Some(user) = &options.security.sasl {
-            let lifetime =
-                sasl::authenticate(&mut connection, user).map_err(|error| error.at(&connection.broker))?;
-            connection.expires = lifetime.map(deadline);
-        }
         Ok(connection)
+    }
+
+    /// Notes the time after which the broker ends the session.
+    pub(crate) fn expire_after(&mut self, lifetime: Duration) {
+        self.expires = Some(deadline(lifetime));
     }
 
     /// The host and port, as in errors.
@@ -129,7 +124,7 @@ impl Connection {
     /// The newest version of an API that both sides know.
     ///
     /// # Errors
-    /// [`ErrorKind::UnsupportedVersion`](crate::ErrorKind::UnsupportedVersion) if there is none.
+    /// [`ErrorKind::UnsupportedVersion`](crate::ErrorKind::UnsupportedVersion) if they have none in common.
     pub fn version(&self, api: ApiKey) -> Result<i16> {
         let unsupported = |why| Error::new(crate::ErrorKind::UnsupportedVersion(why)).at(&self.broker);
         let Some(&(_, oldest, newest)) = VERSIONS.iter().find(|(key, ..)| *key == api) else {
@@ -151,12 +146,12 @@ impl Connection {
     /// Sends a request in the newest version that both sides know, for which `body` makes it.
     ///
     /// # Errors
-    /// Those of the connection, and of a body that does not fit its version.
+    /// The errors of the connection, and that of a body that does not fit its version.
     pub fn send<B: Body>(&mut self, body: impl FnOnce(i16) -> B) -> Result<Sent> {
         self.send_at_most(i16::MAX, body)
     }
 
-    /// As [`send`](Self::send), in no newer version than this one.
+    /// Sends a request in the newest common version up to this one; see [`send`](Self::send).
     pub(crate) fn send_at_most<B: Body>(&mut self, newest: i16, body: impl FnOnce(i16) -> B) -> Result<Sent> {
         let version = self.version(B::API)?.min(newest);
         self.send_version(version, &body(version))
@@ -203,10 +198,10 @@ impl Connection {
         }
     }
 
-    /// Sends a request and reads its response, which is handed to `read`.
+    /// Sends a request and receives its response.
     ///
     /// # Errors
-    /// Those of [`send`](Self::send) and [`receive`](Self::receive).
+    /// The errors of [`send`](Self::send) and [`receive`](Self::receive).
     pub fn call<B: Body>(&mut self, body: impl FnOnce(i16) -> B) -> Result<Response> {
         let sent = self.send(body)?;
         self.receive(sent)
@@ -287,7 +282,7 @@ impl Connection {
             let sent = self.send_version(version, &request)?;
             let response = self.receive(sent)?;
             let response: ApiVersionsResponse<'_> = response.read()?;
-            if response.error_code == UNSUPPORTED_VERSION && version > 0 {
+            if response.error_code == ErrorCode::UnsupportedVersion.code() && version > 0 {
                 continue;
             }
             Error::check("ApiVersions", response.error_code).map_err(|error| error.at(&self.broker))?;

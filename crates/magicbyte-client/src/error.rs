@@ -29,7 +29,7 @@ pub enum ErrorKind {
     Io(io::Error),
     /// A broker did not do this in time.
     Timeout {
-        /// What the broker had to do, such as "answer Fetch".
+        /// The broker's task, such as "answer Fetch".
         awaited: String,
         /// The time that it had.
         after: Duration,
@@ -78,27 +78,27 @@ pub enum ErrorKind {
     },
 }
 
-/// Codes after which the same request may succeed later or at another broker.
-const RETRIABLE: &[i16] = &[
-    3,   // UNKNOWN_TOPIC_OR_PARTITION
-    5,   // LEADER_NOT_AVAILABLE
-    6,   // NOT_LEADER_OR_FOLLOWER
-    7,   // REQUEST_TIMED_OUT
-    8,   // BROKER_NOT_AVAILABLE
-    9,   // REPLICA_NOT_AVAILABLE
-    13,  // NETWORK_EXCEPTION
-    14,  // COORDINATOR_LOAD_IN_PROGRESS
-    15,  // COORDINATOR_NOT_AVAILABLE
-    16,  // NOT_COORDINATOR
-    56,  // KAFKA_STORAGE_ERROR
-    72,  // LISTENER_NOT_FOUND
-    74,  // FENCED_LEADER_EPOCH
-    75,  // UNKNOWN_LEADER_EPOCH
-    78,  // OFFSET_NOT_AVAILABLE
-    100, // UNKNOWN_TOPIC_ID
-    103, // INCONSISTENT_TOPIC_ID
+/// Errors after which the same request may succeed later or at another broker, by Kafka's names.
+const RETRIABLE: &[&str] = &[
+    "C",
+    "UNKNOWN_TOPIC_OR_PARTITION",
+    "LEADER_NOT_AVAILABLE",
+    "NOT_LEADER_OR_FOLLOWER",
+    "REQUEST_TIMED_OUT",
+    "BROKER_NOT_AVAILABLE",
+    "REPLICA_NOT_AVAILABLE",
+    "NETWORK_EXCEPTION",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "COORDINATOR_NOT_AVAILABLE",
+    "NOT_COORDINATOR",
+    "KAFKA_STORAGE_ERROR",
+    "LISTENER_NOT_FOUND",
+    "FENCED_LEADER_EPOCH",
+    "UNKNOWN_LEADER_EPOCH",
+    "OFFSET_NOT_AVAILABLE",
+    "UNKNOWN_TOPIC_ID",
+    "INCONSISTENT_TOPIC_ID",
 ];
-const UNKNOWN_TOPIC_OR_PARTITION: i16 = 3;
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind) -> Self {
@@ -117,12 +117,35 @@ impl Error {
         Self::new(ErrorKind::InvalidOptions(why.into()))
     }
 
+    /// The error of a connection: one that timed out says what the broker had to do.
+    pub(crate) fn from_io(error: io::Error, after: Duration, awaited: &str) -> Self {
+        // With TLS 1.3, a broker refuses a client's certificate only after the handshake.
+        #[cfg(feature = "tls")]
+        if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
+            return Self::tls(error);
+        }
+        Self::new(match error.kind() {
+            io::ErrorKind::TimedOut => ErrorKind::Timeout { awaited: awaited.to_owned(), after },
+            io::ErrorKind::UnexpectedEof => {
+                let why = format!("closed the connection, expected to {awaited}");
+                ErrorKind::Io(io::Error::new(io::ErrorKind::UnexpectedEof, why))
+            }
+            _ => ErrorKind::Io(error),
+        })
+    }
+
+    /// One side of a TLS connection does not accept the other.
+    #[cfg(feature = "tls")]
+    pub(crate) fn tls(error: &rustls::Error) -> Self {
+        Self::security(format!("TLS: {error}"))
+    }
+
     /// An error if the code is one.
     pub(crate) fn check(request: &'static str, code: i16) -> Result<()> {
         Self::check_with(request, code, None)
     }
 
-    /// As [`check`](Self::check), with the broker's own words.
+    /// An error if the code is one, with the broker's own words.
     pub(crate) fn check_with(request: &'static str, code: i16, message: Option<&str>) -> Result<()> {
         if code == 0 {
             return Ok(());
@@ -175,7 +198,7 @@ impl Error {
     pub fn name(&self) -> Option<&'static str> {
         match self.kind() {
             ErrorKind::Broker { code, .. } => ErrorCode::name_of(*code),
-            ErrorKind::OffsetOutOfRange { .. } => Some("OFFSET_OUT_OF_RANGE"),
+            ErrorKind::OffsetOutOfRange { .. } => Some(ErrorCode::OffsetOutOfRange.name()),
             _ => None,
         }
     }
@@ -186,8 +209,14 @@ impl Error {
         match self.kind() {
             ErrorKind::Io(_) | ErrorKind::Timeout { .. } => true,
             // A topic that the cluster does not have is not waited for.
-            ErrorKind::Broker { request: "Metadata", code: UNKNOWN_TOPIC_OR_PARTITION, .. } => false,
-            ErrorKind::Broker { code, .. } => RETRIABLE.contains(code),
+            ErrorKind::Broker { request: "Metadata", code, .. }
+                if *code == ErrorCode::UnknownTopicOrPartition.code() =>
+            {
+                false
+            }
+            ErrorKind::Broker { code, .. } => {
+                ErrorCode::name_of(*code).is_some_and(|name| RETRIABLE.contains(&name))
+            }
             _ => false,
         }
     }

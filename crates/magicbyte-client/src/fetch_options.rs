@@ -1,4 +1,4 @@
-//! What is fetched, and in which portions.
+//! Ranges to fetch, and the sizes of the portions.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -38,7 +38,7 @@ pub(crate) struct Whole {
     /// The place of their bytes in the record set; empty if there are none.
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// The offset after the last of them, or after the range if the log continues behind it.
+    /// The offset after the last of them, or after the range if the log continues there.
     pub(crate) next_position: i64,
     /// The leader epoch of the last of them, or -1.
     pub(crate) leader_epoch: i32,
@@ -70,8 +70,8 @@ pub(crate) fn whole_batches(records: &[u8], position: i64, end: i64) -> Result<W
             whole.end = whole.start;
             continue;
         }
-        let begins_behind = batch.as_v2().is_some_and(|batch| batch.base_offset() >= end);
-        if begins_behind || whole.next_position >= end {
+        let begins_after = batch.as_v2().is_some_and(|batch| batch.base_offset() >= end);
+        if begins_after || whole.next_position >= end {
             whole.next_position = whole.next_position.max(end);
             return Ok(whole);
         }

@@ -1,9 +1,10 @@
 //! Ranges of partitions, fetched from their leaders.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use magicbyte::state::IsolationLevel;
+use magicbyte_broker::ErrorCode;
 use magicbyte_protocol::message::ApiKey;
 use magicbyte_protocol::message::body::fetch_request::{FetchPartition, FetchTopic};
 use magicbyte_protocol::message::body::fetch_response::PartitionData;
@@ -18,7 +19,6 @@ use crate::fetch_options::{FetchOptions, FetchRange};
 use crate::fetched::{Fetched, whole_batches};
 use crate::offsets::{OffsetSpec, TopicPartition};
 
-const OFFSET_OUT_OF_RANGE: i16 = 1;
 /// The version since which a response has a limit of its own, which its first batch may exceed (KIP-74).
 const WHOLE_FIRST_BATCH_SINCE: i16 = 3;
 /// The version since which a leader notices that it does not have what was fetched before (KIP-595).
@@ -56,6 +56,13 @@ struct Partition {
     /// The epoch of the leader that was asked last, and of the last batch; -1 if unknown.
     asked_epoch: i32,
     last_epoch: i32,
+}
+
+/// The name of a topic in a response.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum TopicKey<'a> {
+    Id([u8; 16]),
+    Name(&'a str),
 }
 
 #[derive(Debug)]
@@ -131,6 +138,14 @@ impl Partition {
         }
     }
 
+    /// The name of its topic in a response that has ids, or names.
+    fn key(&self, by_id: bool) -> TopicKey<'_> {
+        match self.topic_id {
+            Some(id) if by_id => TopicKey::Id(id),
+            _ => TopicKey::Name(&self.place.0),
+        }
+    }
+
     fn request(&self, route: &Route, version: i16) -> FetchTopic<'_> {
         let by_id = version >= TOPIC_IDS_SINCE;
         let partition = FetchPartition {
@@ -155,8 +170,8 @@ impl Iterator for Fetcher<'_> {
     /// The next batches of any of the partitions; None when all ranges were fetched.
     ///
     /// # Errors
-    /// Errors that do not pass within [`retry_timeout`](crate::ClientOptions::retry_timeout), also that a range ends behind
-    /// the end of the log; at once, that the log does not have an offset, was truncated, or is another topic's.
+    /// Errors that do not pass within [`retry_timeout`](crate::ClientOptions::retry_timeout), among them that of a range that ends
+    /// after the log does. Without retries: the log does not have an offset, was truncated, or is another topic's.
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if let Some(fetched) = self.ready.pop_front() {
@@ -350,7 +365,7 @@ impl Fetcher<'_> {
         is_empty: bool,
     ) -> Result<Outcome> {
         let position = partition.position;
-        if answer.error_code == OFFSET_OUT_OF_RANGE {
+        if answer.error_code == ErrorCode::OffsetOutOfRange.code() {
             return Err(self.out_of_range(partition));
         }
         if let Err(error) = Error::check("Fetch", answer.error_code) {
@@ -467,15 +482,14 @@ fn answers<'r, 'a>(
     let at = |error: Error| error.at(response.broker());
     Error::check("Fetch", read.error_code).map_err(at)?;
     let by_id = response.version() >= TOPIC_IDS_SINCE;
+    let asked: HashMap<(TopicKey<'_>, i32), &Partition> =
+        partitions.iter().map(|one| ((one.key(by_id), one.place.1), one)).collect();
     let mut answers = BTreeMap::new();
     for topic in &read.responses {
-        let is_topic = |partition: &&Partition| match by_id {
-            true => partition.topic_id == Some(topic.topic_id),
-            false => *partition.place.0 == *topic.topic,
-        };
+        let key = if by_id { TopicKey::Id(topic.topic_id) } else { TopicKey::Name(&topic.topic) };
         for answer in &topic.partitions {
             let index = answer.partition_index;
-            let Some(asked) = partitions.iter().filter(is_topic).find(|asked| asked.place.1 == index) else {
+            let Some(asked) = asked.get(&(key, index)) else {
                 return Err(at(Error::protocol("Fetch: was not asked for").of(&topic.topic, index)));
             };
             if answers.insert(asked.place.clone(), answer).is_some() {

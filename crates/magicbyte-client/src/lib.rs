@@ -43,9 +43,11 @@ mod fetch_options;
 mod fetched;
 mod fetcher;
 mod offsets;
+mod opening;
 mod options;
 mod properties;
 mod sasl;
+mod socket;
 mod stream;
 #[cfg(feature = "tls")]
 mod tls;

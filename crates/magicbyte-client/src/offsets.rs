@@ -58,7 +58,7 @@ impl Cluster {
     /// 0.11, which have no transactions).
     ///
     /// # Errors
-    /// Those of brokers, with topic and partition, and those of connections.
+    /// The errors of brokers, with topic and partition, and those of connections.
     pub fn list_offsets(
         &mut self,
         partitions: &[TopicPartition],
@@ -144,7 +144,7 @@ impl Cluster {
     /// or is older than Kafka 2.1.
     ///
     /// # Errors
-    /// Those of the broker, with topic and partition, and those of connections.
+    /// The errors of the broker, with topic and partition, and those of connections.
     pub fn end_of_leader_epoch(&mut self, place: &TopicPartition, leader_epoch: i32) -> Result<Option<i64>> {
         self.retry(|cluster| {
             let (topic, partition) = place;

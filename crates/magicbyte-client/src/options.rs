@@ -100,7 +100,7 @@ pub enum ScramHash {
     Sha512,
 }
 
-/// Where a token comes from.
+/// The source of a token.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TokenSource {

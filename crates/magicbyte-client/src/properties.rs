@@ -34,7 +34,7 @@ impl ClientOptions {
     /// Reads the text of such a file.
     ///
     /// # Errors
-    /// Those of [`from_properties_file`](Self::from_properties_file).
+    /// The errors of [`from_properties_file`](Self::from_properties_file).
     pub fn from_properties(text: &str) -> Result<Self> {
         let properties = Properties::parse(text)?;
         let mut options = Self::default();

@@ -17,7 +17,7 @@ use rustls::{
 use crate::address::Address;
 use crate::error::{Error, Result};
 use crate::options::TlsOptions;
-use crate::stream::Socket;
+use crate::socket::Socket;
 
 /// Begins TLS on a connection. The certificate is checked before anything else is sent.
 pub(crate) fn handshake(
@@ -29,7 +29,8 @@ pub(crate) fn handshake(
     let name = ServerName::try_from(address.host.clone()).map_err(|_| {
         Error::options(format!("{:?} is not a host that a certificate can name", address.host))
     })?;
-    let client = ClientConnection::new(Arc::new(config(options)?), name).map_err(|error| refused(&error))?;
+    let client =
+        ClientConnection::new(Arc::new(config(options)?), name).map_err(|error| Error::tls(&error))?;
     let mut stream = StreamOwned::new(client, socket);
     while stream.conn.is_handshaking() {
         if let Err(error) = stream.conn.complete_io(&mut stream.sock) {
@@ -44,11 +45,6 @@ pub(crate) fn handshake(
     Ok(stream)
 }
 
-/// The error of one side that does not accept the other.
-pub(crate) fn refused(error: &TlsError) -> Error {
-    Error::security(format!("TLS: {error}"))
-}
-
 fn config(options: &TlsOptions) -> Result<ClientConfig> {
     let provider = Arc::new(ring::default_provider());
     let roots = Arc::new(roots(options)?);
@@ -57,7 +53,7 @@ fn config(options: &TlsOptions) -> Result<ClientConfig> {
         .map_err(|error| Error::options(format!("the trusted certificates: {error}")))?;
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .map_err(|error| refused(&error))?;
+        .map_err(|error| Error::tls(&error))?;
     let builder = if options.any_hostname {
         let verifier = Arc::new(AnyHostname { verifier, provider });
         builder.dangerous().with_custom_certificate_verifier(verifier)

@@ -9,7 +9,7 @@ use ::bytes::Bytes;
 
 use magicbyte_broker::ErrorCode;
 
-use crate::group::Result;
+use crate::caller::{Caller, Result, millis};
 use crate::limits::{MAX_MEMBER_MEMORY, MAX_MEMBERS, MAX_PENDING_MEMORY};
 
 /// Kafka's `group.min.session.timeout.ms` is 6 s; tests use less.
@@ -88,14 +88,6 @@ pub(super) struct Join {
     pub(super) protocols: Protocols,
     /// True if a new member has to join again with the id that it gets (since version 4).
     pub(super) id_required: bool,
-}
-
-/// The member that a request comes from.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Caller<'a> {
-    pub(super) member_id: &'a str,
-    pub(super) instance_id: Option<&'a str>,
-    pub(super) generation: i32,
 }
 
 /// The outcome for a member that joins.
@@ -520,10 +512,6 @@ impl ClassicGroup {
             self.begin_joining(now, Duration::ZERO);
         }
     }
-}
-
-pub(super) fn millis(ms: i64) -> Duration {
-    Duration::from_millis(ms.max(0) as u64)
 }
 
 impl Member {

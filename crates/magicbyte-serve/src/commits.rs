@@ -20,10 +20,10 @@ use magicbyte_protocol::message::body::{
 };
 
 use crate::archive::{Archive, TopicRef};
-use crate::classic_group::Caller;
+use crate::caller::Caller;
 use crate::committed::{CommittedOffset, Offsets};
+use crate::consumer_group::Committable;
 use crate::coordinator::{Coordinator, TURN};
-use crate::group::Committable;
 use crate::lock::lock;
 use crate::memory::{Budget, Unanswered};
 use crate::requested::{Requested, RequestedTopic, requested};

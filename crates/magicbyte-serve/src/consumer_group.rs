@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use magicbyte_broker::ErrorCode;
 
 use crate::assignors::{Assignee, Assignor, Place, TopicId, TopicPartitions};
-use crate::classic_group::{Caller, millis};
-use crate::group::{Committable, Result};
+use crate::caller::{Caller, Result, millis};
 use crate::limits::MAX_MEMBERS;
 
 /// The time without heartbeats after which a member is removed (`group.consumer.session.timeout.ms`).
@@ -37,7 +36,27 @@ pub(super) struct ConsumerGroup {
     owned: BTreeSet<Place>,
 }
 
-/// What a member subscribes to, and the topics that are meant and exist.
+/// The partitions whose offsets a member may commit.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Committable {
+    All,
+    /// A member of an older epoch still has those that it was assigned at this epoch or before (KIP-1251).
+    AssignedBy(i32, Partitions),
+}
+
+impl Committable {
+    /// True if the offset of this partition may be committed.
+    pub(super) fn has(&self, place: Place) -> bool {
+        match self {
+            Self::All => true,
+            Self::AssignedBy(epoch, partitions) => {
+                partitions.get(&place).is_some_and(|assigned| assigned <= epoch)
+            }
+        }
+    }
+}
+
+/// A subscription of a member, and the existing topics that it means.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Subscription<T> {
     pub(super) to: T,

@@ -20,9 +20,10 @@ use magicbyte_protocol::message::body::{
 
 use crate::archive::{Archive, TopicRef};
 use crate::assignors::{Assignor, Place, TopicId};
+use crate::caller::Result;
 use crate::consumer_group::{Heartbeat, JOIN, LEAVE, LEAVE_FOR_NOW, Member, Subscription};
 use crate::coordinator::Coordinator;
-use crate::group::{Protocol, Result};
+use crate::group::Protocol;
 use crate::limits::repeated;
 use crate::lock::lock;
 use crate::members::Client;
@@ -248,7 +249,7 @@ fn resolve(
     Ok(topics)
 }
 
-/// What an error says to the user of a client.
+/// The message of an error, for the user of a client.
 fn message(error: ErrorCode, request: &ConsumerGroupHeartbeatRequest<'_>) -> String {
     let (group, member, epoch) =
         (repeated(&request.group_id), repeated(&request.member_id), request.member_epoch);

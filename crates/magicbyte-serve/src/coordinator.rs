@@ -9,10 +9,10 @@ use magicbyte_protocol::message::body::find_coordinator_response::Coordinator as
 use magicbyte_protocol::message::body::{FindCoordinatorRequest, FindCoordinatorResponse};
 
 use crate::assignors::TopicPartitions;
+use crate::caller::Result;
 use crate::classic_group::Step;
 use crate::cluster::{Address, NODE_ID};
 use crate::committed::{CommittedOffset, Offsets};
-use crate::group::Result;
 use crate::groups::Groups;
 use crate::lock::lock;
 use crate::memory::{Budget, Unanswered};

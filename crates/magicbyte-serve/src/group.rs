@@ -5,12 +5,10 @@ use std::time::Instant;
 
 use magicbyte_broker::ErrorCode;
 
-use crate::assignors::Place;
-use crate::classic_group::{Caller, ClassicGroup};
+use crate::caller::{Caller, Result};
+use crate::classic_group::ClassicGroup;
 use crate::committed::Offsets;
-use crate::consumer_group::{ConsumerGroup, Partitions};
-
-pub(super) type Result<T> = std::result::Result<T, ErrorCode>;
+use crate::consumer_group::{Committable, ConsumerGroup};
 
 /// A group of consumers.
 #[derive(Debug)]
@@ -30,26 +28,6 @@ pub(super) enum Protocol {
     Classic(ClassicGroup),
     /// The coordinator makes the assignments (KIP-848).
     Consumer(ConsumerGroup),
-}
-
-/// The partitions whose offsets a member may commit.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Committable {
-    All,
-    /// A member of an older epoch still has those that it was assigned at this epoch or before (KIP-1251).
-    AssignedBy(i32, Partitions),
-}
-
-impl Committable {
-    /// True if the offset of this partition may be committed.
-    pub(super) fn has(&self, place: Place) -> bool {
-        match self {
-            Self::All => true,
-            Self::AssignedBy(epoch, partitions) => {
-                partitions.get(&place).is_some_and(|assigned| assigned <= epoch)
-            }
-        }
-    }
 }
 
 impl Group {

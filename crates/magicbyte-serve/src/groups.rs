@@ -11,10 +11,11 @@ use ::bytes::Bytes;
 use magicbyte_broker::ErrorCode;
 
 use crate::assignors::TopicPartitions;
-use crate::classic_group::{Admission, Assignments, Caller, Join, Joined, Step};
+use crate::caller::{Caller, Result};
+use crate::classic_group::{Admission, Assignments, Join, Joined, Step};
 use crate::committed::CommittedOffset;
-use crate::consumer_group::{Beaten, Heartbeat, JOIN, LEAVE, LEAVE_FOR_NOW};
-use crate::group::{Committable, Group, Protocol, Result};
+use crate::consumer_group::{Beaten, Committable, Heartbeat, JOIN, LEAVE, LEAVE_FOR_NOW};
+use crate::group::{Group, Protocol};
 use crate::limits::{MAX_GROUP_MEMORY, repeated};
 
 /// `offset.metadata.max.bytes`.

@@ -20,6 +20,7 @@ pub(crate) mod archive;
 mod assignors;
 mod batch_map;
 pub(crate) mod broker;
+mod caller;
 mod classic_group;
 mod cluster;
 mod commits;

@@ -13,7 +13,8 @@ use magicbyte_protocol::message::body::{
     LeaveGroupResponse, SyncGroupRequest, SyncGroupResponse,
 };
 
-use crate::classic_group::{Admission, Assignments, Caller, Join, Protocols, Step};
+use crate::caller::Caller;
+use crate::classic_group::{Admission, Assignments, Join, Protocols, Step};
 use crate::coordinator::{Coordinator, TURN};
 use crate::groups::Groups;
 use crate::memory::{Budget, Unanswered};

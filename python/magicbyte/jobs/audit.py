@@ -92,8 +92,9 @@ class AuditReport(TypedDict):
     batches: int
     """All batches."""
     other_batches: int
-    """Those that are not audited: batches of magic 0 and 1, which these producers did not write to brokers of
-    their time, control batches, batches without records, and batches before the start of their log."""
+    """The batches that are not audited: batches of magic 0 and 1, which these producers did not write to
+    brokers of their time, control batches, batches without records, and batches before the start of their
+    log."""
     compared_batches: int
     """The batches whose records were compared."""
     misrouted: list[MisroutedBatch]

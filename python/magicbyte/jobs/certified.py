@@ -52,7 +52,7 @@ def read_certificate(path: str | PathLike[str]) -> Certificate:
     """Reads a certificate.
 
     Raises:
-        RefusedError: if it is none.
+        RefusedError: if the file is not a certificate.
         OSError: if it cannot be read.
 
     """
@@ -73,7 +73,7 @@ def check_certificate(
     """Compares the only source with a certificate: every file that is certified, and no other beside it.
 
     Raises:
-        RefusedError: if there are several sources, or the file is no certificate.
+        RefusedError: if there are several sources, or the file is not a certificate.
         OSError: if a file that is there cannot be read.
 
     """
@@ -117,7 +117,7 @@ def _digest_below(directory: str, name: str) -> str | None:
 
 
 def _unexpected(directory: str, outputs: Mapping[str, CertifiedFile]) -> list[str]:
-    """What else is in the directories of certified files, but for the top, where a broker writes its own."""
+    """Other entries in the directories of certified files, but for the top, where a broker writes its own."""
     parents: set[str] = set()
     for name in outputs:
         while (name := name.rpartition("/")[0]) and name not in parents:

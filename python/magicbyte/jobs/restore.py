@@ -95,12 +95,12 @@ def restore(
 
 @dataclass(frozen=True)
 class _Planned:
-    """What is planned, beside its report."""
+    """The parts of a plan that its report does not have."""
 
     nodes: dict[int, Node]
     placements: list[Placement]
     merges: list[PlannedMerge]
-    """Of all partitions that have a copy; those of which nothing is readable are not written."""
+    """The merges of all partitions that have a copy; if nothing of one is readable, it is not written."""
     snapshot: str
     """The name of the metadata snapshot."""
     metadata: bytes

@@ -1,4 +1,4 @@
-"""The command line that a call of a command stands for."""
+"""The command line of a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-//! Authentication (SASL): the handshake, and what each mechanism sends.
+//! Authentication (SASL): the handshake, and the messages of each mechanism.
 
 mod oauth;
 mod scram;
@@ -61,7 +61,7 @@ impl Sasl {
     }
 }
 
-/// Names the mechanism. Returns whether what follows is in messages (since version 1) or only in frames.
+/// Names the mechanism. True if its messages are in requests (since version 1), and not only in frames.
 fn handshake(connection: &mut Connection, mechanism: &'static str) -> Result<bool> {
     let is_framed = connection.version(ApiKey::SaslHandshake)? > 0;
     let response = connection.call(|_| SaslHandshakeRequest { mechanism: mechanism.into() })?;
@@ -77,7 +77,7 @@ fn handshake(connection: &mut Connection, mechanism: &'static str) -> Result<boo
     Ok(is_framed)
 }
 
-/// What a mechanism sends and receives.
+/// The messages that a mechanism sends and receives.
 struct Exchange<'c> {
     connection: &'c mut Connection,
     is_framed: bool,

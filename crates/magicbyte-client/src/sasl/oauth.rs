@@ -37,7 +37,7 @@ pub(super) fn token(source: &TokenSource, timeout: Duration) -> Result<Secret> {
     Ok(Secret::new(token))
 }
 
-/// As Kafka's client: without host and port, which brokers would take for extensions.
+/// The first message, as Kafka's client sends it: without host and port, which brokers would take for extensions.
 pub(super) fn first_message(token: &Secret) -> String {
     format!("n,,\x01auth=Bearer {}\x01\x01", token.expose())
 }

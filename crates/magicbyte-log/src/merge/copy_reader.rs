@@ -34,7 +34,7 @@ pub(super) struct CopyReader<'scope> {
     last: Option<(i32, i64)>,
     /// Batches with a wrong offset or leader epoch.
     refused: Vec<Damage>,
-    /// Those among them whose epochs are out of order.
+    /// The batches among them whose epochs are out of order.
     problems: Problems,
 }
 

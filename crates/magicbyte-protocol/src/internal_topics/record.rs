@@ -121,7 +121,7 @@ pub fn write_metadata_record(record_type: i16, version: i16, fields: &Struct<'_>
 /// their first field. Fields that are missing have their defaults.
 ///
 /// # Errors
-/// Those of [`write_metadata_record`].
+/// The errors of [`write_metadata_record`].
 pub fn write_data(name: &str, version: i16, fields: &Struct<'_>) -> Result<Vec<u8>> {
     let definition = table::data(name).ok_or_else(|| invalid(format!("there is no data {name:?}"), 0))?;
     let version = check_version(definition, version.into(), 0)?;

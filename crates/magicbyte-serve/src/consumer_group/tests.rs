@@ -8,8 +8,10 @@ use magicbyte_broker::ErrorCode;
 
 use super::{Beaten, Heartbeat, LEAVE, LEAVE_FOR_NOW, SESSION_TIMEOUT, Subscription};
 use crate::assignors::{Assignee, Assignor, Place, TopicId, TopicPartitions};
-use crate::classic_group::{Admission, Caller, Join};
-use crate::group::{Committable, Protocol, Result};
+use crate::caller::{Caller, Result};
+use crate::classic_group::{Admission, Join};
+use crate::consumer_group::Committable;
+use crate::group::Protocol;
 use crate::groups::Groups;
 use crate::limits::{MAX_GROUP_MEMORY, MAX_MEMBERS};
 

@@ -9,7 +9,8 @@ use magicbyte_broker::ErrorCode;
 
 use super::{Admission, Caller, CommittedOffset, Group, Groups, Join, Joined, MAX_GROUP_MEMORY, Step};
 use crate::classic_group::SETTLING;
-use crate::group::{Committable, Protocol};
+use crate::consumer_group::Committable;
+use crate::group::Protocol;
 use crate::limits::{MAX_MEMBER_MEMORY, MAX_MEMBERS, MAX_PENDING_MEMORY};
 
 const SESSION: Duration = Duration::from_secs(30);

@@ -26,7 +26,7 @@ _KEYS: dict[str, Callable[[dict[str, Any]], _Key]] = {
     "DELEGATION_TOKEN_RECORD": lambda data: (data["tokenId"],),
     "PRODUCER_IDS_RECORD": lambda _: (),
 }
-"""What identifies the thing that a record of a type is about, in the order of a snapshot."""
+"""The fields that identify the subject of each type of record, in the order of a snapshot."""
 _REMOVALS = {
     "REMOVE_TOPIC_RECORD": "TOPIC_RECORD",
     "REMOVE_ACCESS_CONTROL_ENTRY_RECORD": "ACCESS_CONTROL_ENTRY_RECORD",
@@ -36,8 +36,8 @@ _REMOVALS = {
 
 
 class CarriedRecords:
-    """The last record about each thing that was not removed. Brokers, controllers and partitions have none:
-    they register, and are placed, anew.
+    """The last record about each thing that was not removed. Brokers and controllers
+    register again, and partitions are placed again, so they have none.
     """
 
     def __init__(self) -> None:

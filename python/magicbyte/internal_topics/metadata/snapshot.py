@@ -29,7 +29,7 @@ class Snapshot:
     """The identity of a snapshot, and the quorum that it is for."""
 
     end_offset: int
-    """The offset after the last record that the snapshot stands for."""
+    """The offset after the last record that the snapshot replaces."""
     epoch: int
     """The leader epoch of that record."""
     timestamp: int

@@ -1,10 +1,10 @@
 """Batches of different topics that are copies of one batch.
 
 A broker that appends a batch changes its base offset and leader epoch, which its CRC does not cover. It
-computes another CRC if the topic has `message.timestamp.type=LogAppendTime`, and writes the records anew if
-the topic's `compression.type` is not that of the producer. So a copy has the CRC, or what the broker leaves
-as it is: producer id, epoch and sequences, and mostly sizes or times. Headers only make candidates: the
-records decide.
+computes another CRC if the topic has `message.timestamp.type=LogAppendTime`, and compresses the records
+again if the topic's `compression.type` is not that of the producer. So a copy has the CRC, or fields that the
+broker leaves as they are: producer id, epoch and sequences, and mostly sizes or times. Headers only make
+candidates: the records decide.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PRODUCER = "producerId, producerEpoch, baseSequence, nextSequence, count"
 
 
 class _Rule(NamedTuple):
-    """What the headers of a batch and its copy have in common."""
+    """A rule by which the headers of a batch and its copy are alike."""
 
     key: str
     """The columns that are equal."""

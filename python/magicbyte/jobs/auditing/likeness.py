@@ -1,4 +1,4 @@
-"""How much a batch is like its neighbours: names of headers, kinds of keys and values."""
+"""The likeness of a batch to its neighbours: names of headers, kinds of keys and values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of two copies is in the wrong topic, and how sure that is; and which topics share data."""
+"""Verdicts: the copy that is in the wrong topic, the strength of the evidence, and topics that share data."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def compare_with_cluster(
 ) -> ClusterComparison:
     """Compares the partitions of the sources with those of the same names in a cluster, at both levels.
 
-    What only the cluster has beside them is no difference: the sources may be one of its brokers. The end of
+    Partitions that only the cluster has do not count: the sources may be those of one broker. The end of
     the cluster's log is that of the moment at which the comparison of a level begins.
 
     Raises:

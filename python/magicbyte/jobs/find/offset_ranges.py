@@ -58,7 +58,7 @@ def parse_offsets(text: str) -> dict[tuple[str, int], Ranges]:
     """The ranges of each partition.
 
     Raises:
-        RefusedError: if the text is no such document.
+        RefusedError: if the text is not such a document.
 
     """
     try:

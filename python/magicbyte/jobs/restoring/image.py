@@ -48,7 +48,7 @@ class SwitchedOff(TypedDict):
     """Such as `orders: unclean.leader.election.enable=true`."""
     reason: str
     until: str
-    """When it may be switched on again."""
+    """The time from which it may be switched on again, in words."""
     command: str
     """The command for that."""
 

@@ -1,4 +1,4 @@
-"""Where each partition is restored, and whether it may lead there.
+"""The places of restored partitions, and the replicas that may lead.
 
 All replicas that are restored get the same log, merged from all copies. So they are in sync with each
 other, and every one may lead, if a copy that the cluster knew to be in sync was among those that were merged.
@@ -130,7 +130,7 @@ def _epoch_above(old: PartitionState, merge: PlannedMerge | None, name: str) -> 
 
 def preferred_copy(merge: PlannedMerge, eligible: Sequence[bool]) -> int | None:
     """The place of the copy that has to lead: the best that was in sync and has its end. None if that one
-    leads anyway, or there is none.
+    leads anyway, or no copy was in sync.
 
     Damage before its end is no reason to follow another copy, which may have records that were never
     committed: what is damaged is taken from the others.

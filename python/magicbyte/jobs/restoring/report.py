@@ -79,7 +79,7 @@ class RestoredPartition(TypedDict):
 
 
 class RestorePlan(Problems):
-    """What will be restored; nothing is written yet."""
+    """The plan of a restore; nothing is written yet."""
 
     cluster_id: str | None
     snapshot: str
@@ -98,7 +98,7 @@ class RestorePlan(Problems):
     unassigned: list[Unassigned]
     """Directories that are none of the cluster's partitions."""
     steps: list[str]
-    """What to do next: settings and commands, in order."""
+    """The steps that a person takes next: settings and commands, in order."""
 
 
 class RestoreReport(RestorePlan):

@@ -252,7 +252,7 @@ def _one_of_each_part(parts: _Parts, numbers: Sequence[int]) -> list[int]:
 
 
 class _Continuity:
-    """Whether the producers of a run go on in another. Each comparison costs the fewer producers of both."""
+    """Runs in which the producers of another run go on. A comparison costs the fewer producers of both."""
 
     def __init__(self, runs: Sequence[FileRun]) -> None:
         self._runs = runs
