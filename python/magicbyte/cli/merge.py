@@ -55,6 +55,7 @@ def merge(
     magicbyte merge --prefer broker2/ broker1/ broker2/ --topic orders --out merged/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli.reports import print_json
+    from magicbyte.jobs.merging.report import has_losses
     from magicbyte.jobs.run.progress import terminal_progress
 
     with engine.open(f"magicbyte merge {sources[0]}") as runner:
@@ -66,10 +67,9 @@ def merge(
     else:
         _print(report, out, certified=given.certify)
     partitions = report["partitions"]
-    left_out = any(one["reason"] != "cleaned" for partition in partitions for one in partition["left_out"])
-    lost = any(partition["lost_offsets"] for partition in partitions)
+    lost = any(map(has_losses, partitions))
     damaged = any(copy["damaged_bytes"] for partition in partitions for copy in partition["copies"])
-    return exit_code(report["problems"] or lost or left_out or damaged, balanced=report["balanced"])
+    return exit_code(report["problems"] or lost or damaged, balanced=report["balanced"])
 
 
 def _print(report: MergeReport, out: str | None, *, certified: bool) -> None:

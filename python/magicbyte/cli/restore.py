@@ -49,6 +49,7 @@ def restore(
     Exit codes: 0 all comes back, 1 something is lost, stays offline, or is no part of the cluster.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli.reports import print_json
+    from magicbyte.jobs.merging.report import has_losses
     from magicbyte.jobs.run.progress import terminal_progress
 
     with engine.open(f"magicbyte restore {sources[0]}") as runner:
@@ -64,14 +65,12 @@ def restore(
         print_json(report)
     else:
         _print_end(out, certified=given.certify)
-    merged = report["merged"]
     hurt = (
         report["problems"]
         or report["metadata_problems"]
         or report["unassigned"]
         or any(one["status"] != "online" for one in report["partitions"])
-        or any(one["lost_offsets"] for one in merged)
-        or any(left["reason"] != "cleaned" for one in merged for left in one["left_out"])
+        or any(map(has_losses, report["merged"]))
     )
     return exit_code(hurt, balanced=report["balanced"])
 

@@ -39,6 +39,7 @@ __all__ = [
 _VERSION = 1
 _MAX_OFFSET = (1 << 63) - 1
 _MANY_RANGES = 64
+"""The ranges that are compared one by one with all offsets of a batch; of more, each offset is looked up."""
 
 Ranges: TypeAlias = Sequence[tuple[int, int]]
 """The first and last offset (inclusive) of each range, in order, without overlaps."""
@@ -128,12 +129,6 @@ def offsets_in(offsets: pa.Int64Array, ranges: Ranges) -> pa.BooleanArray:
     for first, last in ranges[start:end]:
         inside = pc.or_(inside, pc.and_(pc.greater_equal(offsets, first), pc.less_equal(offsets, last)))
     return inside
-    extremes = pc.min_max(offsets).as_py()
-    for first, last in ranges[bisect_left(ranges, extremes["min"], key=lambda one: one[1]) :]:
-        if first > extremes["max"]:
-            break
-        inside = pc.or_(inside, pc.and_(pc.greater_equal(offsets, first), pc.less_equal(offsets, last)))
-    return inside
 
 
 def refuse_unknown(offsets: Mapping[tuple[str, int], Ranges], listings: Iterable[PartitionListing]) -> None:
@@ -149,11 +144,15 @@ def write_offsets(path: str, ranges: Iterable[OffsetRange]) -> None:
     """Writes ranges, which are sorted by partition, in place of the file."""
     directory = os.path.dirname(os.path.abspath(path))
     with tempfile.NamedTemporaryFile("w", dir=directory, delete=False, encoding="utf-8") as file:
-        file.write(f'{{"version": {_VERSION}, "partitions": [')
-        by_partition = groupby(ranges, lambda one: (one.topic, one.partition))
-        for number, ((topic, partition), own) in enumerate(by_partition):
-            file.write(",\n" if number else "\n")
-            found = [[one.first_offset, one.last_offset] for one in own]
-            json.dump({"topic": topic, "partition": partition, "ranges": found}, file)
-        file.write("\n]}\n")
+        try:
+            file.write(f'{{"version": {_VERSION}, "partitions": [')
+            by_partition = groupby(ranges, lambda one: (one.topic, one.partition))
+            for number, ((topic, partition), own) in enumerate(by_partition):
+                file.write(",\n" if number else "\n")
+                found = [[one.first_offset, one.last_offset] for one in own]
+                json.dump({"topic": topic, "partition": partition, "ranges": found}, file)
+            file.write("\n]}\n")
+        except BaseException:
+            os.unlink(file.name)
+            raise
     os.replace(file.name, path)

@@ -21,6 +21,7 @@ __all__ = [
     "MergeReport",
     "MergedPartition",
     "SourceRange",
+    "has_losses",
     "merged_partition",
     "problems_of_merges",
 ]
@@ -100,6 +101,12 @@ class MergedPartition(TypedDict):
     left_out_left_out: int
     balanced: bool
     """True if every byte of the copies is accounted for."""
+
+
+def has_losses(partition: MergedPartition) -> bool:
+    """True if offsets are lost, or batches are left out for another reason than that a copy was cleaned."""
+    left_out = any(one["reason"] != "cleaned" for one in partition["left_out"])
+    return partition["lost_offsets"] > 0 or left_out
 
 
 class MergeReport(Problems):
