@@ -154,12 +154,15 @@ $(BROKER)/fetched: tests/interop/broker/pom.xml tests/interop/old_broker/pom.xml
 	@scripts/prerequisites "$(PYTHON)" java maven
 	for version in $(JUDGES); do mvn -q -B -f $< dependency:copy-dependencies -Dkafka.version=$$version || exit 1; done
 	mvn -q -B -f $(word 2,$^) dependency:copy-dependencies -Dkafka.version=$(OLD)
+	mvn -q -B -f $(word 2,$^) dependency:copy-dependencies -Dkafka.version=$(OLDEST) -Dscala.version=$(OLDEST_SCALA)
 	touch $@
 
 # Our clients, and programs over the broker's own classes: the same sources for each judge.
-$(BROKER)/%/built: $(BROKER)/fetched $(wildcard tests/interop/broker/*.java)
+$(BROKER)/%/built: $(BROKER)/fetched $(wildcard tests/interop/broker/*.java) tests/interop/archive_classes.py
 	mkdir -p $(@D)/classes
 	javac -cp '$(@D)/jars/*' -d $(@D)/classes $(wildcard tests/interop/broker/*.java)
+	jar cf $(@D)/classes.jar -C $(@D)/classes .
+	$(PYTHON) tests/interop/archive_classes.py $*
 	touch $@
 
 INTEROP := target/interop
@@ -344,6 +347,7 @@ bench-spark: $(VENV)/requirements
 	$(measured)
 	$(BIN)/python benches/python/spark_kafka.py
 	$(BIN)/python benches/python/spark_typed.py
+	$(BIN)/python benches/python/spark_live.py
 	$(BIN)/python benches/python/ingest.py
 
 study: $(VENV)/requirements

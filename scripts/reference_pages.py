@@ -12,7 +12,7 @@ from typing import Any, ForwardRef, get_args, get_type_hints, is_typeddict
 
 import magicbyte.commands
 import pyarrow as pa
-from magicbyte.jobs.internal_tables import OFFSETS, TOPICS
+from magicbyte.jobs.internal_tables import OFFSETS, SHARE_OFFSETS, TOPICS
 from magicbyte.jobs.run.reading import table_schema
 from magicbyte.spark.schema import PRODUCERS, SEGMENTS, TRANSACTIONS
 
@@ -23,6 +23,10 @@ TABLES = {
 }
 INTERNAL = {
     "offsets": (OFFSETS, "A row per committed offset, if `__consumer_offsets` is read."),
+    "share_offsets": (
+        SHARE_OFFSETS,
+        "A row per position of a share group, if `__share_group_state` is read.",
+    ),
     "topics": (TOPICS, "A row per partition, if `__cluster_metadata` is read."),
 }
 SPARK = {
@@ -57,8 +61,9 @@ def reports_page() -> str:
     """What the functions of jobs return, and their commands print with `--json`."""
     returned: dict[type, list[str]] = {}
     for name in magicbyte.commands.__all__:
-        written = getattr(magicbyte, name).__annotations__["return"]
-        for kind in types_in(eval(written, names_of(magicbyte.commands))):
+        function = getattr(magicbyte, name)
+        names = names_of(sys.modules[function.__module__])
+        for kind in types_in(eval(function.__annotations__["return"], names)):
             returned.setdefault(kind, []).append(name)
     lines = [
         "# Reports\n",

@@ -41,10 +41,15 @@ PACKAGES = {
     "sql": ("expressions", "jobs", "lake"),
 }
 # Streams need a newer Spark than the oldest one; the source reports that when a stream is requested.
-SINCE_SPARK_4_2 = "magicbyte.spark.stream"
+SINCE_SPARK_4_2 = (
+    "magicbyte.spark.cluster_stream",
+    "magicbyte.spark.micro_batches",
+    "magicbyte.spark.stream",
+)
 COMMANDS: dict[str, Sequence[str]] = {
     "advise": ("--windows", "4", "--window-bytes", "64k", "{samples}"),
     "audit": ("--misrouted", "{samples}"),
+    "backup": ("kafka://127.0.0.1:1", "{out}"),
     "cluster": ("--html", "{out}.html", "{samples}"),
     "compact": ("--all-topics", "{samples}", "{out}"),
     "completion": ("bash",),
@@ -78,8 +83,8 @@ _CATALOG += (
 )
 TABLES: dict[str, Sequence[str]] = {"delta": ("table",), "iceberg": ("kafka.records", *_CATALOG)}
 # A transaction of the samples hangs, no group has committed, and there is neither a registry nor the metadata
-# of a cluster; `serve` would not end.
-EXIT_CODES = {"cluster": 1, "explain": 1, "offsets": 2, "restore": 2, "schemas": 2, "serve": 2}
+# of a cluster; `serve` would not end, and nobody listens on port 1.
+EXIT_CODES = {"backup": 3, "cluster": 1, "explain": 1, "offsets": 2, "restore": 2, "schemas": 2, "serve": 2}
 _SHOWN = 4000
 IMPORTS = """
 import importlib, pkgutil, sys, magicbyte
@@ -186,7 +191,7 @@ class Environment:
 
     def _check_package(self) -> None:
         absent = {one for each in PACKAGES.values() for one in each} - set(PACKAGES[self._extra])
-        self._python(IMPORTS, SINCE_SPARK_4_2, *(f"magicbyte.{one}" for one in absent))
+        self._python(IMPORTS, *SINCE_SPARK_4_2, *(f"magicbyte.{one}" for one in absent))
         partitions = sorted(str(path) for path in SAMPLES.iterdir())
         records = self._python(RECORDS, *partitions)
         if int(records) < 500:

@@ -101,6 +101,9 @@ LIMITS: dict[str, dict[str, Limit | str]] = {
     "Internal topics": {"*": PROMISED},
     "Schemas": {"*": VALUES},
     "Spark": {"*": SYSTEMS},
+    "Live": {"*": SYSTEMS},
+    "Backup": {"*": SYSTEMS},
+    "Replicas": {"cluster, wall": PROMISED, "*": ITSELF},
     "Clients": {"*": SYSTEMS},
 }
 

@@ -42,6 +42,9 @@ PARTS = [
     "internal_topics",
     "schemas",
     "dropins",
+    "live_cpu",
+    "backup_cpu",
+    "replicas",
 ]
 QUICK_SETS = ("s1-none", "s1-lz4", "s2-none", "s4-zstd", "s1v1-gzip")
 QUICK_PARTS = PARTS[: PARTS.index("segments")]

@@ -19,6 +19,7 @@ RECORDS = (
     "view.rs",
 )
 BINDINGS = tuple(f"crates/magicbyte-python/src/{name}" for name in RECORDS)
+LIVE = tuple(f"crates/magicbyte-python/src/{name}.rs" for name in ("live", "live_in_turn"))
 BUILDERS = ("append.rs", "append_arguments.rs", "builder.rs")
 BUILDING = tuple(f"crates/magicbyte-python/src/{name}" for name in BUILDERS)
 SCANS = tuple(
@@ -49,5 +50,8 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "Internal topics": (*LOG, "crates/magicbyte-protocol", *JOBS, "python/magicbyte/internal_topics"),
     "Schemas": (*ARROW, *PAYLOADS, "crates/magicbyte-python/src/schema_decoder.rs"),
     "Spark": (*ARROW, *PAYLOADS, *JOBS, "python/magicbyte/spark"),
+    "Live": (*ARROW, "crates/magicbyte-client", "crates/magicbyte-protocol", *BINDINGS, *LIVE),
+    "Backup": (*LOG, "crates/magicbyte-client", "crates/magicbyte-protocol", *JOBS),
+    "Replicas": (*ARROW, *JOBS),
     "Clients": (*FORMAT, "crates/magicbyte-protocol", *BINDINGS, *BUILDING, "examples"),
 }

@@ -51,7 +51,7 @@ BROKER = DIRECTORY / "broker"
 LOG = DIRECTORY / "log"
 SCHEMA = json.dumps(schemas.AVRO)
 REGISTRY = DIRECTORY / "schemas"
-_FRAME = 5
+FRAME = 5
 
 
 def main() -> None:
@@ -180,7 +180,7 @@ class Ways:
         from pyspark.sql.avro.functions import from_avro
 
         records = kafka_source.read(self.session, self.node.bootstrap_servers, NAME)
-        stripped = sql.expr(f"substring(value, {_FRAME + 1})")
+        stripped = sql.expr(f"substring(value, {FRAME + 1})")
         return records.withColumn("value", from_avro(stripped, SCHEMA))
 
     def _ready(self) -> "DataFrame":

@@ -6,6 +6,7 @@
 mod append;
 mod batches;
 mod built;
+mod client;
 mod codecs;
 mod compacted;
 mod internal_topics;
@@ -25,6 +26,7 @@ mod wire;
 pub use append::append;
 pub use batches::{framing, legacy, magic2};
 pub use built::builder;
+pub use client::client_response;
 pub use codecs::{gzip, lz4, snappy, zstd};
 pub use compacted::compact;
 pub use internal_topics::internal_topics;
@@ -63,4 +65,5 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("schema_protobuf", schema_protobuf),
     ("schema_json", schema_json),
     ("serve_request", serve_request),
+    ("client_response", client_response),
 ];

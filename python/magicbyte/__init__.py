@@ -45,6 +45,7 @@ from magicbyte.errors import (
     RefusedError,
     UnsupportedCompressionError,
     UnsupportedMagicError,
+    UnsupportedVersionError,
 )
 from magicbyte.log import LogBatches, LogRecords, PartitionLog, Reconciliation
 from magicbyte.notebook import add_tables
@@ -55,9 +56,11 @@ if TYPE_CHECKING:
     from magicbyte.commands import (
         advise,
         audit,
+        backup,
         cluster,
         compact,
         convert,
+        dead_letters,
         diff,
         explain,
         field_costs,
@@ -78,7 +81,9 @@ if TYPE_CHECKING:
     from magicbyte.following import ingest_stream
     from magicbyte.jobs.find.choice import PartitionChoice
     from magicbyte.logs import Log
+    from magicbyte.options.typed import TypedColumns
     from magicbyte.scanning import scan
+    from magicbyte.schema.http_client import HttpSettings
     from magicbyte.storage.encryption_keys import add_encryption_key
     from magicbyte.storage.mounts import mount_storage
 
@@ -92,6 +97,7 @@ __all__ = [
     "CorruptRecordError",
     "DamageMode",
     "Error",
+    "HttpSettings",
     "InternalError",
     "InvalidRecordError",
     "IsolationLevel",
@@ -113,17 +119,21 @@ __all__ = [
     "RecordsBuilder",
     "RefusedError",
     "TimestampType",
+    "TypedColumns",
     "UnsupportedCompressionError",
     "UnsupportedMagicError",
+    "UnsupportedVersionError",
     "__version__",
     "add_encryption_key",
     "advise",
     "audit",
+    "backup",
     "cluster",
     "compact",
     "convert",
     "convert_batches",
     "crc32c",
+    "dead_letters",
     "decode_varint",
     "diff",
     "encode_varint",
@@ -154,9 +164,11 @@ add_tables()
 _COMMANDS = (
     "advise",
     "audit",
+    "backup",
     "cluster",
     "compact",
     "convert",
+    "dead_letters",
     "diff",
     "explain",
     "field_costs",
@@ -176,8 +188,10 @@ _COMMANDS = (
 )
 # Imported when they are first used: most programs that import this package run no job.
 _LAZY = {
+    "HttpSettings": "magicbyte.schema.http_client",
     "Log": "magicbyte.logs",
     "PartitionChoice": "magicbyte.jobs.find.choice",
+    "TypedColumns": "magicbyte.options.typed",
     "add_encryption_key": "magicbyte.storage.encryption_keys",
     "ingest_stream": "magicbyte.following",
     "mount_storage": "magicbyte.storage.mounts",

@@ -13,6 +13,7 @@ from magicbyte._stubs.arrow import (
     arrow_schema,
     chain_streams,
     digest_records,
+    digest_rows,
 )
 from magicbyte._stubs.audit import BatchHeaders, digest_contents
 from magicbyte._stubs.basics import (
@@ -57,7 +58,7 @@ from magicbyte._stubs.cleaner import (
     redact_group,
     reduce_keys,
 )
-from magicbyte._stubs.cluster import ClusterReader
+from magicbyte._stubs.cluster import ClusterReader, whole_batches
 from magicbyte._stubs.convert import (
     Converter,
     set_last_offset,
@@ -66,6 +67,7 @@ from magicbyte._stubs.convert import (
     set_producer_state,
 )
 from magicbyte._stubs.internal_topics import (
+    TRANSACTION_STATES,
     CommittedOffsets,
     decode_data,
     decode_record,
@@ -87,6 +89,7 @@ from magicbyte._stubs.lines import (
     LineWriter,
     RowFilter,
 )
+from magicbyte._stubs.live import LiveCluster, read_in_turn
 from magicbyte._stubs.log import (
     LogBatches,
     LogRecords,
@@ -161,6 +164,8 @@ from magicbyte._stubs.state import (
 )
 from magicbyte._stubs.steps import (
     ChunkDecoder,
+    FetchedChunk,
+    FetchedChunks,
     StoredFile,
     SurveyInParts,
     add_encryption_key,
@@ -173,6 +178,7 @@ from magicbyte._stubs.steps import (
     is_same_file,
     is_segment_file,
     is_stored,
+    join_results,
     list_directory,
     list_partition,
     mount_store,
@@ -180,6 +186,7 @@ from magicbyte._stubs.steps import (
     partition_history,
     plan_partition,
     reconcile,
+    reconcile_fetched,
     segment_history,
     segments_from,
     start_for_timestamp,
@@ -197,6 +204,7 @@ from magicbyte._stubs.writer import (
     RowsWriter,
     begin_partition,
     finish_partition,
+    forget_producers,
     rebuild_sidecars,
     rewrite_chunks,
     set_aside,
@@ -208,6 +216,7 @@ __all__ = [
     "LISTED",
     "MAX_COLUMN_PAYLOAD",
     "PROBLEMS_TOPIC",
+    "TRANSACTION_STATES",
     "AbortedFilter",
     "AbortedTransaction",
     "AppendInfo",
@@ -228,12 +237,15 @@ __all__ = [
     "CompletedTransaction",
     "Converter",
     "FetchResponse",
+    "FetchedChunk",
+    "FetchedChunks",
     "InternalError",
     "KeySet",
     "LeaderEpochs",
     "LegacyBatch",
     "LineWriter",
     "ListedOffset",
+    "LiveCluster",
     "LogBatches",
     "LogRecords",
     "OffsetIndexEntry",
@@ -291,6 +303,7 @@ __all__ = [
     "digest_chunk",
     "digest_contents",
     "digest_records",
+    "digest_rows",
     "encode_data",
     "encode_metadata_record",
     "encode_request",
@@ -298,6 +311,7 @@ __all__ = [
     "encode_varint",
     "find_runs",
     "finish_partition",
+    "forget_producers",
     "hash_chunk",
     "header_versions",
     "index_keys",
@@ -309,6 +323,7 @@ __all__ = [
     "is_segment_file",
     "is_stored",
     "join_alignments",
+    "join_results",
     "leader_epoch_checkpoint",
     "list_directory",
     "list_log",
@@ -328,9 +343,11 @@ __all__ = [
     "producer_summary",
     "protobuf_structure",
     "read_batches",
+    "read_in_turn",
     "read_sidecar",
     "rebuild_sidecars",
     "reconcile",
+    "reconcile_fetched",
     "redact_group",
     "reduce_keys",
     "repair_holes",
@@ -355,5 +372,6 @@ __all__ = [
     "unpickle_batch",
     "unpickle_record",
     "unreadable_directory",
+    "whole_batches",
     "write_schema_framing",
 ]

@@ -14,8 +14,9 @@ from functools import wraps
 from os import PathLike
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
+from magicbyte.errors import RefusedError
 from magicbyte.extras import naming_extras
-from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice, check_choice
 from magicbyte.jobs.run.engines import Engine, LocalEngine
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.options.declare import Options, argument, defaults_of, narrowed
@@ -42,6 +43,10 @@ class Chosen(Options):
 
     choice: PartitionChoice = argument("The partitions to read.", default=EVERYTHING)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self.choice)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tasks(Options):
@@ -56,6 +61,12 @@ class Tasks(Options):
         "The receiver of progress; `magicbyte.jobs.run.progress.terminal_progress()` shows a bar.",
         default=NO_PROGRESS,
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, value, method in (("engine", self.engine, "map"), ("progress", self.progress, "step")):
+            if value is not None and not hasattr(value, method):
+                raise TypeError(f"{name}: expected an object with the method {method}, not {value!r:.100}")
 
     @property
     def runner(self) -> Engine:
@@ -76,13 +87,17 @@ def paths_of(sources: Sources) -> list[str]:
 
     Raises:
         TypeError: for anything else.
+        RefusedError: for an empty sequence.
 
     """
     if isinstance(sources, str | bytes | PathLike):
         return [os.fsdecode(sources)]
     if not isinstance(sources, Iterable):
         raise TypeError(f"sources: expected a path or a sequence of paths, not {type(sources).__name__}")
-    return [os.fsdecode(source) for source in sources]
+    paths = [os.fsdecode(source) for source in sources]
+    if not paths:
+        raise RefusedError("no source is given: expected a path or a sequence of paths")
+    return paths
 
 
 def reads(

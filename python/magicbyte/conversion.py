@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from magicbyte import _core
 from magicbyte._core import Converter
 from magicbyte.enums import TimestampType
+from magicbyte.errors import Error
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -90,10 +91,13 @@ def convert_batches(
         max_decompressed_bytes: the limit for one batch after decompression.
 
     Raises:
-        Error: for bytes that are not whole batches (`NeedMoreBytesError` if the last one is cut off), a
-            wrong CRC, a bad record, or a codec or level that cannot be written.
+        Error: `kind` "invalid_options" for another magic; for bytes that are not whole batches
+            (`NeedMoreBytesError` if the last one is cut off), a wrong CRC, a bad record, or a codec or level
+            that cannot be written.
 
     """
+    if magic not in (0, 1, 2):
+        raise Error(f"magic {magic}: expected 0, 1 or 2", "invalid_options")
     converter = Converter(compression, level, max_decompressed_bytes=max_decompressed_bytes)
     if magic == 2:
         return Converted(converter.up_convert(data), Losses())

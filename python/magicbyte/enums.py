@@ -65,7 +65,7 @@ def fails_fast(mode: DamageMode) -> bool:
         ValueError: if it is neither PERMISSIVE nor FAILFAST.
 
     """
-    if mode.upper() not in ("PERMISSIVE", "FAILFAST"):
+    if not isinstance(mode, str) or mode.upper() not in ("PERMISSIVE", "FAILFAST"):
         raise ValueError(f"mode is PERMISSIVE or FAILFAST, not {mode!r}")
     return mode.upper() == "FAILFAST"
 

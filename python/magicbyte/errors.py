@@ -17,6 +17,7 @@ __all__ = [
     "RefusedError",
     "UnsupportedCompressionError",
     "UnsupportedMagicError",
+    "UnsupportedVersionError",
 ]
 
 
@@ -78,6 +79,15 @@ class UnsupportedMagicError(Error):
 
 class UnsupportedCompressionError(Error):
     """A codec number that Kafka does not know, or a codec that this build lacks."""
+
+
+class UnsupportedVersionError(Error, ConnectionError):
+    """A broker that has no version of a request in common with this client (Kafka's
+    UnsupportedVersionException).
+    """
+
+    def __init__(self, message: str, kind: str = "unsupported_version", *place: Any) -> None:
+        super().__init__(message, kind, *place)
 
 
 class LimitExceededError(Error):

@@ -16,10 +16,13 @@ from magicbyte._core import (
     PartitionReader,
 )
 from magicbyte.enums import DamageMode, IsolationLevel, fails_fast
+from magicbyte.errors import RefusedError
 from magicbyte.listing import log_start_of
+from magicbyte.live import CommandConfig, open_live_partition
 from magicbyte.open_partition import OpenPartition
 from magicbyte.reconciliation import Reconciliation
-from magicbyte.storage.location import locate
+from magicbyte.storage.foreign_files import no_segment
+from magicbyte.storage.location import cluster_of, locate, refuse_cluster
 from magicbyte.storage.mounts import mount
 from magicbyte.storage.paths import AnyPath, absolute
 from magicbyte.table import Table
@@ -34,11 +37,11 @@ if TYPE_CHECKING:
 __all__ = ["LogBatches", "LogRecords", "PartitionLog", "Reconciliation"]
 
 
-def _refuse_other_directories(path: str) -> None:
-    """Raises ValueError for a directory that is not a partition's: nothing would be read."""
+def _refuse_no_partition(path: str) -> None:
+    """Raises ValueError for what is neither a segment nor a partition's directory: nothing would be read."""
     name = os.path.basename(absolute(path))
     if not _core.is_directory(path):
-        return
+        raise no_segment(path)
     entries = _core.list_directory(path)
     if _core.is_partition(name, [entry for entry, _ in entries]):
         return
@@ -70,6 +73,12 @@ class PartitionLog(Table):
     others, is damage like any other. The log begins where the broker's `log-start-offset-checkpoint`, in the
     directory above, says: older records were deleted, and a broker does not return them.
 
+    A partition of a running cluster is read by its offsets: every read asks where the log begins and ends
+    at that moment, ends there, and fetches the range once while it is decoded, with the memory of a few
+    answers of about 2 MiB. No group is joined and nothing is committed. `segments` and `ignored` are empty,
+    and the column `position` counts the bytes that were fetched. With `read_committed`, the broker tells
+    which transactions were aborted.
+
     Every call of `batches`, `records` or `to_arrow` is a read of its own, with its own problems; several
     can be under way at the same time. A log is also a context manager: once it is closed, it gives no new
     reads or streams; those that it has given go on.
@@ -78,15 +87,22 @@ class PartitionLog(Table):
 
     Args:
         path: the directory, or a single `.log` or `.checkpoint` file; also a URL (`mount_storage` takes its
-            options) or a path into an archive, such as `backup.tar/orders-0`.
+            options), a path into an archive, such as `backup.tar/orders-0`, or a partition of a running
+            cluster:
+            `kafka://host:9092/orders/0`, or `kafkas://` with TLS.
         check_crcs: verify checksums.
         max_decompressed_bytes: the limit for one batch, stored or decompressed.
         include_deleted_records: whether records before the log's start are read, too.
         mode: FAILFAST raises an error at damage; PERMISSIVE leaves damaged batches out and reports them
             in `problems` of the iterator or stream.
+        command_config: for a running cluster, a file of properties of Kafka's own clients:
+            security.protocol, sasl.*, and ssl.* with PEM.
 
     Raises:
-        OSError: if the directory cannot be read, or its path is not UTF-8.
+        OSError: if the directory cannot be read, or its path is not UTF-8; if a running cluster does not
+            answer or refuses (ConnectionError, TimeoutError, PermissionError).
+        RefusedError: for a file that is not a segment; if the cluster has no such partition, or an address or
+            property is invalid.
         ValueError: for an unknown mode, or a directory without segments that is not named like a partition:
             `Log` opens a directory of partitions.
 
@@ -100,13 +116,27 @@ class PartitionLog(Table):
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
         include_deleted_records: bool = False,
         mode: DamageMode = "FAILFAST",
+        command_config: CommandConfig = None,
     ) -> None:
         fails_fast(mode)  # raises for an unknown mode
+        cluster = cluster_of(path)
+        if cluster is not None:
+            reader = open_live_partition(
+                cluster,
+                command_config,
+                check_crcs=check_crcs,
+                max_decompressed_bytes=max_decompressed_bytes,
+                mode=mode,
+            )
+            self._open(reader, mode)
+            return
+        if command_config is not None:
+            raise RefusedError("command_config is for a running cluster, such as kafka://host:9092/topic/0")
         mount([path])
         listing = _core.list_log(locate(path).path, include_deleted_records=include_deleted_records)
-        self._open(listing, check_crcs, max_decompressed_bytes, mode)
+        self._open(PartitionReader(listing, check_crcs, max_decompressed_bytes, mode), mode)
         if not self._listing["segments"] and not self._listing["problems"]:
-            _refuse_other_directories(self.path)
+            _refuse_no_partition(self.path)
 
     @classmethod
     def of_listing(
@@ -121,19 +151,24 @@ class PartitionLog(Table):
         those in tiered storage. The arguments are those of the class.
         """
         fails_fast(mode)
+        return cls._of_reader(
+            PartitionReader(json.dumps(listing), check_crcs, max_decompressed_bytes, mode), mode
+        )
+
+    @classmethod
+    def _of_reader(cls, reader: PartitionReader, mode: DamageMode) -> Self:
         log = cls.__new__(cls)
-        log._open(json.dumps(listing), check_crcs, max_decompressed_bytes, mode)
+        log._open(reader, mode)
         return log
 
-    def _open(self, listing: str, check_crcs: bool, max_decompressed_bytes: int, mode: DamageMode) -> None:
-        reader = PartitionReader(listing, check_crcs, max_decompressed_bytes, mode)
-        self._listing: PartitionListing = json.loads(listing)
+    def _open(self, reader: PartitionReader, mode: DamageMode) -> None:
+        self._listing: PartitionListing = json.loads(reader.listing())
         self._closed = False
         self._opened = OpenPartition(reader, self._listing, mode)
 
     @property
     def path(self) -> str:
-        """The directory or file."""
+        """The directory or file, or the URL of a partition of a running cluster."""
         return self._listing["path"]
 
     @property
@@ -153,12 +188,12 @@ class PartitionLog(Table):
 
     @property
     def size(self) -> int:
-        """Bytes of all segments, as of when the log was opened."""
+        """Bytes of all segments, as of when the log was opened; 0 for a running cluster, which tells none."""
         return sum(segment["size"] for segment in self.segments)
 
     @property
     def segments(self) -> list[Segment]:
-        """The segment files in offset order."""
+        """The segment files in offset order; a running cluster shows none."""
         return self._listing["segments"]
 
     @property
@@ -186,6 +221,8 @@ class PartitionLog(Table):
         self.close()
 
     def __repr__(self) -> str:
+        if cluster_of(self.path) is not None:
+            return f"<PartitionLog {self.path}>"
         return f"<PartitionLog {self.name}: {len(self.segments)} segments, {self.size} bytes>"
 
     def _repr_html_(self) -> str:
@@ -274,6 +311,7 @@ class PartitionLog(Table):
         from magicbyte.damage import rescue
 
         self._check_open()
+        refuse_cluster(self.path)
         return rescue(
             self.path,
             max_decompressed_bytes=self._opened.reader.max_decompressed_bytes,

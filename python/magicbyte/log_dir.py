@@ -43,6 +43,7 @@ __all__ = [
     "read_clean_shutdown",
     "read_meta_properties",
     "read_offset_checkpoint",
+    "read_server_properties",
 ]
 
 REPLICATION_OFFSET_CHECKPOINT = "replication-offset-checkpoint"
@@ -94,6 +95,17 @@ def read_meta_properties(path: str | PathLike[str]) -> dict[str, str]:
 
     """
     return _read(path, parse_meta_properties)
+
+
+def read_server_properties(path: str | PathLike[str]) -> dict[str, str]:
+    """Reads a broker's `server.properties`: its values by name, passwords included.
+
+    Raises:
+        Error: if an escape in it is malformed.
+        OSError: if it cannot be read, or is larger than 64 MiB.
+
+    """
+    return _read(path, lambda data: dict(_properties(data.decode("latin-1"))))
 
 
 def read_clean_shutdown(path: str | PathLike[str]) -> int | None:

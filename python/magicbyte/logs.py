@@ -9,8 +9,9 @@ from magicbyte._core import CONSUMED_COLUMNS, DEFAULT_MAX_DECOMPRESSED_BYTES
 from magicbyte.calls import Sources, paths_of
 from magicbyte.enums import DamageMode, IsolationLevel
 from magicbyte.errors import RefusedError
-from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
+from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice, check_choice
+from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs, without_copies
+from magicbyte.live import CommandConfig, open_live_partitions, split_sources
 from magicbyte.log import PartitionLog
 from magicbyte.open_partition import OpenPartition
 from magicbyte.reconciliation import Reconciliation
@@ -29,16 +30,26 @@ class Log(Table):
     Opening lists the directories; no segment is read. `magicbyte.verify`, `magicbyte.ingest` and the other
     commands are functions that work on such a directory as a whole.
 
+    A stream over a running cluster asks where all logs begin and end when it is first read. While one
+    partition is read, the next ones are fetched, many in one request and from several brokers at a time, with
+    the memory of a few answers of about 2 MiB, whatever the number of partitions.
+
+    A partition that is there several times, as on several brokers, appears once per copy in `partitions` and
+    in `verify`. Its records are those of one copy: `choice.prefer` names it, and of Kafka's own topics it is
+    the newest. Without a choice, `to_arrow` and `magicbyte.scan` raise RefusedError.
+
     Args:
-        sources: directories, archives or segment files, or URLs of them: one path, or a sequence of them.
+        sources: directories, archives or segment files, URLs of them, or running clusters, such as
+            `kafka://host:9092` or `kafka://host:9092/topic`: one path, or a sequence of them.
         choice: which partitions to open, for example `PartitionChoice(topics=("orders*",))`.
         check_crcs: whether checksums are checked.
         max_decompressed_bytes: the limit for one batch, stored or decompressed.
         mode: as in `PartitionLog`.
+        command_config: as in `PartitionLog`.
 
     Raises:
         RefusedError: if there is no partition, or a source is missing.
-        OSError: if a source cannot be listed.
+        OSError: if a source cannot be listed, or a running cluster does not answer or refuses.
 
     """
 
@@ -50,8 +61,13 @@ class Log(Table):
         check_crcs: bool = True,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
         mode: DamageMode = "FAILFAST",
+        command_config: CommandConfig = None,
     ) -> None:
-        self._inputs = find_inputs(paths_of(sources), choice)
+        check_choice(choice)
+        self._sources = tuple(paths_of(sources))
+        self._choice = choice
+        files, clusters = split_sources(self._sources, command_config)
+        self._inputs = find_inputs(files, choice, may_be_none=bool(clusters))
         self._partitions = [
             PartitionLog.of_listing(
                 listing,
@@ -62,11 +78,21 @@ class Log(Table):
             for listing in self._inputs.listings
             if locate(listing["path"]).is_still_there()
         ]
+        for cluster in clusters:
+            readers = open_live_partitions(
+                cluster,
+                command_config,
+                choice.includes,
+                check_crcs=check_crcs,
+                max_decompressed_bytes=max_decompressed_bytes,
+                mode=mode,
+            )
+            self._partitions += [PartitionLog._of_reader(reader, mode) for reader in readers]
 
     @property
     def sources(self) -> tuple[str, ...]:
         """The paths as given."""
-        return self._inputs.sources
+        return self._sources
 
     @property
     def partitions(self) -> list[PartitionLog]:
@@ -114,7 +140,8 @@ class Log(Table):
         opened = [one for partition in self._partitions for one in partition._open_partitions()]
         if not opened:
             raise RefusedError(f"no partition is left in {', '.join(self.sources)}")
-        return opened
+        read = {one["path"] for one in without_copies([one.listing for one in opened], self._choice)}
+        return [one for one in opened if one.listing["path"] in read]
 
     @property
     def _default_columns(self) -> Sequence[str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from magicbyte._core import ArrowStream, LogBatches, PartitionReader
+from magicbyte._core import ArrowStream, LogBatches, PartitionReader, read_in_turn
 from magicbyte.enums import DamageMode, IsolationLevel
 from magicbyte.table_options import Ranges, TableOptions
 
 if TYPE_CHECKING:
     from magicbyte.model import PartitionListing
 
-__all__ = ["LOG_END", "OpenPartition"]
+__all__ = ["LOG_END", "OpenPartition", "opened_in_turn"]
 
 LOG_END = 2**63 - 1
 """The end of a read that ends with the log."""
@@ -53,3 +53,12 @@ class OpenPartition(NamedTuple):
             start_timestamp=ranges.start_timestamp,
             isolation_level=isolation_level,
         )
+
+
+def opened_in_turn(
+    partitions: Sequence[OpenPartition], ranges: Sequence[Ranges], isolation_level: IsolationLevel
+) -> list[OpenPartition]:
+    """The partitions for one read of these ranges in turn; see `magicbyte._core.read_in_turn`."""
+    wanted = [(one.start_offset, one.end_offset, one.start_timestamp) for one in ranges]
+    readers = read_in_turn([partition.reader for partition in partitions], wanted, isolation_level)
+    return [partition._replace(reader=reader) for partition, reader in zip(partitions, readers, strict=True)]

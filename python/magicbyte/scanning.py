@@ -9,6 +9,7 @@ from magicbyte._core import CONSUMED_COLUMNS
 from magicbyte.calls import Sources
 from magicbyte.enums import fails_fast
 from magicbyte.extras import naming_extras
+from magicbyte.live import CommandConfig
 from magicbyte.logs import Log
 from magicbyte.table import LogArrowStream, Table
 from magicbyte.table_options import EVERYTHING, Ranges
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["scan"]
 
 
-def scan(source: Sources | Table | LogArrowStream) -> pl.LazyFrame:
+def scan(source: Sources | Table | LogArrowStream, *, command_config: CommandConfig = None) -> pl.LazyFrame:
     """A Polars LazyFrame over the records of a log, or of all logs at and below a directory.
 
     A query reads only the columns that it needs. Comparisons of `offset`, `timestamp`, `topic` and
@@ -38,6 +39,7 @@ def scan(source: Sources | Table | LogArrowStream) -> pl.LazyFrame:
         source: paths or URLs as for `Log`; a `Log` or `PartitionLog`; or a stream of `to_arrow`, whose
             options and columns the frame has. Otherwise these are topic, partition, offset, timestamp (ms),
             timestampType, key, value and headers.
+        command_config: for running clusters, as in `PartitionLog`.
 
     Raises:
         ValueError: for a stream without columns; for a log in PERMISSIVE mode, since nobody would see what it
@@ -51,7 +53,7 @@ def scan(source: Sources | Table | LogArrowStream) -> pl.LazyFrame:
     with naming_extras("scan", "polars"):
         import polars as pl
         from polars.io.plugins import register_io_source
-    stream = _stream_of(source)
+    stream = _stream_of(source, command_config)
     schema = pl.Schema(stream)
     if not schema:
         # Polars counts no rows where a source has no columns.
@@ -59,10 +61,12 @@ def scan(source: Sources | Table | LogArrowStream) -> pl.LazyFrame:
     return register_io_source(_Source(stream, schema.names()), schema=schema)
 
 
-def _stream_of(source: Sources | Table | LogArrowStream) -> LogArrowStream:
+def _stream_of(source: Sources | Table | LogArrowStream, command_config: CommandConfig) -> LogArrowStream:
+    if command_config is not None and isinstance(source, LogArrowStream | Table):
+        raise ValueError("command_config is for the URL of a running cluster; this source is open already")
     if isinstance(source, LogArrowStream):
         return source
-    table = source if isinstance(source, Table) else Log(source)
+    table = source if isinstance(source, Table) else Log(source, command_config=command_config)
     stream = table.to_arrow(["topic", "partition", *CONSUMED_COLUMNS])
     if not all(fails_fast(partition.mode) for partition in stream.partitions):
         raise ValueError(

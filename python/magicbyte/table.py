@@ -13,7 +13,7 @@ from magicbyte._core import ArrowStream, chain_streams
 from magicbyte.derived_stream import RecordStream
 from magicbyte.enums import IsolationLevel
 from magicbyte.extras import naming_extras
-from magicbyte.open_partition import LOG_END, OpenPartition
+from magicbyte.open_partition import LOG_END, OpenPartition, opened_in_turn
 from magicbyte.read_accounts import PartitionReads, ReadAccount
 from magicbyte.table_options import EVERYTHING, Ranges, TableOptions
 from magicbyte.typed_stream import TypedColumn
@@ -118,7 +118,8 @@ class LogArrowStream:
         to convert, as the interface says.
         """
         options = self._options
-        parts = [self._part(partition, self._columns, options) for partition in self._partitions]
+        partitions = self._in_turn(self._partitions, [options] * len(self._partitions))
+        parts = [self._part(partition, self._columns, options) for partition in partitions]
         self._reads = self._no_reads()
         for reads, part in zip(self._reads, parts, strict=True):
             reads.begin(part)
@@ -140,12 +141,26 @@ class LogArrowStream:
 
         """
         decoded = _Columns(self._options.narrowed(columns, EVERYTHING), self._where)
-        for partition, reads in zip(self._partitions, self._reads, strict=True):
-            wanted = ranges(partition.listing["topic"], partition.listing["partition"])
-            if wanted is not None:
-                part = self._part(partition, decoded, self._options.narrowed(columns, wanted))
-                with reads.under_way(part):
-                    yield from part.stream
+        chosen = [
+            (partition, reads, self._options.narrowed(columns, wanted))
+            for partition, reads in zip(self._partitions, self._reads, strict=True)
+            if (wanted := ranges(partition.listing["topic"], partition.listing["partition"])) is not None
+        ]
+        narrowed = [options for _, _, options in chosen]
+        in_turn = self._in_turn([partition for partition, _, _ in chosen], narrowed)
+        for partition, (_, reads, options) in zip(in_turn, chosen, strict=True):
+            part = self._part(partition, decoded, options)
+            with reads.under_way(part):
+                yield from part.stream
+
+    def _in_turn(
+        self, partitions: Sequence[OpenPartition], options: Sequence[TableOptions]
+    ) -> Sequence[OpenPartition]:
+        if self._options.last is not None:
+            # The last records of a partition are looked for in reads of their own.
+            return partitions
+        ranges = [one.ranges for one in options]
+        return opened_in_turn(partitions, ranges, self._options.isolation_level)
 
     def __repr__(self) -> str:
         names = ", ".join(partition.name for partition in self._partitions[:3])
@@ -196,6 +211,8 @@ def _filter_of(options: TableOptions) -> RecordFilter | None:
         return None
     if options.views:
         raise ValueError("where: rows of views are not selected; leave out views")
+    if not isinstance(options.where, str):
+        raise TypeError(f"where: expected an SQL expression, not {type(options.where).__name__}")
     from magicbyte.expressions.record_filter import RecordFilter
 
     return RecordFilter(options.where)

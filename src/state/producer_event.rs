@@ -95,7 +95,9 @@ impl ProducerEvent {
     }
 
     /// The event of a data batch, from its header alone.
-    pub(crate) fn of_data(batch: &RecordBatch<'_>) -> Self {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_data(batch: &RecordBatch<'_>) -> Self {
         Self::Data {
             producer_id: batch.producer_id(),
             transactional: batch.is_transactional(),

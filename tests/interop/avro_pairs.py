@@ -49,6 +49,36 @@ TYPES: list[Any] = [
     ["long", "string"],
     [],
 ]
+_SYMBOLS = enum("A", "B")
+_INNER = record(("x", "int"), field("y", "int", default=3), name="I")
+DEFAULTS: list[tuple[Any, list[Any], list[Any]]] = [
+    ("null", [None], [0, "", {}, []]),
+    ("boolean", [True, False], ["true", 1, None]),
+    ("int", [0, -(2**31), 2**31 - 1], [1.5, 1.0, 2**31, -(2**31) - 1, 3_000_000_000, "5", None, True]),
+    ("long", [0, 2**31, -(2**63), 2**63 - 1], [1e10, 2**63, -(2**63) - 1, "5", 2**70]),
+    ("float", [0, 1.5, "1.5", " -2e3 ", "NaN", "-Infinity", "1d"], ["x", "", None, True, "1_0", "inf"]),
+    ("double", [0, 1e300, 2**70, "1.5f"], ["x", [], "0x"]),
+    ("string", ["", "x"], [None, 1, True, []]),
+    ("bytes", ["", "\u00ff"], [None, 1, [1]]),
+    (fixed(2), ["ab"], [None, 1]),
+    (_SYMBOLS, ["A", "B"], [None, 0, ["A"]]),
+    (["null", "int"], [None, 5], ["x", 1.5, True]),
+    (["int", "null"], [5, None], ["x", {}]),
+    (["string", _SYMBOLS], ["x", "A"], [None]),
+    (array("int"), [[], [1, 2]], [{}, None, "x", [None], ["1"], 1]),
+    (array("double"), [[1, 1.5]], [["1.5"]]),
+    (array(array("string")), [[[], ["a"]]], [["a"], [[1]]]),
+    (map_("int"), [{}, {"a": 1}], [[], None, {"a": "x"}, {"a": None}]),
+    (
+        _INNER,
+        [{"x": 1}, {"x": 1, "y": 2}, {"x": 1, "z": 0}],
+        [{}, {"y": 1}, {"x": "1"}, None, [], {"x": 1, "y": None}],
+    ),
+    (["null", _INNER], [None, {"x": 1}], [{}]),
+    (array(_INNER), [[{"x": 1}]], [[{}]]),
+    (record(name="Empty"), [{}], [None, []]),
+]
+"""Types with defaults that Java takes, and defaults that it refuses."""
 LIST = record(("value", "int"), ("next", ["null", "R"]))
 TREE = record(("value", "long"), ("left", ["null", "R"]), ("right", ["null", "R"]))
 
@@ -79,6 +109,26 @@ RULES: list[tuple[str, Any, Any]] = [
     ("another name with an alias", record(("a", "int"), name="S", aliases=["R"]), record(("a", "int"))),
     ("another namespace", record(("a", "int"), namespace="x"), record(("a", "int"), namespace="y")),
     ("a namespace in the name", record(("a", "int"), name="x.R"), record(("a", "int"), namespace="x")),
+    (
+        "an alias with a dot in a namespace",
+        record(("a", "int"), name="S", namespace="x", aliases=[".R"]),
+        record(("a", "int")),
+    ),
+    (
+        "an alias with a dot",
+        record(("a", "int"), name="S", aliases=[".R"]),
+        record(("a", "int")),
+    ),
+    (
+        "an alias with two dots",
+        record(("a", "int"), name="S", aliases=[".x.R"]),
+        record(("a", "int"), name="x.R"),
+    ),
+    (
+        "an enum's alias with a dot",
+        enum("A", name="x.S", aliases=[".R"]),
+        enum("A", name="R"),
+    ),
     (
         "an alias in a namespace",
         record(("a", "int"), name="S", namespace="x", aliases=["R"]),

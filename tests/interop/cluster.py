@@ -7,20 +7,37 @@ import re
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from kafka_broker import CLUSTER, QUICK_RECOVERY, SMALL, Tools, free_ports, java, kraft
 from kafka_versions import NEWEST
 
-__all__ = ["NODES", "SECONDS", "Cluster"]
+__all__ = ["NODES", "SECONDS", "TRANSACTIONS", "Cluster", "until"]
 
 NODES = (1, 2, 3)
 SECONDS = 180
 """How long to wait for a cluster on a busy machine."""
+TRANSACTIONS = """offsets.topic.replication.factor=3
+transaction.state.log.replication.factor=3
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+group.initial.rebalance.delay.ms=0
+"""
+"""Settings for groups and transactions on three nodes."""
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Waits for a condition; `what` describes its absence."""
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
 
 
 class Cluster:
-    """Three KRaft nodes, brokers and controllers, each with `disks` log directories."""
+    """Three KRaft nodes, brokers and controllers, each with `disks` log directories. In the settings, `{node}` is the
+    number of the node."""
 
     def __init__(self, root: Path, disks: int = 1, settings: str = "", version: str = NEWEST) -> None:
         self.root = root
@@ -38,6 +55,10 @@ class Cluster:
     @property
     def bootstrap(self) -> str:
         return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
+
+    def run(self, name: str, *arguments: str) -> list[str]:
+        """The lines that one of Kafka's tools prints about this cluster."""
+        return self.tools.run(name, "--bootstrap-server", self.bootstrap, *arguments)
 
     def logs(self, node: int) -> Path:
         """The only log directory of a node, or the first one."""
@@ -59,7 +80,7 @@ class Cluster:
             f"{kraft(self.ports[node], self.controllers, node)}{SMALL}{QUICK_RECOVERY}"
             f"log.dirs={','.join(map(str, self.log_dirs(node)))}\nbroker.session.timeout.ms=30000\n"
             "controller.quorum.election.timeout.ms=10000\ncontroller.quorum.fetch.timeout.ms=20000\n"
-            f"{self._settings}\n"
+            f"{self._settings.replace('{node}', str(node))}\n"
         )
         command = java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", version=self._version)
         subprocess.run([*command, str(properties)], check=True, capture_output=True)
@@ -103,16 +124,22 @@ class Cluster:
     def create(self, topic: str, replicas: str = "1", *configs: str) -> str:
         """Creates a topic, which keeps old records, on these nodes (`1:2:3`); returns its ID."""
         given = [word for config in ("retention.ms=-1", *configs) for word in ("--config", config)]
-        self.tools.run(
-            "kafka-topics",
-            *("--bootstrap-server", self.bootstrap, "--create", "--topic", topic),
-            *("--replica-assignment", replicas, *given),
-        )
-        metadata = self.logs(1) / f"{topic}-0" / "partition.metadata"
         deadline = time.monotonic() + SECONDS
-        while not metadata.exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        while True:
+            try:
+                self.run(
+                    "kafka-topics",
+                    *("--create", "--topic", topic),
+                    *("--replica-assignment", replicas, *given),
+                )
+                break
+            except AssertionError as error:
+                # Its port is open before the controller gives a node that was started again any partition.
+                if "are fenced" not in str(error) or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.2)
+        metadata = self.logs(int(replicas[0])) / f"{topic}-0" / "partition.metadata"
+        until(metadata.exists, f"{metadata} is missing")
         return metadata.read_text().partition("topic_id: ")[2].strip()
 
     def add_replicas(self, topics: list[str]) -> None:
@@ -120,18 +147,14 @@ class Cluster:
         partitions = [{"topic": topic, "partition": 0, "replicas": NODES} for topic in topics]
         plan = self.root / "reassignment.json"
         plan.write_text(json.dumps({"version": 1, "partitions": partitions}))
-        self.tools.run(
+        self.run(
             "kafka-reassign-partitions",
-            *("--bootstrap-server", self.bootstrap, "--reassignment-json-file", str(plan), "--execute"),
+            *("--reassignment-json-file", str(plan), "--execute"),
         )
 
     def isr(self, topic: str) -> set[int]:
         (line,) = (
-            line
-            for line in self.tools.run(
-                "kafka-topics", "--bootstrap-server", self.bootstrap, "--describe", "--topic", topic
-            )
-            if "Isr:" in line
+            line for line in self.run("kafka-topics", "--describe", "--topic", topic) if "Isr:" in line
         )
         found = re.search(r"Isr:\s*([\d,]+)", line)
         return {int(node) for node in found[1].split(",")} if found else set()

@@ -13,7 +13,7 @@ import obstore
 import pytest
 from broker_versions import Node
 from kafka_broker import Broker
-from kafka_versions import JUDGES, NEWEST, OLD
+from kafka_versions import JUDGES, NEWEST, OLD, OLDEST
 from oracle import BUILT, Builder, Oracle
 from registry_server import Apicurio, newer_java
 from s3_server import BUCKET, client, free_ports, put_directory, s3_server
@@ -45,6 +45,14 @@ def new(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 def old(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A broker of an old version, for clients."""
     node = Node(tmp_path_factory.mktemp("old"), OLD)
+    yield node
+    node.close()
+
+
+@pytest.fixture(scope="session")
+def oldest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A broker of the oldest version that is read."""
+    node = Node(tmp_path_factory.mktemp("oldest"), OLDEST)
     yield node
     node.close()
 

@@ -52,13 +52,19 @@ def by_log(directory: Path, isolation: str) -> list[Record]:
 
 
 def by_java(
-    version: str, bootstrap: str, isolation: str, group: str | None, topics: Iterable[str]
+    version: str,
+    bootstrap: str,
+    isolation: str,
+    group: str | None,
+    topics: Iterable[str],
+    *,
+    properties: Iterable[str] = (),
 ) -> dict[str, list[str]]:
     """For each topic, a line per record in the form that the fixtures' digests use."""
     asked = list(topics)
-    quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
-    path = f"{BROKERS / NEWEST / 'classes'}:{BUILT / f'lib-{version}'}/*"
-    command = [*JAVA, quiet, "-cp", path, "Reader", bootstrap, isolation, group or "assign", *asked]
+    given = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=error", *(f"-D{one}" for one in properties)]
+    path = f"{BROKERS / NEWEST / 'classes.jar'}:{BUILT / f'lib-{version}'}/*"
+    command = [*JAVA, *given, "-cp", path, "Reader", bootstrap, isolation, group or "assign", *asked]
     output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
     lines: dict[str, list[str]] = {}
     for line in output.splitlines():
@@ -68,7 +74,9 @@ def by_java(
     return lines
 
 
-def by_librdkafka(bootstrap: str, isolation: str, group: str | None, topics: list[str], count: int) -> Read:
+def by_librdkafka(
+    bootstrap: str, isolation: str, group: str | None, topics: list[str], count: int, **settings: Any
+) -> Read:
     found: Read = {}
     consumer = confluent_kafka.Consumer(
         {
@@ -77,6 +85,7 @@ def by_librdkafka(bootstrap: str, isolation: str, group: str | None, topics: lis
             "isolation.level": isolation,
             "auto.offset.reset": "earliest",
             "fetch.wait.max.ms": 50,
+            **settings,
         }
     )
     if group is None:
@@ -218,6 +227,27 @@ def by_franz_go(bootstrap: str, isolation: str, group: str | None, topics: list[
         )
     command = [str(_franz_go()), bootstrap, isolation, group or "assign", str(count), *topics]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=60).stdout
+    return _of_lines(output)
+
+
+@functools.cache
+def _confluent_rust() -> Path:
+    """The program, which is built when it is first needed."""
+    manifest = Path(__file__).parent / "clients" / "confluent-rust" / "Cargo.toml"
+    target = BUILT / "confluent-rust"
+    command = ["cargo", "build", "--quiet", "--locked", "--manifest-path", manifest, "--target-dir", target]
+    subprocess.run(command, check=True)
+    return target / "debug" / "confluent-rust"
+
+
+def by_confluent_rust(bootstrap: str, isolation: str, group: str, topics: list[str], count: int) -> Read:
+    """By Confluent's client in Rust, which knows only the new group protocol, and no old message sets."""
+    command = [str(_confluent_rust()), bootstrap, isolation, group, str(count), *topics]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout
+    return _of_lines(output)
+
+
+def _of_lines(output: str) -> Read:
     found: Read = {}
     for line in output.splitlines():
         topic, _, record = line.partition("\t")

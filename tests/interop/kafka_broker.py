@@ -29,6 +29,8 @@ JAVA = [
     "-Djava.net.preferIPv4Stack=true",
     IN_TEMPORARY,
 ]
+# An archive that does not fit is not used, and then the output is still that of the program alone.
+QUIET = ["-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
 SIDECARS = (".index", ".timeindex", ".txnindex", ".snapshot")
 LEVELS = re.compile(r"\b(WARN|ERROR|FATAL)\b")
 WORDS = re.compile("corrupt|exception|invalid|truncat|could not|rebuild", re.IGNORECASE)
@@ -60,22 +62,23 @@ def java(*arguments: str, log_level: str = "error", version: str = NEWEST) -> li
     if not (BROKERS / version).is_dir():
         raise FileNotFoundError(f"{BROKERS / version} is missing: make target/kafka-broker/{version}/built")
     level = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log_level}"
-    return [
-        *JAVA,
-        level,
-        "-cp",
-        f"{BROKERS / version / 'classes'}:{BROKERS / version / 'jars'}/*",
-        *arguments,
-    ]
+    archive = archive_of(version)
+    shared = [f"-XX:SharedArchiveFile={archive}", *QUIET] if archive.exists() else []
+    path = f"{BROKERS / version / 'classes.jar'}:{BROKERS / version / 'jars'}/*"
+    return [*JAVA, *shared, level, "-cp", path, *arguments]
+
+
+def archive_of(version: str) -> Path:
+    """The classes of a broker as the JVM keeps them, for quicker starts (archive_classes.py)."""
+    return BROKERS / version / "classes.jsa"
 
 
 class Client:
     """Kafka's own clients of one broker, in a process that is asked line by line."""
 
-    def __init__(self, bootstrap: str) -> None:
-        self._process = subprocess.Popen(
-            java("Client", bootstrap), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+    def __init__(self, bootstrap: str, version: str = NEWEST) -> None:
+        command = java("Client", bootstrap, version=version)
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, *words: str) -> list[str]:
         """The lines of the answer."""
@@ -110,28 +113,43 @@ class Tools:
 
     _CLASSES = {
         "kafka-acls": "org.apache.kafka.tools.AclCommand",
+        "kafka-features": "org.apache.kafka.tools.FeatureCommand",
         "kafka-configs": "org.apache.kafka.tools.ConfigCommand",
         "kafka-metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
         "kafka-share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
         "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
         "kafka-console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
+        "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
         "kafka-topics": "org.apache.kafka.tools.TopicCommand",
         "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
         "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
         "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
         "kafka-groups": "org.apache.kafka.tools.GroupsCommand",
         "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+        "kafka-streams-groups": "org.apache.kafka.tools.streams.StreamsGroupCommand",
+        "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
+        "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
         "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     }
 
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(java("Tools"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, version: str = NEWEST) -> None:
+        self._version = version
+        command = java("Tools", version=version)
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    @classmethod
+    def class_of(cls, name: str, version: str) -> str:
+        """The main class of a tool."""
+        if name == "kafka-configs" and version == "4.3.1":
+            return "kafka.admin.ConfigCommand"  # until 4.4
+        return cls._CLASSES[name]
 
     def run(self, name: str, *arguments: str) -> list[str]:
         """The lines that a tool prints; bytes that are no UTF-8 are escaped."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(("\t".join((self._CLASSES[name], *arguments)) + "\n").encode())
+        main_class = self.class_of(name, self._version)
+        self._process.stdin.write(("\t".join((main_class, *arguments)) + "\n").encode())
         self._process.stdin.flush()
         lines: list[str] = []
         for line in self._process.stdout:

@@ -14,5 +14,6 @@ JUDGES = tuple(_GIVEN["JUDGES"].split())
 NEWEST = JUDGES[0]
 BUILDS = _GIVEN["BUILDS"]
 OLD = _GIVEN["OLD"]
+OLDEST = _GIVEN["OLDEST"]
 TIERED = "4.3.1"
 """The newest version with a store of remote segments: it is in the tests' classes, which 4.4.0 has not published."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ T = TypeVar("T")
 
 # The last versions without tagged fields, except for markers.
 PRODUCE, FETCH, LIST_OFFSETS, DELETE_RECORDS, WRITE_TXN_MARKERS = (0, 8), (1, 11), (2, 5), (21, 1), (27, 1)
+COORDINATOR_LOAD_IN_PROGRESS = 14
 
 
 def text(value: str | None) -> bytes:
@@ -60,17 +62,30 @@ class RawClient:
     def close(self) -> None:
         self._socket.close()
 
+    def init_producer_id(self) -> int:
+        """A new producer id; waits while the broker gets the next block of them."""
+        while True:
+            answer = self._ask((22, 1), text(None) + struct.pack(">i", 60_000))
+            _, error, producer_id, _ = answer.read("ihqh")
+            if error != COORDINATOR_LOAD_IN_PROGRESS:
+                assert error == 0, error
+                return int(producer_id)
+            time.sleep(0.05)
+
     def _ask(self, api: tuple[int, int], body: bytes, *, flexible: bool = False) -> Reader:
         self._last += 1
         tags = b"\0" if flexible else b""
         request = struct.pack(">hhi", *api, self._last) + text("raw") + tags + body
-        self._socket.sendall(struct.pack(">i", len(request)) + request)
-        size = struct.unpack(">i", self._receive(4))[0]
-        answer = Reader(self._receive(size))
+        answer = Reader(self.exchange(request))
         assert answer.read("i") == self._last
         if flexible:
             assert answer.read("b") == 0
         return answer
+
+    def exchange(self, request: bytes) -> bytes:
+        """The response to a request, both without their sizes."""
+        self._socket.sendall(struct.pack(">i", len(request)) + request)
+        return self._receive(struct.unpack(">i", self._receive(4))[0])
 
     def _receive(self, size: int) -> bytes:
         data = b""

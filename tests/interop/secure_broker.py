@@ -6,6 +6,7 @@ import base64
 import datetime
 import ipaddress
 import json
+import socket
 import time
 from pathlib import Path
 
@@ -17,6 +18,11 @@ from kafka_broker import Broker, free_ports
 
 PASSWORD = "hunter2=secret"
 _MODULES = "org.apache.kafka.common.security"
+
+
+def _is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 class SecureBroker:
@@ -32,6 +38,11 @@ class SecureBroker:
         properties = self.broker.root / "server.properties"
         properties.write_text(properties.read_text() + self._settings())
         self.broker.open({}, clean=True)
+        deadline = time.monotonic() + 60
+        while not all(map(_is_open, self.ports.values())):
+            # The listeners open one after the other.
+            assert time.monotonic() < deadline, self.broker.log()[-20:]
+            time.sleep(0.05)
 
     def properties(self, listener: str, *lines: str, mechanism: str = "", password: str = PASSWORD) -> Path:
         """A file of properties for a client of a listener."""

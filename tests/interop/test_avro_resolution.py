@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import struct
 import subprocess
@@ -82,6 +83,32 @@ def test_histories() -> None:
     assert unread < len(pairs) * VALUES / 3, unread
     assert compatible > len(pairs) / 3, compatible
     assert read_anyway < unread / 5, read_anyway
+
+
+def test_numbers_in_unions() -> None:
+    """Also where all branches of the reader share a column."""
+    readers = [
+        ["float", "double"],
+        ["double", "float"],
+        ["null", "float", "double"],
+        ["string", "long", "int"],
+    ]
+    readers += [["null", "long"], ["int", "double"], ["float", "string"], ["null", "double", "long"]]
+    writers = ["int", "long", "float", ["int", "long"], ["null", "float", "long"], ["double", "int"]]
+    pairs = [
+        tuple({"type": "record", "name": "R", "fields": [{"name": "x", "type": of}]} for of in pair)
+        for pair in itertools.product(writers, readers)
+    ]
+    for (writer, reader), reads in zip(pairs, by_java(pairs), strict=True):
+        payloads = [b"\0\0\0\0\7" + payload for payload, _ in reads]
+        found = decode(payloads, {7: json.dumps(writer)}, reader_schema=json.dumps(reader))
+        rows = zip(found.field("value").to_pylist(), found.field("_error").to_pylist(), reads, strict=True)
+        for value, error, (_, text) in rows:
+            if text in (UNREADABLE, FAILS):
+                assert error is not None, (writer, reader)
+            else:
+                like = column_value(reader, json.loads(text))
+                assert with_dicts(value, like) == like, (writer, reader, error)
 
 
 LINKED = {

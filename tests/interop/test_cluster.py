@@ -6,8 +6,7 @@ import json
 import re
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import magicbyte
 import pytest
 from broker_versions import Node
 from click.testing import CliRunner
-from cluster import NODES, SECONDS, Cluster
+from cluster import NODES, TRANSACTIONS, Cluster, until
 from kafka_broker import BROKERS, CLUSTER, Client, java
 from kafka_versions import NEWEST
 from magicbyte.cli.app import app
@@ -26,17 +25,11 @@ if not BROKERS.is_dir():
 
 pytestmark = pytest.mark.interop
 
-SETTINGS = """
-authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+SETTINGS = f"""{TRANSACTIONS}authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:ANONYMOUS
-offsets.topic.replication.factor=3
-transaction.state.log.replication.factor=3
-transaction.state.log.min.isr=1
-transaction.state.log.num.partitions=1
 share.coordinator.state.topic.replication.factor=3
 share.coordinator.state.topic.min.isr=1
 share.coordinator.state.topic.num.partitions=1
-group.initial.rebalance.delay.ms=0
 """
 POSITIONS = {"orders": 7, "payments": 3}
 
@@ -55,23 +48,11 @@ class Disks:
     """The positions and lags of groups that were deleted and made again from that file."""
 
 
-def run(cluster: Cluster, name: str, *arguments: str) -> list[str]:
-    server = "--bootstrap-server"
-    return cluster.tools.run(name, server, cluster.bootstrap, *arguments)
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.2)
-
-
 def configure(cluster: Cluster) -> None:
     """One of each kind of setting."""
 
     def alter(kind: str, name: list[str], *change: str) -> None:
-        run(cluster, "kafka-configs", "--alter", "--entity-type", kind, *name, *change)
+        cluster.run("kafka-configs", "--alter", "--entity-type", kind, *name, *change)
 
     alter("topics", ["--entity-name", "orders"], "--add-config", "max.message.bytes=2000000")
     alter("topics", ["--entity-name", "payments"], "--add-config", "min.insync.replicas=3")
@@ -84,8 +65,7 @@ def configure(cluster: Cluster) -> None:
     alter("users", ["--entity-name", "ann"], "--add-config", "producer_byte_rate=4096")
     alter("clients", ["--entity-default"], "--add-config", "request_percentage=150")
     acl = ["--add", "--allow-principal", "User:ann"]
-    run(
-        cluster,
+    cluster.run(
         "kafka-acls",
         *acl,
         "--operation",
@@ -95,8 +75,7 @@ def configure(cluster: Cluster) -> None:
         "--resource-pattern-type",
         "prefixed",
     )
-    run(
-        cluster,
+    cluster.run(
         "kafka-acls",
         "--add",
         "--deny-principal",
@@ -110,9 +89,9 @@ def configure(cluster: Cluster) -> None:
 
 def remove(cluster: Cluster) -> None:
     """Removes a topic and a user, which every broker knows by now."""
-    run(cluster, "kafka-topics", "--delete", "--topic", "gone")
+    cluster.run("kafka-topics", "--delete", "--topic", "gone")
     bob = ("--entity-type", "users", "--entity-name", "bob")
-    run(cluster, "kafka-configs", "--alter", *bob, "--delete-config", "SCRAM-SHA-256")
+    cluster.run("kafka-configs", "--alter", *bob, "--delete-config", "SCRAM-SHA-256")
 
 
 def consume(cluster: Cluster) -> None:
@@ -125,15 +104,14 @@ def consume(cluster: Cluster) -> None:
         client.close()
     for topic, position in POSITIONS.items():
         reset = ("--reset-offsets", "--to-offset", str(position), "--execute", "--topic", f"{topic}:0")
-        run(cluster, "kafka-consumer-groups", "--group", "billing, inc.", *reset)
+        cluster.run("kafka-consumer-groups", "--group", "billing, inc.", *reset)
     limits = ("--max-messages", "5", "--timeout-ms", "60000")
-    run(
-        cluster,
+    cluster.run(
         "kafka-console-consumer",
         *("--topic", "orders", "--group", "audit", "--from-beginning", *limits),
         *("--command-property", "group.protocol=consumer"),
     )
-    run(cluster, "kafka-console-share-consumer", "--topic", "orders", "--group", "sharing", *limits)
+    cluster.run("kafka-console-share-consumer", "--topic", "orders", "--group", "sharing", *limits)
 
 
 @pytest.fixture(scope="module")
@@ -145,8 +123,7 @@ def disks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disks]:
             cluster.start(node)
         cluster.wait()
         for topic in (*POSITIONS, "gone"):
-            run(
-                cluster,
+            cluster.run(
                 "kafka-topics",
                 "--create",
                 "--topic",
@@ -164,6 +141,7 @@ def disks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disks]:
         # With one broker dead, there are replicas out of sync, and eligible leaders among them.
         cluster.kill(3)
         until(lambda: not any(map(in_sync, described(cluster))), "broker 3 stays in sync")
+        until(lambda: has_groups(cluster), "a group has no coordinator")
         yield Disks(*snapshot(cluster, tmp_path_factory.mktemp("disks")), live, csv, reset)
     finally:
         cluster.close()
@@ -180,9 +158,15 @@ def moved(cluster: Cluster) -> tuple[str, dict[tuple[str, str, int], tuple[int, 
     file = cluster.root / "positions.csv"
     file.write_text(done.stdout)
     groups = [word for group in ("audit", "billing, inc.") for word in ("--group", group)]
-    run(cluster, "kafka-consumer-groups", "--delete", *groups)
-    run(cluster, "kafka-consumer-groups", "--reset-offsets", *groups, "--from-file", str(file), "--execute")
-    return done.stdout, positions_of(run(cluster, "kafka-consumer-groups", "--describe", *groups))
+    cluster.run("kafka-consumer-groups", "--delete", *groups)
+    cluster.run("kafka-consumer-groups", "--reset-offsets", *groups, "--from-file", str(file), "--execute")
+    return done.stdout, positions_of(cluster.run("kafka-consumer-groups", "--describe", *groups))
+
+
+def has_groups(cluster: Cluster) -> bool:
+    """True once the coordinators have loaded the groups: Kafka's tool says nothing about the others."""
+    lines = cluster.run("kafka-consumer-groups", "--describe", "--all-groups")
+    return {"audit", "billing, inc."} <= {group for group, _, _ in positions_of(lines)}
 
 
 def in_sync(line: str) -> bool:
@@ -191,7 +175,7 @@ def in_sync(line: str) -> bool:
 
 
 def described(cluster: Cluster) -> list[str]:
-    return run(cluster, "kafka-topics", "--describe")
+    return cluster.run("kafka-topics", "--describe")
 
 
 def snapshot(cluster: Cluster, root: Path) -> tuple[list[Path], dict[str, list[str]]]:
@@ -199,13 +183,13 @@ def snapshot(cluster: Cluster, root: Path) -> tuple[list[Path], dict[str, list[s
     groups = ("--describe", "--all-groups")
     said = {
         "topics": described(cluster),
-        "acls": run(cluster, "kafka-acls", "--list"),
-        "quorum": run(cluster, "kafka-metadata-quorum", "describe", "--status"),
-        "groups": run(cluster, "kafka-consumer-groups", *groups),
-        "shares": run(cluster, "kafka-share-groups", *groups, "--offsets"),
+        "acls": cluster.run("kafka-acls", "--list"),
+        "quorum": cluster.run("kafka-metadata-quorum", "describe", "--status"),
+        "groups": cluster.run("kafka-consumer-groups", *groups),
+        "shares": cluster.run("kafka-share-groups", *groups, "--offsets"),
     }
     for kind in ("topics", "brokers", "groups", "client-metrics", "users", "clients"):
-        said[f"{kind} configs"] = run(cluster, "kafka-configs", "--describe", "--entity-type", kind)
+        said[f"{kind} configs"] = cluster.run("kafka-configs", "--describe", "--entity-type", kind)
     for node in NODES:
         cluster.kill(node)
     roots = []

@@ -15,7 +15,15 @@ import magicbyte
 import pytest
 from broker_versions import Node
 from confluent_kafka.admin import AdminClient, NewTopic
-from consumers import Record, by_log, of_librdkafka, of_line
+from consumers import (
+    Record,
+    by_confluent_rust,
+    by_java,
+    by_librdkafka,
+    by_log,
+    of_librdkafka,
+    of_line,
+)
 from kafka_broker import BROKERS, JAVA, Tools, java
 from kafka_versions import NEWEST
 from magicbyte.jobs.serve import Server
@@ -63,7 +71,7 @@ def test_java_members_join_and_leave(
     command = [
         *JAVA,
         "-cp",
-        f"{BROKERS / NEWEST / 'classes'}:{libraries}/*",
+        f"{BROKERS / NEWEST / 'classes.jar'}:{libraries}/*",
         "Members",
         server.bootstrap_servers,
         protocol,
@@ -77,6 +85,27 @@ def test_java_members_join_and_leave(
         partition, _, record = line.partition("\t")
         found.setdefault(int(partition), []).append(of_line(record))
     assert found == wanted
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize("client", ["librdkafka", "4.3.1", "4.4.0", "confluent-rust"])
+def test_every_log_is_read_as_by_classic_consumers(kafka: Path, client: str, isolation: str) -> None:
+    """All logs of real brokers, each as a topic."""
+    wanted = {path.name: records for path in sorted(kafka.iterdir()) if (records := by_log(path, isolation))}
+    group, count = f"{client}-{isolation}", sum(map(len, wanted.values()))
+    with magicbyte.serve(kafka, to_magic_2=client == "confluent-rust") as archive:
+        given = archive.bootstrap_servers, isolation, group
+        if client == "librdkafka":
+            found = by_librdkafka(*given, [*wanted], count, **{"group.protocol": "consumer"})
+        elif client == "confluent-rust":
+            found = by_confluent_rust(*given, [*wanted], count)
+        else:
+            lines = by_java(client, *given, wanted, properties=["group.protocol=consumer"])
+            found = {topic: list(map(of_line, own)) for topic, own in lines.items()}
+        assert found == wanted
+        admin = AdminClient({"bootstrap.servers": archive.bootstrap_servers})
+        groups = {one.group_id: one.type for one in admin.list_consumer_groups().result().valid}
+    assert groups[group] == confluent_kafka.ConsumerGroupType.CONSUMER
 
 
 def member_of(server: Server, group: str, **settings: Any) -> confluent_kafka.Consumer:

@@ -14,7 +14,7 @@ from magicbyte.schema.directory import files_of, read_directory
 from magicbyte.schema.http_client import RegistryError
 from magicbyte.schema.http_registry import HttpRegistry
 from magicbyte.schema.invalid_schema import InvalidSchemaError
-from magicbyte.schema.registry import Reference, Schema, SchemaNotFoundError
+from magicbyte.schema.registry import CompatibilityRules, Reference, Schema, SchemaNotFoundError
 from registry_server import Apicurio, ask
 
 pytestmark = pytest.mark.interop
@@ -84,7 +84,7 @@ def test_the_registry_has_the_last_word(apicurio: Apicurio) -> None:
     registry = HttpRegistry(apicurio.url)
     registry.register("word-value", Schema("AVRO", order(("a", "int"))))
     ask("PUT", f"{apicurio.url}/config/word-value", {"compatibility": "BACKWARD"})
-    registry.compatibility = lambda _subject: "NONE"  # type: ignore[method-assign]
+    registry.rules = lambda _subject: CompatibilityRules("NONE")  # type: ignore[method-assign]
     with pytest.raises(IncompatibleSchemaError, match="the registry calls the schema incompatible"):
         registry.register("word-value", Schema("AVRO", order(("a", "int"), ("b", "int"), default=False)))
     # A type that we do not check.

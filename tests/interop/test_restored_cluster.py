@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import shutil
-import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import confluent_kafka
 import magicbyte
 import pytest
-from cluster import NODES, SECONDS, Cluster
+from cluster import NODES, SECONDS, TRANSACTIONS, Cluster, until
 from kafka_broker import (
     ALONE,
     CLUSTER,
     QUICK_RECOVERY,
-    SMALL,
     Client,
     Tools,
-    digest,
     free_ports,
     java,
     kraft,
@@ -32,25 +32,19 @@ from kafka_broker import (
 from kafka_versions import JUDGES
 from magicbyte import _core
 from raw_client import RawClient
+from restored_brokers import AUTHORIZER, Restored, acls, ids, read
 
 pytestmark = pytest.mark.interop
 
-AUTHORIZER = """authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
-super.users=User:ANONYMOUS
-"""
-SETTINGS = f"""{AUTHORIZER}offsets.topic.replication.factor=3
-transaction.state.log.replication.factor=3
-transaction.state.log.min.isr=1
-transaction.state.log.num.partitions=1
-group.initial.rebalance.delay.ms=0
-"""
+SETTINGS = AUTHORIZER + TRANSACTIONS
 REPLICATED = {"orders": "1:2:3", "payments": "2:3:1"}
 TOPICS = {**REPLICATED, "solo": "3"}
 READ = (*TOPICS, "__consumer_offsets")
 GROUP = "billing"
-COMPLAINTS = re.compile(
-    "treat it as a stray log|below high watermark|Skipping batch|conflicting entries|marked as failed"
-)
+OTHER_CLUSTER = "YW5vdGhlci1jbHVzdGVyMQ"
+
+
+UNCLEAN = "unclean.leader.election.enable"
 
 
 @dataclass
@@ -64,41 +58,11 @@ class Dead:
     acls: list[str]
 
 
-def read(bootstrap: str, topics: Sequence[str]) -> dict[str, str]:
-    """The digests of the records of each topic, at both isolation levels."""
-    client = Client(bootstrap)
-    try:
-        return {
-            f"{topic} {level}": digest(client.ask("read", topic, level))
-            for topic in topics
-            for level in ("read_uncommitted", "read_committed")
-        }
-    finally:
-        client.close()
-
-
 def positions(tools: Tools, bootstrap: str) -> set[str]:
     lines = tools.run(
         "kafka-consumer-groups", "--bootstrap-server", bootstrap, "--describe", "--group", GROUP
     )
     return {" ".join(line.split()[:4]) for line in lines if line.startswith(GROUP)}
-
-
-def ids(tools: Tools, bootstrap: str) -> dict[str, str]:
-    lines = "\n".join(tools.run("kafka-topics", "--bootstrap-server", bootstrap, "--describe"))
-    return dict(re.findall(r"Topic: (\S+)\tTopicId: (\S+)", lines))
-
-
-def acls(tools: Tools, bootstrap: str) -> list[str]:
-    lines = tools.run("kafka-acls", "--bootstrap-server", bootstrap, "--list")
-    return sorted(line.strip() for line in lines if line.strip())
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.2)
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +75,7 @@ def dead(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dead]:
             cluster.start(node)
         cluster.wait()
         for topic, replicas in TOPICS.items():
-            unclean = ("--config", "unclean.leader.election.enable=true") if topic == "payments" else ()
+            unclean = ("--config", f"{UNCLEAN}=true") if topic == "payments" else ()
             tools.run(
                 "kafka-topics",
                 *server,
@@ -148,86 +112,6 @@ def dead(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dead]:
         cluster.close()
 
 
-class Restored:
-    """Nodes that start on what was restored, with static voters or those of the snapshot."""
-
-    def __init__(self, root: Path, ports: Mapping[int, int], controllers: Mapping[int, int]) -> None:
-        self.root, self.ports, self.controllers = root, ports, controllers
-        self.command: Callable[..., list[str]] = partial(java, log_level="info")
-        self._processes: dict[int, subprocess.Popen[bytes]] = {}
-        self.tools = Tools()
-
-    @property
-    def bootstrap(self) -> str:
-        return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
-
-    def start(self, report: Any) -> None:
-        quorum = {one["node_id"]: self.controllers[one["node_id"]] for one in report["voters"]}
-        for node in report["nodes"]:
-            log_dirs = ",".join(str(self.root / one["place"]) for one in node["log_dirs"])
-            number = node["node_id"]
-            settings = kraft(self.ports[number], quorum, number)
-            if report["kraft_version"]:
-                servers = ",".join(f"127.0.0.1:{port}" for port in quorum.values())
-                settings = re.sub(
-                    "controller.quorum.voters=.*", f"controller.quorum.bootstrap.servers={servers}", settings
-                )
-            properties = self.root.parent / f"server{number}.properties"
-            properties.write_text(f"{settings}{SMALL}{QUICK_RECOVERY}{AUTHORIZER}log.dirs={log_dirs}\n")
-            self.launch(number, properties)
-
-    def launch(self, node: int, properties: Path) -> None:
-        with self.output(node).open("ab") as output:
-            self._processes[node] = subprocess.Popen(
-                self.command("kafka.Kafka", str(properties)), stdout=output, stderr=subprocess.STDOUT
-            )
-
-    def kill(self, node: int) -> None:
-        process = self._processes.pop(node)
-        process.kill()
-        process.wait(60)
-
-    def answers(self, node: int) -> bool:
-        assert self._processes[node].poll() is None, self.tail()
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.ports[node])) == 0
-
-    def output(self, node: int) -> Path:
-        return self.root.parent / f"broker{node}.out"
-
-    def wait_for(self, topics: Sequence[str]) -> None:
-        """Waits until each topic has a leader."""
-        for topic in topics:
-            until(lambda topic=topic: self.leads(topic), f"{topic} has no leader:\n{self.tail()}")
-
-    def leads(self, topic: str) -> bool:
-        for node, process in self._processes.items():
-            assert process.poll() is None, self.tail()
-            with suppress(OSError):
-                client = RawClient(self.ports[node])
-                code, *_ = client.list_offset(topic, -1, committed=False)
-                client.close()
-                if not code:
-                    return True
-        return False
-
-    def tail(self) -> str:
-        return "\n".join(self.output(node).read_text(errors="replace")[-3000:] for node in self._processes)
-
-    def complaints(self) -> list[str]:
-        return [
-            line
-            for node in self._processes
-            for line in self.output(node).read_text(errors="replace").splitlines()
-            if COMPLAINTS.search(line)
-        ]
-
-    def close(self) -> None:
-        self.tools.close()
-        for node in [*self._processes]:
-            self.kill(node)
-
-
 @pytest.fixture
 def restored(tmp_path: Path) -> Iterator[Restored]:
     ports = free_ports(2 * len(NODES))
@@ -242,12 +126,14 @@ def restored(tmp_path: Path) -> Iterator[Restored]:
         nodes.close()
 
 
-def start(restored: Restored, dead: Dead, disks_of: Sequence[int], **options: Any) -> Any:
+def start(
+    restored: Restored, dead: Dead, disks_of: Sequence[int], *, damaged: bool = False, **options: Any
+) -> Any:
     """Restores the disks of these nodes, and starts them; returns the report."""
     sources = [root for node in disks_of for root in dead.roots[node]]
     report = magicbyte.restore(sources, out=restored.root, **options)
     assert report["balanced"]
-    assert report["problems"] == []
+    assert bool(report["problems"]) == damaged
     assert report["metadata_problems"] == []
     restored.ports = {one["node_id"]: restored.ports[one["node_id"]] for one in report["nodes"]}
     restored.start(report)
@@ -290,7 +176,9 @@ def test_the_survivor_of_a_quorum_goes_on_alone(dead: Dead, restored: Restored) 
 
 
 def test_what_could_lose_records_stays_offline(dead: Dead, restored: Restored, tmp_path: Path) -> None:
-    """The disk with `solo` is lost, and the only copy of `orders` was not in sync."""
+    """The disk with `solo` is lost, and the only copy of `orders` was not in sync. The last batch of `payments` is
+    damaged: its offsets are not given again.
+    """
     disks = [Path(shutil.copytree(root, tmp_path / f"disk{n}")) for n, root in enumerate(dead.roots[3])]
     for disk in disks:
         shutil.rmtree(disk / "solo-0", ignore_errors=True)
@@ -303,8 +191,12 @@ def test_what_could_lose_records_stays_offline(dead: Dead, restored: Restored, t
     builder.append(None, last.max_timestamp, None, _core.encode_metadata_record(5, 2, isr))
     with segment.open("ab") as file:
         file.write(builder.build())
+    lost = damage_last_batch(disks, "payments")
     sources = replace(dead, roots={3: disks})
-    report = start(restored, sources, (3,), voters=(f"3@127.0.0.1:{restored.controllers[3]}",))
+    voter = f"3@127.0.0.1:{restored.controllers[3]}"
+    report = start(restored, sources, (3,), damaged=True, voters=(voter,))
+    (payments,) = (one for one in report["merged"] if one["topic"] == "payments")
+    assert payments["lost"] == [(lost.base_offset, lost.last_offset)]
     status = {
         one["topic"]: (one["status"], one["isr"]) for one in report["partitions"] if not one["partition"]
     }
@@ -317,8 +209,58 @@ def test_what_could_lose_records_stays_offline(dead: Dead, restored: Restored, t
     election = ("--election-type", "UNCLEAN", "--topic", "orders", "--partition", "0")
     restored.tools.run("kafka-leader-election", "--bootstrap-server", restored.bootstrap, *election)
     restored.wait_for(["orders"])
-    records = {name: value for name, value in dead.records.items() if name.split()[0] in REPLICATED}
-    assert read(restored.bootstrap, list(REPLICATED)) == records
+    records = {name: value for name, value in dead.records.items() if name.split()[0] == "orders"}
+    assert read(restored.bootstrap, ["orders"]) == records
+    client = RawClient(restored.ports[3])
+    end = lost.last_offset + 1
+    assert client.list_offset("payments", -1, committed=False)[:3] == (0, -1, end)
+    builder = magicbyte.RecordsBuilder()
+    builder.append(0, 1, None, b"new")
+    assert client.produce("payments", builder.build())["base_offset"] == end
+    # A consumer that stands in what is lost goes on with the new record.
+    fetched = client.fetch("payments", lost.base_offset, 1 << 20, committed=False)
+    client.close()
+    (new,) = magicbyte.read_batches(fetched["records"])
+    assert (fetched["code"], new.base_offset) == (0, end)
+    assert restored.complaints() == []
+
+
+def damage_last_batch(disks: Sequence[Path], topic: str) -> Any:
+    """Flips bits in the last batch of a topic's only segment; returns the batch as it was."""
+    (segment,) = (path for disk in disks for path in disk.glob(f"{topic}-0/*.log"))
+    data = bytearray(segment.read_bytes())
+    *_, last = magicbyte.read_batches(bytes(data))
+    data[last.position + 64] ^= 0xFF
+    segment.write_bytes(data)
+    return last
+
+
+def test_the_logs_as_they_were(dead: Dead, restored: Restored, tmp_path: Path) -> None:
+    """They end earlier, and the group that was beyond the end continues there."""
+    ends = {f"{topic}-0": end for topic, end in (("orders", 6), ("payments", 20))}
+    offsets = tmp_path / "offsets.json"
+    offsets.write_text(json.dumps(ends))
+    voter = f"1@127.0.0.1:{restored.controllers[1]}"
+    report = start(restored, dead, NODES, nodes=(1,), voters=(voter,), until=offsets)
+    cut = {one["topic"]: one["log_end_offset"] for one in report["cut"]}
+    assert cut["orders"] <= 6
+    assert 6 < cut["payments"] <= 20
+    restored.wait_for(READ)
+    client = RawClient(restored.ports[1])
+    for topic, end in cut.items():
+        for committed in (False, True):
+            assert client.list_offset(topic, -1, committed=committed)[:3] == (0, -1, end)
+    client.close()
+    solo = {name: value for name, value in dead.records.items() if name.startswith("solo ")}
+    assert read(restored.bootstrap, ["solo"]) == solo
+    assert positions(restored.tools, restored.bootstrap) == {
+        f"{GROUP} orders 0 {cut['orders']}",
+        f"{GROUP} payments 0 3",
+    }
+    # Producers with the old transactional ids go on.
+    consumer = Client(restored.bootstrap)
+    consumer.ask("transact", "orders")
+    consumer.close()
     assert restored.complaints() == []
 
 
@@ -326,6 +268,11 @@ def test_three_nodes_as_they_were(dead: Dead, restored: Restored) -> None:
     voters = [f"{node}@127.0.0.1:{port}" for node, port in restored.controllers.items()]
     report = start(restored, dead, NODES, voters=voters)
     assert {one["status"] for one in report["partitions"]} == {"online"}
+    _are_as_before(restored, dead)
+
+
+def _are_as_before(restored: Restored, dead: Dead) -> None:
+    """All three nodes have what the cluster had, and the replicas get in sync."""
     restored.wait_for(READ)
     assert read(restored.bootstrap, READ) == dead.records
     assert positions(restored.tools, restored.bootstrap) == dead.positions
@@ -342,8 +289,43 @@ def test_three_nodes_as_they_were(dead: Dead, restored: Restored) -> None:
     assert restored.complaints() == []
 
 
+def test_the_disks_themselves(dead: Dead, restored: Restored, tmp_path: Path) -> None:
+    """One copy is damaged, and its broker gets the log again; a restore that was taken back left no trace."""
+    disks = [
+        Path(shutil.copytree(root, tmp_path / f"b{node}" / root.name))
+        for node in NODES
+        for root in dead.roots[node]
+    ]
+    (damaged,) = (log for log in tmp_path.glob("b2/*/orders-0"))
+    (segment,) = damaged.glob("*.log")
+    data = bytearray(segment.read_bytes())
+    data[70] ^= 0xFF
+    segment.write_bytes(data)
+    before = {path: path.read_bytes() for disk in disks for path in disk.rglob("*") if path.is_file()}
+    voters = [f"{node}@127.0.0.1:{port}" for node, port in restored.controllers.items()]
+    magicbyte.restore(disks, in_place=True, voters=voters)
+    magicbyte.restore(disks, undo=True)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    report: Any = magicbyte.restore(disks, in_place=True, voters=voters)
+    assert not damaged.exists()
+    isr = {one["topic"]: one["isr"] for one in report["partitions"] if not one["partition"]}
+    assert {topic: isr[topic] for topic in TOPICS} == {"orders": [1, 3], "payments": [2, 3, 1], "solo": [3]}
+    restored.start(report)
+    until(lambda: all(map(restored.answers, NODES)), "nodes do not answer")
+    with pytest.raises(magicbyte.RefusedError, match="is in use: a broker has locked"):
+        magicbyte.restore(disks, in_place=True, voters=voters)
+    _are_as_before(restored, dead)
+    assert first_offsets(restored.bootstrap) == {"orders": 7, "payments": 3}
+    for node in NODES:
+        restored.kill(node)
+    with pytest.raises(magicbyte.RefusedError, match="a node has started on it since"):
+        magicbyte.restore(disks, undo=True)
+
+
 def test_a_quorum_in_the_log_of_the_version_before(restored: Restored) -> None:
-    """One node of a dynamic quorum goes on with its own voter, at its old address."""
+    """One node of a dynamic quorum goes on with its own voter, at its old address; its metadata has a directory
+    of its own.
+    """
     restored.command = _before
     restored.ports = {1: restored.ports[1]}
     old = restored.root.parent / "old"
@@ -352,7 +334,8 @@ def test_a_quorum_in_the_log_of_the_version_before(restored: Restored) -> None:
     settings = kraft(restored.ports[1], {1: controller})
     dynamic = f"controller.quorum.bootstrap.servers=127.0.0.1:{controller}"
     settings = re.sub("controller.quorum.voters=.*", dynamic, settings)
-    properties.write_text(f"{settings}{ALONE}log.dirs={old}/d1,{old}/d2\n")
+    disks = f"log.dirs={old}/d1,{old}/d2\nmetadata.log.dir={old}/metadata\n"
+    properties.write_text(f"{settings}{ALONE}{disks}")
     tool = ("kafka.tools.StorageTool", "format", "--standalone", "-t", CLUSTER, "-c", str(properties))
     subprocess.run(_before(*tool), check=True, capture_output=True)
     restored.launch(1, properties)
@@ -363,12 +346,24 @@ def test_a_quorum_in_the_log_of_the_version_before(restored: Restored) -> None:
     for topic in topics:
         client.ask("transact", topic)
     client.close()
+    restored.kill(1)
+    earlier = shutil.copytree(old / "metadata", restored.root.parent / "earlier" / "metadata")
+    restored.launch(1, properties)
+    restored.wait_for(topics)
+    now = int(time.time() * 1000)
+    client = Client(restored.bootstrap)
+    client.ask("transact", "orders")
+    client.close()
     records = read(restored.bootstrap, topics)
     restored.kill(1)
+    for disk in ("d1", "d2"):
+        shutil.copytree(old / disk, earlier.parent / disk)
 
     report = magicbyte.restore(old, out=restored.root)
     assert (report["balanced"], report["problems"], report["kraft_version"]) == (True, [], 1)
     assert {one["status"] for one in report["partitions"]} == {"online"}
+    places = [(one["place"], one["is_metadata"]) for one in report["nodes"][0]["log_dirs"]]
+    assert places == [("node1/metadata", True), ("node1/logs1", False), ("node1/logs2", False)]
     restored.start(report)
     restored.wait_for(topics)
     assert read(restored.bootstrap, topics) == records
@@ -377,8 +372,235 @@ def test_a_quorum_in_the_log_of_the_version_before(restored: Restored) -> None:
     )
     directory = report["nodes"][0]["log_dirs"][0]["directory_id"]
     assert any("CurrentVoters" in line and str(directory) in line for line in status)
+    restored.kill(1)
+    # And on the old disks themselves.
+    restored.start(magicbyte.restore(old, in_place=True))
+    restored.wait_for(topics)
+    assert read(restored.bootstrap, topics) == records
+    restored.kill(1)
+    _the_logs_then(restored, earlier.parent, now)
     assert restored.complaints() == []
+
+
+def _the_logs_then(restored: Restored, disks: Path, now: int) -> None:
+    """The metadata is older than the logs, and has lost its features; the logs are as they were at a time."""
+    version = magicbyte.cluster(disks)["settings"]["features"]["metadata.version"]
+    for path in (disks / "metadata" / "__cluster_metadata-0").iterdir():
+        if path.suffix in (".log", ".checkpoint"):
+            path.write_bytes(_without_features(path.read_bytes()))
+    with pytest.raises(magicbyte.RefusedError, match=r"has no metadata\.version"):
+        magicbyte.restore(disks)
+    restored.root = restored.root.with_name("then")
+    report: Any = magicbyte.restore(disks, out=restored.root, until=now, metadata_version=version)
+    assert report["balanced"]
+    assert any("is older than the logs of" in problem for problem in report["metadata_problems"])
+    cut = {one["topic"] for one in report["cut"]}
+    assert "orders" in cut
+    assert {one["status"] for one in report["partitions"]} == {"online"}
+    written = shutil.copytree(restored.root, restored.root.with_name("written"))
+    restored.start(report)
+    topics = ("orders", "payments")
+    restored.wait_for(topics)
+    choice = magicbyte.PartitionChoice(topics=topics)
+    verified = magicbyte.verify(written, against=restored.bootstrap, choice=choice)
+    assert verified["cluster"] is not None
+    assert verified["cluster"]["equal"]
+    orders = magicbyte.PartitionLog(next(written.rglob("orders-0")))
+    assert 0 < max(batch.max_timestamp for batch in orders.batches()) <= now
+    assert any("upgrade --feature transaction.version=2" in step for step in report["steps"])
+    feature = ("upgrade", "--feature", "transaction.version=2")
+    restored.tools.run("kafka-features", "--bootstrap-server", restored.bootstrap, *feature)
+    client = Client(restored.bootstrap)
+    client.ask("transact", "orders")
+    client.close()
+
+
+def _without_features(data: bytes) -> bytes:
+    """Metadata with damage in every batch that has a `FeatureLevelRecord`."""
+    damaged = bytearray(data)
+    for batch in magicbyte.read_batches(data):
+        if not batch.is_control and any(record.value_bytes[1:2] == b"\x0c" for record in batch):
+            damaged[batch.position + batch.size_in_bytes - 1] ^= 0xFF
+    return bytes(damaged)
 
 
 def _before(*arguments: str) -> list[str]:
     return java(*arguments, log_level="info", version=JUDGES[-1])
+
+
+class Running(Restored):
+    """Another cluster, which runs. Node 1 is its only controller, so that every broker can stop cleanly."""
+
+    def __init__(self, root: Path, nodes: Sequence[int], version: str) -> None:
+        *ports, controller = free_ports(len(nodes) + 1)
+        super().__init__(root, dict(zip(nodes, ports, strict=True)), {1: controller})
+        self.command = partial(java, log_level="info", version=version)
+        for node in nodes:
+            settings = kraft(self.ports[node], {node: controller}, node)
+            settings = re.sub("voters=.*", f"voters=1@127.0.0.1:{controller}", settings)
+            if node != 1:
+                settings = re.sub(",controller$|,CONTROLLER://.*", "", settings, flags=re.M)
+            log_dirs = ",".join(map(str, self.log_dirs(node)))
+            path = self._properties(node)
+            path.parent.mkdir(parents=True)
+            path.write_text(f"{settings}{ALONE}{QUICK_RECOVERY}log.dirs={log_dirs}\n")
+            tool = ("kafka.tools.StorageTool", "format", "-t", OTHER_CLUSTER, "-c", str(path))
+            subprocess.run(self.command(*tool), check=True, capture_output=True)
+
+    def _properties(self, node: int) -> Path:
+        return self.root / f"b{node}" / "server.properties"
+
+    def log_dirs(self, node: int) -> list[Path]:
+        return [self._properties(node).with_name(name) for name in ("d1", "d2")]
+
+    def begin(self) -> None:
+        for node in self.ports:
+            self.launch(node, self._properties(node))
+        for node in self.ports:
+            until(lambda node=node: self.answers(node), f"node {node} does not answer")
+
+    def stop(self) -> None:
+        for node in sorted(self.ports, reverse=True):
+            process = self._processes.pop(node)
+            process.terminate()
+            process.wait(SECONDS)
+
+    def run(self, commands: Iterable[str]) -> None:
+        """Runs commands of Kafka's tools as a person would type them."""
+        for command in commands:
+            name, *arguments = shlex.split(command)
+            self.tools.run(name.removesuffix(".sh"), *arguments)
+
+    def create(self, commands: Sequence[str]) -> None:
+        """Creates topics, and waits until every broker has the replicas."""
+        self.run(commands)
+        topics = [shlex.split(command)[shlex.split(command).index("--topic") + 1] for command in commands]
+        self.wait_for(topics)
+        until(lambda: all(map(self._is_everywhere, topics)), "replicas are missing")
+
+    def _is_everywhere(self, topic: str) -> bool:
+        (line,) = (
+            line
+            for line in self.tools.run("kafka-topics", "--bootstrap-server", self.bootstrap, "--describe")
+            if f"Topic: {topic}\tPartition: 0" in line
+        )
+        replicas = re.search(r"Replicas: ([\d,]+)", line)
+        assert replicas is not None
+        return all(
+            any(
+                (log_dir / f"{topic}-0" / "partition.metadata").exists()
+                for log_dir in self.log_dirs(int(node))
+            )
+            for node in replicas[1].split(",")
+        )
+
+    def put(self, out: Path, node: int, *options: str) -> subprocess.CompletedProcess[str]:
+        """Runs the script that puts the partitions of a broker into its log directories."""
+        command = ["sh", str(out / f"broker{node}" / "put.sh"), *options, *map(str, self.log_dirs(node))]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@contextmanager
+def running(root: Path, nodes: Sequence[int], version: str) -> Iterator[Running]:
+    cluster = Running(root / "target", nodes, version)
+    try:
+        cluster.begin()
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def created(report: Any, *topics: str) -> list[str]:
+    """The commands that create topics which the target lacks."""
+    return [one["command"] for one in report["topics"] if one["command"] and one["topic"] in topics]
+
+
+@pytest.mark.parametrize(("nodes", "version"), [(NODES, JUDGES[0]), ((1,), JUDGES[-1])])
+def test_another_running_cluster(dead: Dead, tmp_path: Path, nodes: Sequence[int], version: str) -> None:
+    sources = [root for node in NODES for root in dead.roots[node]]
+    out = tmp_path / "out"
+    with running(tmp_path, nodes, version) as target:
+        plan = magicbyte.restore(sources, target=target.bootstrap)
+        assert {one["topic"] for one in plan["topics"] if one["result"] == "missing"} == {*TOPICS}
+        target.create(created(plan, *TOPICS))
+        configs = ("--bootstrap-server", target.bootstrap, "--topic", "payments")
+        target.tools.run("kafka-configs", *configs, "--alter", "--delete-config", UNCLEAN)
+        report = magicbyte.restore(sources, target=target.bootstrap, out=out)
+        assert {one["topic"]: one["reason"] for one in report["topics"] if one["result"] == "accepted"} == {
+            **dict.fromkeys(TOPICS),
+            "payments": f"in the target, {UNCLEAN} is false and was true",
+        }
+        assert {one["status"] for one in report["partitions"]} == {"restored"}
+        assert (report["balanced"], report["problems"]) == (True, [])
+        assert [one["topic"] for one in report["open_transactions"]] == ["solo"]
+        assert "no .kafka_cleanshutdown" in target.put(out, 1).stderr
+        target.stop()
+        for node in nodes:
+            assert target.put(out, node, "--check").returncode == 0
+            assert target.put(out, node).returncode == 0, target.put(out, node).stderr
+        target.begin()
+        target.wait_for([*TOPICS])
+        assert read(target.bootstrap, [*TOPICS]) == {
+            name: value for name, value in dead.records.items() if name.split()[0] in TOPICS
+        }
+        choice = magicbyte.PartitionChoice(topics=tuple(TOPICS))
+        for files in (sources, out):
+            verified = magicbyte.verify(files, against=target.bootstrap, choice=choice)
+            assert verified["problems"] == []
+            assert verified["cluster"] is not None
+            assert verified["cluster"]["equal"]
+        target.run(step for step in report["steps"] if step.startswith("kafka-"))
+        assert f"{UNCLEAN}=true" in " ".join(target.tools.run("kafka-configs", *configs, "--describe"))
+        assert positions(target.tools, target.bootstrap) == dead.positions
+        assert first_offsets(target.bootstrap) == {"orders": 7, "payments": 3}
+        # Producers go on, with ids that others had in the old cluster; nothing of theirs is dropped.
+        if len(nodes) == 1:
+            give_out_ids(target.ports[1], out / "broker1" / "orders-0")
+        for topic in TOPICS:
+            client = Client(target.bootstrap)
+            before = len(client.ask("read", topic, "read_committed"))
+            client.ask("transact", topic)
+            assert len(client.ask("read", topic, "read_committed")) > before
+            client.close()
+        until(lambda: all(_in_sync(target, topic) for topic in TOPICS), "replicas are not in sync")
+        assert target.complaints() == []
+
+
+def give_out_ids(port: int, log: Path) -> None:
+    """The next producer of the broker gets the id of the first transactional one in a log."""
+    ids = (one.producer_id for one in magicbyte.PartitionLog(log).batches() if one.is_transactional)
+    wanted = next(ids)
+    client = RawClient(port)
+    while wanted > 0 and client.init_producer_id() < wanted - 1:
+        pass
+    client.close()
+
+
+def first_offsets(bootstrap: str) -> dict[str, int]:
+    """Where a consumer of the old group goes on, which would fail rather than jump."""
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": GROUP,
+            "auto.offset.reset": "error",
+            "enable.auto.commit": False,
+            "isolation.level": "read_uncommitted",
+        }
+    )
+    consumer.subscribe([*REPLICATED])
+    found: dict[str, int] = {}
+    deadline = time.monotonic() + SECONDS
+    while found.keys() != REPLICATED.keys():
+        assert time.monotonic() < deadline, found
+        if (message := consumer.poll(1)) is not None:
+            assert message.error() is None, message.error()
+            found.setdefault(str(message.topic()), message.offset() or 0)
+    consumer.close()
+    return found
+
+
+def _in_sync(target: Running, topic: str) -> bool:
+    describe = ("--bootstrap-server", target.bootstrap, "--describe", "--topic", topic)
+    (line,) = (line for line in target.tools.run("kafka-topics", *describe) if "Isr: " in line)
+    replicas, isr = ({*found[1].split(",")} for found in re.finditer(r"(?:Replicas|Isr): ([\d,]+)", line))
+    return replicas == isr

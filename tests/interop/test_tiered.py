@@ -82,6 +82,7 @@ class Tiered:
             self.read = {
                 level: node.read("tiered", level) for level in ("read_uncommitted", "read_committed")
             }
+            self.against = magicbyte.verify([self.store, self.local], against=node.bootstrap)["cluster"]
         finally:
             node.kill()
         (self.remote,) = self.store.glob("*/tiered-0-*")
@@ -97,6 +98,16 @@ class Tiered:
 @pytest.fixture(scope="module")
 def tiered(tmp_path_factory: pytest.TempPathFactory) -> Tiered:
     return Tiered(tmp_path_factory.mktemp("tiered"))
+
+
+def test_the_broker_sends_both_parts(tiered: Tiered) -> None:
+    """Its answers about remote segments are those of another path in the broker (`DelayedRemoteFetch`)."""
+    assert tiered.against is not None
+    assert tiered.against["equal"], tiered.against
+    for level in tiered.against["levels"]:
+        (one,) = level["partitions"]
+        # Control records count, too.
+        assert (one["records_b"] or 0) > len(tiered.read[level["isolation_level"]]) > RECORDS // 2
 
 
 @pytest.mark.parametrize("level", ["read_uncommitted", "read_committed"])

@@ -8,3 +8,6 @@ JUDGES := 4.4.0 4.3.1
 BUILDS := 3.9.1
 # An old client, for `serve`, and an old broker.
 OLD := 2.8.2
+# The oldest broker that the client reads; its Scala is older, too.
+OLDEST := 0.10.2.2
+OLDEST_SCALA := 2.11

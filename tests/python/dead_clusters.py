@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from metadata_records import (
 from metadata_records import (
     batches as metadata_batches,
 )
-from replicas import batches, replica
+from replicas import TIME, batches, replica
 
 TOPIC_CONFIG, BROKER_CONFIG = 2, 4
 ORDERS = [batches(0, 100), batches(100, 200, epoch=3)]
@@ -85,3 +86,19 @@ def state_of(root: Path, node: int = 1) -> Any:
 def only(report: Any) -> Any:
     (one,) = report["partitions"]
     return one
+
+
+def commit(group: str, offset: int) -> tuple[bytes, bytes]:
+    """An `OffsetCommitKey` of version 1 and its value of version 3, for orders-0."""
+    name = group.encode()
+    key = struct.pack(">hh", 1, len(name)) + name + struct.pack(">h6si", 6, b"orders", 0)
+    return key, struct.pack(">hqihq", 3, offset, -1, 0, 1)
+
+
+def share_state(start: int, offset: int = 0, time: int = 0) -> bytes:
+    """A batch of `__share_group_state`: the start offset of the group `sharing` in orders-0."""
+    key = struct.pack(">hh7s16si", 0, 7, b"sharing", topic_id(1), 0)
+    value = bytes(14) + struct.pack(">q", start) + bytes(16) + b"\1\0"
+    builder = magicbyte.RecordsBuilder(partition_leader_epoch=3)
+    builder.append(offset, TIME + time, key, value)
+    return builder.build()

@@ -69,12 +69,13 @@ def partition(
     *,
     isr: Sequence[int] | None = None,
     elr: Sequence[int] = (),
+    adding: Sequence[int] = (),
     leader: int | None = None,
     epoch: int = 3,
 ) -> bytes:
     """A `PartitionRecord` of version 2."""
     body = struct.pack(">i", partition_id) + topic_id(number) + ints(replicas)
-    body += ints(replicas if isr is None else isr) + ints([]) + ints([])
+    body += ints(replicas if isr is None else isr) + ints([]) + ints(adding)
     body += struct.pack(">iii", replicas[0] if leader is None else leader, epoch, 7)
     body += uuids(directories or [UNASSIGNED] * len(replicas))
     return frame(3, body + tagged({1: ints(elr)} if elr else {}), 2)

@@ -57,6 +57,18 @@ def test_equal(cli: Cli, served: str, files: Path) -> None:
     assert f"{served}, read_committed: 6 of 6 partitions equal" in text
 
 
+def test_the_newest_of_several_copies_counts(served: str, files: Path) -> None:
+    """As on the disks of all brokers, of which some lag behind."""
+    behind = files.parent / "behind"
+    shutil.copytree(files / "v2_lz4", behind / "v2_lz4")
+    *_, log = sorted((behind / "v2_lz4").glob("*.log"))
+    first = next(iter(magicbyte.read_batches(log.read_bytes())))
+    log.write_bytes(log.read_bytes()[: first.size_in_bytes])
+    report = magicbyte.verify([behind, files], against=served)
+    assert report["cluster"] is not None
+    assert report["cluster"]["equal"]
+
+
 def test_records_that_only_one_side_has(cli: Cli, served: str, files: Path) -> None:
     """The files end before the last batch of the first segment, and have another record."""
     log = files / "v2_lz4" / FIRST_LOG
@@ -92,11 +104,22 @@ def test_partitions_that_the_cluster_does_not_have(cli: Cli, served: str, files:
     cli("verify", "--against", served, "--exclude", "unknown", files)
 
 
-def test_internal_topics_are_not_compared(cli: Cli, served: str, files: Path) -> None:
-    """A running cluster keeps writing to them."""
+def test_positions_of_groups(cli: Cli, served: str, files: Path) -> None:
+    """The records of Kafka's own topics are not compared: a running cluster keeps writing to them."""
     shutil.copytree(KAFKA / "consumer_offsets_0", files / "__consumer_offsets-0")
-    report = cli.json("verify", "--against", served, files)
-    assert report["cluster"]["not_compared"] == ["__consumer_offsets"]
+    committed = magicbyte.offsets(files)["offsets"]
+    report = cli.json("verify", "--against", served, files, code=3)["cluster"]
+    assert report["not_compared"] == ["__consumer_offsets"]
+    assert all(level["equal"] for level in report["levels"])
+    groups = report["groups"]
+    assert groups["missing"] == len(committed) == len(groups["positions"]) > 0
+    assert (groups["equal"], groups["ahead"], groups["behind"], groups["positions_left_out"]) == (0, 0, 0, 0)
+    for one, found in zip(committed, groups["positions"], strict=True):
+        assert one["offset"] == found["offset"]
+        assert found["cluster_offset"] is None
+    text = cli("verify", "--against", served, files, code=3)
+    assert f"0 equal, 0 ahead, 0 behind, {len(committed)} missing in the cluster" in text
+    assert cli.json("verify", "--against", served, "--exclude", "__*", files)["cluster"]["groups"] is None
 
 
 def test_damaged_files_differ(cli: Cli, served: str, files: Path) -> None:
@@ -119,10 +142,20 @@ def test_clusters_that_do_not_answer(cli: Cli, files: Path) -> None:
         magicbyte.verify(files, against=address)
 
 
-@pytest.mark.parametrize("wrong", ["", "broker", "broker:", "broker:0", "kafka://broker:9092", "a:1,,b:2"])
+@pytest.mark.parametrize(
+    "wrong", ["", "broker", "broker:", "broker:0", "kafka://broker:9092/orders", "a:1,,b:2"]
+)
 def test_addresses_that_are_none(files: Path, wrong: str) -> None:
     with pytest.raises(RefusedError, match="expected HOST:PORT"):
         magicbyte.verify(files, against=wrong)
+
+
+def test_a_cluster_may_be_a_url(served: str, files: Path) -> None:
+    report = magicbyte.verify(files, against=f"kafka://{served}")["cluster"]
+    assert report is not None
+    assert report["equal"]
+    with pytest.raises(OSError, match="TLS"):
+        magicbyte.verify(files, against=f"kafkas://{served}")
 
 
 def test_properties(cli: Cli, served: str, files: Path, tmp_path: Path) -> None:
@@ -143,7 +176,7 @@ def test_properties(cli: Cli, served: str, files: Path, tmp_path: Path) -> None:
         assert expected in cli.error
         assert "hunter2" not in cli.error
     cli("verify", "--command-config", config, files, code=2)
-    assert "against" in cli.error
+    assert "no running cluster" in cli.error
     with pytest.raises(RefusedError, match=r"missing\.properties"):
         magicbyte.verify(files, against=served, command_config=tmp_path / "missing.properties")
 

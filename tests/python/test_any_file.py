@@ -13,6 +13,7 @@ import threading
 import zipfile
 from pathlib import Path
 
+import magicbyte
 import pytest
 from conftest import KAFKA, Cli
 from magicbyte.options.values import TIME
@@ -26,8 +27,6 @@ NAMES = (
 
 
 def count() -> int:
-    import magicbyte
-
     return sum(len(list(batch)) for batch in magicbyte.read_batches(SEGMENT.read_bytes()))
 
 
@@ -58,16 +57,31 @@ def test_other_content(cli: Cli, tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     cli("verify", path, code=2)
     assert "nor begins with a batch" in cli.error
+    for opened in (magicbyte.PartitionLog, magicbyte.Log):
+        with pytest.raises(magicbyte.RefusedError, match=f"{path} .* nor begins with a batch"):
+            opened(path)
 
 
-def run(source: str, stdin: bytes) -> subprocess.CompletedProcess[bytes]:
-    command = [
-        sys.executable,
-        "-c",
-        "from magicbyte.cli import main; raise SystemExit(main())",
-        "records",
-        source,
-    ]
+@pytest.mark.parametrize("name", [f"{0:020d}.index", f"{0:020d}.timeindex", "leader-epoch-checkpoint"])
+def test_sidecars_are_no_logs(name: str) -> None:
+    with pytest.raises(magicbyte.RefusedError, match="nor begins with a batch"):
+        magicbyte.PartitionLog(KAFKA / "v2_none" / name)
+
+
+def test_an_archive_is_no_log(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "logs", "w") as archive:
+        archive.write(SEGMENT)
+    with pytest.raises(magicbyte.RefusedError, match="a zip archive"):
+        magicbyte.PartitionLog(tmp_path / "logs")
+
+
+def test_an_empty_segment_is_a_log(tmp_path: Path) -> None:
+    (tmp_path / SEGMENT.name).touch()
+    assert list(magicbyte.PartitionLog(tmp_path / SEGMENT.name).records()) == []
+
+
+def run(source: str, stdin: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "magicbyte", *(arguments or ["records"]), source]
     return subprocess.run(command, input=stdin, capture_output=True, timeout=120, check=False)
 
 
@@ -95,10 +109,36 @@ def test_a_fifo(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("stdin", "why"), [(b"", "begins with a batch"), (b"PK\x03\x04" + bytes(9), "zip archive")]
 )
-def test_standard_input_without_a_segment(stdin: bytes, why: str) -> None:
-    done = run("-", stdin)
+@pytest.mark.parametrize("source", ["-", "/dev/stdin"])
+@pytest.mark.parametrize("command", ["records", "verify", "stats", "explain"])
+def test_standard_input_without_a_segment(stdin: bytes, why: str, source: str, command: str) -> None:
+    done = run(source, stdin, command)
     assert done.returncode == 2
     assert why in done.stderr.decode()
+    assert done.stderr.decode().startswith(f"magicbyte: {source} ")
+
+
+@pytest.mark.parametrize("arguments", [["dump"], ["verify", "--json"], ["explain"]])
+def test_standard_input_is_named_as_it_is_given(arguments: list[str]) -> None:
+    done = run("-", SEGMENT.read_bytes()[:-5], *arguments)
+    assert "magicbyte-" not in (done.stdout + done.stderr).decode()
+    assert {"dump": "Dumping -\n", "verify": '"-"', "explain": "stdin-0  -\n"}[arguments[0]] in (
+        done.stdout.decode()
+    )
+
+
+def test_a_pipe_is_given_once(cli: Cli, tmp_path: Path) -> None:
+    for command in (["records"], ["verify"], ["diff"]):
+        done = run("-", SEGMENT.read_bytes(), *command, "-")
+        assert done.returncode == 2
+        assert "Error: - is given twice, but a pipe can be read only once\n" in done.stderr.decode()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(SEGMENT.read_bytes()))
+    writer.start()
+    cli("verify", pipe, pipe, code=2)
+    writer.join()
+    assert f"{pipe} is given twice" in cli.error
 
 
 def test_archives_that_are_not_read(cli: Cli, tmp_path: Path) -> None:

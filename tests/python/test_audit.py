@@ -21,6 +21,8 @@ from magicbyte.broker import AppendConfig
 from magicbyte.jobs import audit as job
 from magicbyte.jobs.auditing.copies import find_copies
 from magicbyte.jobs.find.offset_ranges import offsets_in, parse_offsets
+from magicbyte.schema.directory import INDEX, files_of
+from magicbyte.schema.registry import Schema, StoredRegistry, SubjectVersion
 from misrouted_logs import START, Cluster, Producer, Topic, many_producers, many_topics, places
 
 APPEND_TIME = TimestampType.LOG_APPEND_TIME
@@ -170,10 +172,10 @@ def write_segments(root: Path, topic: str, segments: dict[int, list[bytes]]) -> 
 
 def test_sequences_go_on_in_the_next_segment(tmp_path: Path) -> None:
     """A producer that writes all to two topics, one of which has a segment for each batch."""
-    batches = sequence(6)
-    write_segments(tmp_path, "a", {3 * number: [batch] for number, batch in enumerate(batches)})
-    write_segments(tmp_path, "b", {0: batches})
-    report = magicbyte.audit(tmp_path, offsets_out=tmp_path / "found.json")
+    batches, logs = sequence(6), tmp_path / "logs"
+    write_segments(logs, "a", {3 * number: [batch] for number, batch in enumerate(batches)})
+    write_segments(logs, "b", {0: batches})
+    report = magicbyte.audit(logs, offsets_out=tmp_path / "found.json")
     assert report["by_strength"] == {"proven": 0, "likely": 0, "possible": 12}
     assert parse_offsets((tmp_path / "found.json").read_text()) == {}
 
@@ -181,10 +183,10 @@ def test_sequences_go_on_in_the_next_segment(tmp_path: Path) -> None:
 @pytest.mark.parametrize("left", [1, 2, 5])
 def test_retention_has_deleted_what_was_before(left: int, tmp_path: Path) -> None:
     """The same, where the batches before the first one may have been deleted."""
-    batches = sequence(200)
-    write_segments(tmp_path, "a", {3 * (200 - left): batches[-left:]})
-    write_segments(tmp_path, "b", {0: batches})
-    report = magicbyte.audit(tmp_path, offsets_out=tmp_path / "found.json")
+    batches, logs = sequence(200), tmp_path / "logs"
+    write_segments(logs, "a", {3 * (200 - left): batches[-left:]})
+    write_segments(logs, "b", {0: batches})
+    report = magicbyte.audit(logs, offsets_out=tmp_path / "found.json")
     assert report["by_strength"] == {"proven": 0, "likely": 0, "possible": 2 * left}
     assert parse_offsets((tmp_path / "found.json").read_text()) == {}
 
@@ -492,6 +494,78 @@ def test_schema_ids_of_another_topic(framing: str, tmp_path: Path) -> None:
     assert found.keys() == cluster.planted.keys()
     assert {tuple(one["evidence"]) for one in found.values()} == {("schema_of_other_topic",)}
     assert {one["belongs_to"] for one in found.values()} == {None}
+
+
+def registered(directory: Path, names: dict[str, int], aliases: dict[str, str]) -> str:
+    """A directory of a registry with these subjects, each with one version, and the ids of their schemas."""
+    registry = StoredRegistry()
+    for subject, number in names.items():
+        schema = Schema("AVRO", json.dumps({"type": "fixed", "name": f"f{number}", "size": number}))
+        registry.put(SubjectVersion(subject, 1, number, schema))
+    registry.aliases.update(aliases)
+    index, files = files_of(registry)
+    directory.mkdir()
+    for name, text in {INDEX: json.dumps(index), **files}.items():
+        (directory / name).write_text(text)
+    return str(directory)
+
+
+OWN = {"a-value": 7, "b-value": 8}
+
+
+@pytest.mark.parametrize(
+    ("names", "aliases", "strength"),
+    [
+        (OWN, {}, "likely"),
+        ({f":.cluster:{name}": number for name, number in OWN.items()}, {}, "likely"),
+        ({"a-com.acme.Order": 7, "a-value": 9, "b-value": 8}, {}, "likely"),
+        # Both topics have both schemas, by a version, a strategy or an alias.
+        ({**OWN, "a-com.acme.Order": 8, "b-com.acme.Order": 7}, {}, "possible"),
+        (
+            {"a-value": 9, "b-value": 10, "c-value": 7, "d-value": 8},
+            {"a-x": "d-value", "b-x": "c-value"},
+            "possible",
+        ),
+        # The names of subjects are those of records, or the topics have none.
+        ({"com.acme.Order": 7, "com.acme.Click": 8}, {}, "possible"),
+        ({"c-value": 7, "d-value": 8}, {}, "possible"),
+        ({"a-key": 7, "b-key": 8, "a-value": 9, "b-value": 10}, {}, "possible"),
+        ({"a-value": 9, "b-value": 10}, {}, "possible"),
+    ],
+)
+def test_schemas_of_subjects_of_other_topics(
+    names: dict[str, int], aliases: dict[str, str], strength: str, tmp_path: Path
+) -> None:
+    topics = [
+        Topic(name, lambda number, id=id: b"\0" + id.to_bytes(4, "big") + b"%d" % number)  # type: ignore[misc]
+        for name, id in (("a", 7), ("b", 8))
+    ]
+    cluster = Cluster(topics, [Producer()])
+    cluster.produce(2_000, misrouted=3, loses_original=True)
+    logs, registry = cluster.write(tmp_path / "logs"), registered(tmp_path / "registry", names, aliases)
+    report = magicbyte.audit(logs, schema_registry=registry)
+    assert places(report, strength).keys() == cluster.planted.keys()
+    assert report["misrouted_count"] == len(cluster.planted)
+
+
+@pytest.mark.parametrize("share", [5, 50])
+def test_a_topic_that_keeps_values_of_others_is_not_listed(share: int, tmp_path: Path) -> None:
+    """It has a tenth of them or more, such as a topic for retries that also has a schema of its own."""
+    own = Topic("retries", lambda number: b"\0\0\0\0" + (b"\7" if number % 100 < share else b"\x09"))
+    cluster = Cluster([own], [Producer()]).produce(400)
+    registry = registered(tmp_path / "registry", {"a-value": 7, "retries-value": 9}, {})
+    report = magicbyte.audit(cluster.write(tmp_path / "logs"), schema_registry=registry)
+    assert bool(report["misrouted_count"]) == (share < 10)
+
+
+def test_settings_of_no_registry_are_refused(tmp_path: Path, cli: Any) -> None:
+    logs = Cluster([orders()], [Producer()]).produce(2).write(tmp_path / "logs")
+    settings = tmp_path / "registry.properties"
+    settings.write_text("basic.auth.user.info=a:b\n")
+    cli("audit", "--misrouted", "--registry-config", settings, logs, code=2)
+    assert "--registry-config needs --schema-registry" in cli.error
+    cli("audit", "--misrouted", "--schema-registry", logs, logs, code=2)
+    assert "no partition of _schemas" in cli.error
 
 
 ROOT = Path(__file__).parents[2]

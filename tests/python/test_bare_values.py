@@ -286,6 +286,24 @@ def test_the_readers_own_schema_has_to_be_one(write: Write, file: File, cli: Cli
     assert "the schema that is given: " in cli.error
 
 
+@pytest.mark.parametrize(
+    ("format_", "text", "value", "expected"),
+    [
+        ("avro", INT, b"\x0a", 5),
+        ("protobuf", 'syntax = "proto3"; message M { int32 a = 1; }', b"\x08\5", {"a": 5}),
+        ("json", '{"type": "integer"}', b"5", 5),
+    ],
+)
+def test_a_byte_order_mark_is_no_part_of_the_readers_schema(
+    write: Write, file: File, cli: Cli, format_: str, text: str, value: bytes, expected: Any
+) -> None:
+    logs = write("t", value, key=value)
+    reader = file("reader.txt", "\ufeff" + text)
+    formats = ("--key-format", format_, "--value-format", format_)
+    (row,) = cli.records(*formats, "--key-reader-schema", reader, "--reader-schema", reader, logs)
+    assert (row["key"], row["value"]) == (expected, expected)
+
+
 # --- messages of Protobuf --------------------------------------------------------------------------------
 
 

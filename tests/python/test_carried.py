@@ -68,6 +68,12 @@ def test_an_id_for_another_cluster_comes_first(cli: Cli, tmp_path: Path, command
     assert "2 topics: give TOPIC=ID for each" in cli.error
     for wrong in ("=" + OTHER, "orders=", "orders=x", "x"):
         cli(command, "--topic-id", wrong, source, tmp_path / "wrong", code=2)
+    cli(command, *COMMANDS[command], "--topic-id", f"nope={OTHER}", source, tmp_path / "wrong", code=2)
+    assert "an ID is given for the topic nope; there are orders, other" in cli.error
+    assert not (tmp_path / "wrong").exists()
+    # One that is there, but not chosen.
+    chosen = ("--exclude", "orders", "--topic-id", f"orders={OTHER}")
+    cli(command, *COMMANDS[command], *chosen, source, tmp_path / "chosen")
 
 
 def test_the_id_is_known_to_the_cluster(cli: Cli, tmp_path: Path) -> None:

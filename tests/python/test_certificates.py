@@ -185,7 +185,44 @@ CHANGES: dict[str, tuple[Callable[[Path], object], list[tuple[str, str]]]] = {
         lambda out: (out / "orders-0" / "00000000000000000099.log").touch(),
         [("unexpected", "orders-0/00000000000000000099.log")],
     ),
-    "files of a broker at the top": (lambda out: (out / "meta.properties").touch(), []),
+    "whose directory it is": (
+        lambda out: (out / "meta.properties").touch(),
+        [("unexpected", "meta.properties")],
+    ),
+    "another start of a log": (
+        lambda out: (out / "log-start-offset-checkpoint").write_text("0\n1\norders 0 150\n"),
+        [("unexpected", "log-start-offset-checkpoint")],
+    ),
+    "another high watermark": (
+        lambda out: (out / "replication-offset-checkpoint").write_text("0\n1\norders 0 1\n"),
+        [("unexpected", "replication-offset-checkpoint")],
+    ),
+    "no recovery": (
+        lambda out: (out / ".kafka_cleanshutdown").touch(),
+        [("unexpected", ".kafka_cleanshutdown")],
+    ),
+    "another partition": (
+        lambda out: shutil.copytree(out / "orders-0", out / "extra-0"),
+        [("unexpected", "extra-0")],
+    ),
+    "an empty partition": (lambda out: (out / "extra-0").mkdir(), [("unexpected", "extra-0")]),
+    "a copy that will be the log": (
+        lambda out: shutil.copytree(out / "orders-0", out / f"orders-0.{'0' * 32}-future"),
+        [("unexpected", f"orders-0.{'0' * 32}-future")],
+    ),
+    "segments in another directory": (
+        lambda out: shutil.copytree(out / "orders-0", out / "extra"),
+        [("unexpected", "extra")],
+    ),
+    "logs that a broker does not serve": (
+        lambda out: [
+            shutil.copytree(out / "orders-0", out / f"orders-0.{'0' * 32}-{state}")
+            for state in ("stray", "delete")
+        ],
+        [],
+    ),
+    "directories of nothing": (lambda out: [(out / name).mkdir() for name in ("lost+found", "notes")], []),
+    "a lock": (lambda out: (out / ".lock").touch(), []),
     "the signature": (lambda out: (out / "certificate.json.sig").touch(), []),
 }
 
@@ -199,6 +236,13 @@ def test_changes_are_found(change: str, out: Path, cli: Cli) -> None:
     assert (cli.code > 0) == bool(expected)
     for found, file in expected:
         assert f"{found}  {file}" in shown
+
+
+def test_a_certificate_of_no_file_proves_nothing(out: Path, cli: Cli) -> None:
+    path = out / "certificate.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "outputs": {}}))
+    cli("verify", "--certificate", path, out, code=2)
+    assert f"{path} certifies no file" in cli.error
 
 
 def test_a_whole_partition_is_missing(out: Path) -> None:

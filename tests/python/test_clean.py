@@ -538,7 +538,7 @@ def test_expressions(expression: str, tmp_path: Path) -> None:
 
 def test_an_expression_that_is_refused_leaves_no_output(tmp_path: Path) -> None:
     source = written(tmp_path / "in" / "t-0", keyed(0, (b"a", b"1")))
-    with pytest.raises(RefusedError, match="--where: a subquery is not allowed"):
+    with pytest.raises(RefusedError, match="where: a subquery is not allowed"):
         redacted(source, tmp_path / "out", where="1 IN (SELECT 1)")
     assert not (tmp_path / "out").exists()
 

@@ -81,6 +81,78 @@ def test_policies_of_the_cluster(tmp_path: Path, cli: Cli) -> None:
     assert [one["topic"] for one in everything["left_out"]] == ["__cluster_metadata"]
 
 
+@pytest.fixture
+def unset(tmp_path: Path) -> Path:
+    """A topic without a policy of its own, and one with."""
+    source = tmp_path / "in"
+    for name in ("unset-0", "own-0"):
+        partition(source / name, b"a", b"a", b"a")
+    records = topic("unset", 1), partition_record(1), topic("own", 2), partition_record(2)
+    metadata(source / "__cluster_metadata-0", *records, config("own", "cleanup.policy", "delete"))
+    return source
+
+
+def policies(cli: Cli, source: Path, *options: object) -> dict[str, tuple[str | None, str | None]]:
+    topics = cli.json("topics", *options, source)["topics"]
+    return {one["topic"]: (one["cleanup_policy"], one["policy_from"]) for one in topics}
+
+
+def test_the_brokers_default_is_no_fact(unset: Path, cli: Cli, tmp_path: Path) -> None:
+    assert policies(cli, unset) == {"unset": (None, "default"), "own": ("delete", "topic")}
+    assert "unknown (broker default; Kafka's is delete)" in cli("topics", unset)
+    cli("compact", "--topic", "unset", unset, tmp_path / "out", code=2)
+    assert "--server-properties" in cli.error
+
+
+@pytest.mark.parametrize(
+    ("text", "policy"),
+    [
+        ("log.cleanup.policy=compact", "compact"),
+        ("# log.cleanup.policy=compact\nnode.id=1", "delete"),
+        ("log.cleanup.policy : compact,\\\n  delete\nssl.key.password=secret", "compact,delete"),
+        ("", "delete"),
+    ],
+)
+def test_server_properties_have_the_default(
+    unset: Path, cli: Cli, tmp_path: Path, text: str, policy: str
+) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(text)
+    given = ("--server-properties", file)
+    assert policies(cli, unset, *given) == {
+        "unset": (policy, "server.properties"),
+        "own": ("delete", "topic"),
+    }
+    if "compact" in policy:
+        report = cli.json("compact", "--all", *given, unset, tmp_path / "out")
+        assert [one["topic"] for one in report["written"]] == ["unset"]
+        assert "secret" not in json.dumps(report)
+
+
+def test_dynamic_configs_come_before_server_properties(cli: Cli, tmp_path: Path) -> None:
+    source, file = tmp_path / "in", tmp_path / "server.properties"
+    dynamic = config("", "log.cleanup.policy", "delete", kind=4)
+    metadata(source / "__cluster_metadata-0", topic("unset", 1), partition_record(1), dynamic)
+    file.write_text("log.cleanup.policy=compact")
+    assert policies(cli, source, "--server-properties", file) == {"unset": ("delete", "broker")}
+
+
+def test_server_properties_say_nothing_of_a_topic_that_may_have_its_own(cli: Cli, tmp_path: Path) -> None:
+    """Without the cluster's metadata, as with ZooKeeper."""
+    partition(tmp_path / "in" / "orders-0", b"a")
+    file = tmp_path / "server.properties"
+    file.write_text("log.cleanup.policy=compact")
+    assert policies(cli, tmp_path / "in", "--server-properties", file) == {"orders": (None, None)}
+
+
+def test_server_properties_that_cannot_be_read(unset: Path, cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    cli("topics", "--server-properties", file, unset, code=2)
+    file.write_text("log.cleanup.policy=\\u00")
+    cli("topics", "--server-properties", file, unset, code=2)
+    assert str(file) in cli.error
+
+
 def test_records_without_a_key_are_not_dropped_unasked(tmp_path: Path, cli: Cli) -> None:
     source, out = tmp_path / "in", tmp_path / "out"
     partition(source / "keyed-0", b"a", b"a")

@@ -18,6 +18,31 @@ from digest import expected, summary
 from magicbyte.cli.app import app
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(f"{command} --html OUT SRC" for command in ("explain", "advise", "cluster", "verify")),
+        "audit --misrouted --offsets-out OUT SRC",
+        "wire --parquet OUT SRC",
+    ],
+)
+def test_a_file_to_write_is_checked_first(cli: Cli, tmp_path: Path, arguments: str) -> None:
+    (tmp_path / "file").touch()
+    directory = tmp_path / "directory"
+    directory.mkdir()
+    for out, why in {
+        tmp_path / "none" / "x": f"{tmp_path / 'none'} does not exist",
+        tmp_path / "file" / "x": f"{tmp_path / 'file'} is not a directory",
+        directory: f"'{directory}' is a directory",
+        "": "the path is empty: expected a file",
+    }.items():
+        # The source has no segment: it is not looked at.
+        places = {"OUT": out, "SRC": tmp_path / "file"}
+        cli(*(places.get(one, one) for one in arguments.split()), code=2)
+        assert why in cli.error
+    assert [one.name for one in directory.iterdir()] == []
+
+
 def damage(segment: Path) -> None:
     """Flips one bit in the middle."""
     data = bytearray(segment.read_bytes())
@@ -305,8 +330,11 @@ def options_of(command: str) -> dict[str, click.Option]:
 ENGINE_OPTIONS = {"--engine", "--threads", "--master", "--conf"}
 # Options whose help and type depend on the command.
 SPECIFIC = {
+    "--as-of",
+    "--follow",
     "--format",
     "--html",
+    "--isolation-level",
     "--json",
     "--key",
     "--key-format",

@@ -12,6 +12,7 @@ import magicbyte
 import metadata_records as records
 import pytest
 from conftest import KAFKA, Cli
+from dead_clusters import World
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.cluster import ClusterReport, findings
 from magicbyte.jobs.disks.copies import common_ranges
@@ -245,6 +246,50 @@ def test_another_branch_does_not_help(disks: dict[str, Path]) -> None:
     assert partitions_of(report_of(*disks.values()))[1]["lost_offsets"] == 10
 
 
+@pytest.mark.parametrize(
+    ("isr", "empty", "full", "is_named"),
+    [
+        ([1], [1], [2, 3], True),
+        ([1, 2], [1, 2], [3], True),
+        ([1, 2], [1], [3], True),
+        ([1, 2], [1], [2, 3], False),
+        ([2], [1], [2], False),
+        ([1], [1], [], False),
+        ([1], [], [1, 2], False),
+    ],
+)
+def test_an_empty_copy_that_was_in_sync_is_named_beside_records(
+    tmp_path: Path, isr: list[int], empty: list[int], full: list[int], is_named: bool
+) -> None:
+    world = World(tmp_path, [records.topic("orders", 1), records.partition(1, 0, [1, 2, 3], isr=isr)])
+    for node in (*empty, *full):
+        world.put(node, LOG if node in full else [])
+    found = report_of(*world.log_dirs.values())["problems"]
+    problems = [one for one in found if "there is no directory" not in one]
+    assert len(problems) == is_named
+    if is_named:
+        assert f"{world.log_dirs[empty[0]]}/orders-0" in problems[0]
+        assert "was in sync and is empty, but another copy reaches 50" in problems[0]
+
+
+def test_a_log_that_retention_has_emptied_is_none_of_a_new_disk(tmp_path: Path) -> None:
+    world = World(tmp_path, [records.topic("orders", 1), records.partition(1, 0, [1, 2], isr=[1])])
+    world.put(1, []).joinpath(f"{0:020}.log").rename(tmp_path / f"b1/orders-0/{50:020}.log")
+    world.put(2, LOG)
+    assert report_of(*world.log_dirs.values())["problems"] == []
+
+
+def test_a_position_beyond_the_end_does_not_hide_the_lag_of_others(disks: dict[str, Path], cli: Cli) -> None:
+    """Of a partition, the lag is what kafka-consumer-groups shows: negative there."""
+    positions = commit("far", "orders", 0, 10**18), commit("far", "orders", 1, 20)
+    write_commits(disks["b1d1"], *positions)
+    (group,) = report_of(*disks.values())["groups"]
+    assert [one["lag"] for one in group["positions"]] == [50 - 10**18, 30]
+    shown = cli("cluster", *disks.values(), code=1)
+    (row,) = (line for line in shown.splitlines() if line.startswith("far") and "classic" in line)
+    assert row.split()[-3:] == ["30", "0", "1"]
+
+
 def test_several_clusters_are_refused(disks: dict[str, Path], cli: Cli) -> None:
     records.write_meta(disks["b2d1"], 2, DISKS["b2d1"][1], cluster="xyz")
     with pytest.raises(RefusedError, match="belong to 2 clusters"):
@@ -325,7 +370,7 @@ def test_damaged_metadata(disks: dict[str, Path]) -> None:
         segment.write_bytes(data)
     report = report_of(*disks.values())
     assert any(
-        "offsets 0..=3 of __cluster_metadata are in no readable copy" in one for one in report["problems"]
+        "no readable copy of __cluster_metadata has offsets 0 to 3" in one for one in report["problems"]
     )
     (topic,) = report["topics"]
     assert (topic["topic_id"], topic["known_from"]) == (ORDERS_ID, "directories")
@@ -406,7 +451,7 @@ def test_share_groups(disks: dict[str, Path]) -> None:
         )
 
     update = bytes(10) + (30).to_bytes(8) + b"\1" + records.tagged({0: (6).to_bytes(4)})
-    unchanged = bytes(10) + (-1).to_bytes(8, signed=True) + b"\1" + b"\0"
+    unchanged = bytes(10) + (-1).to_bytes(8, signed=True) + b"\1" + records.tagged({0: (6).to_bytes(4)})
     builder = magicbyte.RecordsBuilder()
     for offset, (key, value) in enumerate(
         (
@@ -426,6 +471,8 @@ def test_share_groups(disks: dict[str, Path]) -> None:
     (position,) = group["positions"]
     assert (position["topic"], position["partition"], position["offset"]) == ("orders", 1, 30)
     assert position["lag"] == 50 - 30 - 6
+    assert position["share_state"]["state_partition"] == 0
+    assert position["share_state"]["delivery_complete_count"] == 6
     assert report_of(*disks.values(), group="other")["groups"] == []
     other = magicbyte.PartitionChoice(topics=("other",))
     assert report_of(*disks.values(), choice=other)["groups"] == []

@@ -86,6 +86,51 @@ def test_levels_are_those_of_scopes() -> None:
         check(registry, "a", record(a="int"), "HIGH")
 
 
+ONE, TWO = (
+    Schema("JSON", json.dumps({"type": "object", "properties": {name: {"type": "string"} for name in names}}))
+    for names in ("a", "ab")
+)
+
+
+@pytest.mark.parametrize(
+    ("policies", "asked", "compatible"),
+    [
+        ({}, None, False),
+        ({"s": "LENIENT"}, None, True),
+        ({"s": "LOGICAL"}, None, False),
+        ({"s": "LOUD"}, None, False),
+        ({"": "LENIENT"}, None, True),
+        ({"": "LENIENT", "s": "STRICT"}, None, False),
+        ({":.other:": "LENIENT"}, None, False),
+        ({"s": "LENIENT"}, False, False),
+        ({"s": "STRICT"}, True, True),
+    ],
+)
+def test_the_policy_is_the_subjects(policies: dict[str, str], asked: bool | None, compatible: bool) -> None:
+    registry = registry_of(ONE)
+    registry.compatibility_policies.update(policies)
+    (verdict,) = check(registry, "s", TWO, lenient=asked)
+    assert verdict.compatible == compatible
+    if asked is None:
+        registry.put(SubjectVersion("s", 2, 2, TWO))
+        assert [one["rule"] for one in lint(registry)] == ([] if compatible else ["BREAKS_LEVEL"])
+
+
+@pytest.mark.parametrize(
+    ("new", "compared"),
+    [({"major": "1"}, [2]), ({"major": "2"}, [3]), ({"major": "3"}, []), ({"minor": "1"}, [1]), (None, [3])],
+)
+def test_versions_of_a_group_are_compared(new: dict[str, str] | None, compared: list[int]) -> None:
+    def of(properties: dict[str, str] | None, text: str = '"int"') -> Schema:
+        return Schema("AVRO", text, metadata=None if properties is None else {"properties": properties})
+
+    registry = registry_of(of({}), of({"major": "1"}), of({"major": "2"}, '"string"'))
+    registry.compatibility_groups["s"] = "major"
+    assert [one.version.version for one in check(registry, "s", of(new))] == compared
+    # Another group begins with a version that no other version has to be compatible with.
+    assert [one["rule"] for one in lint(registry)] == []
+
+
 def test_deleted_versions_are_not_compared() -> None:
     registry = registry_of(record(a="int"), record(a="string"))
     assert [one.version.version for one in check(registry, "s", record(a="int")) if not one.compatible] == [2]
@@ -532,3 +577,19 @@ def test_commands(tmp_path: Path, cli: Cli) -> None:
 
 def test_the_levels_are_named() -> None:
     assert tuple(LEVELS) == get_args(CompatibilityLevel)
+
+
+@pytest.mark.parametrize("policy", ["STRICT", "LENIENT", "LOGICAL"])
+def test_the_command_knows_the_policy(tmp_path: Path, cli: Cli, policy: str) -> None:
+    index = {
+        "schemas": [{"id": 1, "file": "1.json", "versions": [{"subject": "s", "version": 1}]}],
+        "policies": {"s": policy},
+    }
+    for name, text in (("schemas.json", json.dumps(index)), ("1.json", ONE.text), ("new.json", TWO.text)):
+        (tmp_path / name).write_text(text)
+    shown = cli("schemas", "check", "s", tmp_path / "new.json", tmp_path, code=policy != "LENIENT")
+    assert ("note: the checks that LOGICAL adds" in shown) == (policy == "LOGICAL")
+    for asked, code in (("strict", 1), ("lenient", 0)):
+        place = (tmp_path / "new.json", tmp_path)
+        report = cli.json("schemas", "check", f"--{asked}", "s", *place, code=code)
+        assert report["policy"] == asked.upper()

@@ -230,3 +230,9 @@ def test_the_producer_of_a_built_batch(compression: str) -> None:
         set_producer_state(build(states[0])[:-1] + b"?", 1, 0, 0)
     with pytest.raises(magicbyte.Error):
         set_producer_state(build(states[0]) * 2, 1, 0, 0)
+
+
+@pytest.mark.parametrize("magic", [-1, 3, 9])
+def test_other_magics_are_refused(magic: int) -> None:
+    with pytest.raises(magicbyte.Error, match=f"magic {magic}: expected 0, 1 or 2"):
+        convert_batches(b"", magic=magic)

@@ -36,6 +36,7 @@ from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.lake.table import TableTarget
 from magicbyte.options import (
     audit,
+    backup,
     compact,
     diff,
     find,
@@ -73,12 +74,13 @@ from magicbyte.options.values import (
 OF_COMMANDS: dict[str, tuple[type[Options], ...]] = {
     "advise": (read.AdviseOptions, PartitionChoice, EngineChoice),
     "audit": (audit.AuditOptions, PartitionChoice),
+    "backup": (backup.BackupOptions,),
     "cluster": (read.ClusterOptions, PartitionChoice, EngineChoice),
     "compact": (compact.CompactOptions, PartitionChoice, EngineChoice, View),
     "convert": (rewrite.ConvertOptions, PartitionChoice, EngineChoice, View),
     "diff": (diff.DiffOptions, PartitionChoice, EngineChoice),
     "dump": (DumpOptions, PartitionChoice, typed.Registry),
-    "explain": (read.ExplainOptions, PartitionChoice, EngineChoice),
+    "explain": (read.ExplainOptions, shared.DeadLetters, PartitionChoice, EngineChoice),
     "find": (find.FindOptions, EngineChoice),
     "ingest": (
         ingest.IngestOptions,
@@ -97,10 +99,16 @@ OF_COMMANDS: dict[str, tuple[type[Options], ...]] = {
     "rescue": (shared.Decoding, PartitionChoice),
     "restore": (restore.RestoreOptions, EngineChoice),
     "serve": (serve.ServeOptions, PartitionChoice),
-    "stats": (shared.Decoding, PartitionChoice, EngineChoice, View),
-    "topics": (shared.TopicConfigFile, PartitionChoice),
+    "stats": (read.StatsOptions, PartitionChoice, EngineChoice, View),
+    "topics": (shared.ConfigFiles, PartitionChoice),
     "verify": (read.VerifyOptions, PartitionChoice, EngineChoice, View),
     "wire": (cli_options.Secrets,),
+}
+# Functions that are not commands of their own: `stats --fields`, and `schemas` of a topic.
+OF_OTHERS = {
+    "dead_letters": shared.Decoding,
+    "field_costs": shared.Decoding,
+    "schemas": read.SchemasOptions,
 }
 CLASSES = sorted({one for classes in OF_COMMANDS.values() for one in classes}, key=lambda one: one.__name__)
 # `--prefer` is for commands that take one copy of a partition, `--one-disk` for those that know assignments.
@@ -125,9 +133,7 @@ def test_every_option_is_a_keyword(name: str) -> None:
     lines = (function.__doc__ or "").split("Args:\n")[1].splitlines()
     described = [line.strip().partition(":")[0] for line in lines if line[4:5].strip()]
     assert [one for one in described if one in parameters] == list(parameters), "all of them, in order"
-    (job, *_) = (
-        OF_COMMANDS[name if name in OF_COMMANDS else "stats"] if name != "schemas" else (read.SchemasOptions,)
-    )
+    job = OF_OTHERS[name] if name in OF_OTHERS else OF_COMMANDS[name][0]
     assert {one.name for one in fields(job)} <= {*keywords}  # type: ignore[arg-type]
     assert "<factory>" not in str(inspect.signature(function))
     assert "Ellipsis" not in str(inspect.signature(function))
@@ -283,6 +289,14 @@ def test_values_are_kept_in_one_form() -> None:
         magicbyte.convert("samples", "nowhere", compression="zst")
     with pytest.raises(TypeError, match="rebatch is True or False; the size of a batch is batch_bytes"):
         magicbyte.convert("samples", "nowhere", rebatch=65536)  # type: ignore[arg-type]
+    assert rewrite.ConvertOptions(rebatch=True).packed_bytes == 1 << 20
+    assert rewrite.ConvertOptions(rebatch=True, batch_bytes=5).packed_bytes == 5
+    assert rewrite.ConvertOptions().packed_bytes is None
+    for size in (5, 1 << 20, 0):
+        with pytest.raises(magicbyte.RefusedError, match="choose rebatch"):
+            magicbyte.convert("samples", "nowhere", batch_bytes=size)
+    with pytest.raises(ValueError, match="window_bytes: 0 is less than 1 bytes"):
+        magicbyte.advise("samples", window_bytes=0)
     with pytest.raises(ValueError, match="'orders' is one text: expected a sequence"):
         PartitionChoice(topics="orders")  # type: ignore[arg-type]
     assert PartitionChoice(topics=["orders"], partitions=[1, 2]) == PartitionChoice(  # type: ignore[arg-type]

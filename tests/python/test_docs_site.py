@@ -92,7 +92,17 @@ def test_the_reference_has_every_name(site: Path) -> None:
 def test_the_reference_has_tables_and_reports(site: Path) -> None:
     tables = (site / "reference/tables.md").read_text()
     assert re.findall(r"^## (\w+)$", tables, re.M) == [
-        *("records", "batches", "problems", "offsets", "topics", "segments", "producers", "transactions")
+        *(
+            "records",
+            "batches",
+            "problems",
+            "offsets",
+            "share_offsets",
+            "topics",
+            "segments",
+            "producers",
+            "transactions",
+        )
     ]
     assert "| `timestamp` | `timestamp[us, tz=UTC]` |" in tables
     reports = (site / "reference/reports.md").read_text()

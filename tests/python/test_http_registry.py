@@ -313,6 +313,25 @@ def test_answers_that_are_none(server: Server, document: str, says: str) -> None
         registry(server).version("a", 1)
 
 
+@pytest.mark.parametrize(
+    ("more", "rules"),
+    [
+        ({}, ("FULL", "STRICT", None)),
+        ({"compatibilityPolicy": "LENIENT", "compatibilityGroup": "major"}, ("FULL", "LENIENT", "major")),
+        ({"compatibilityPolicy": None, "compatibilityGroup": None}, ("FULL", "STRICT", None)),
+        ({"compatibilityPolicy": 5}, "config of a: value: compatibilityPolicy: expected text"),
+        ({"compatibilityLevel": None}, "config of a: compatibilityLevel: expected text"),
+    ],
+)
+def test_rules_of_a_subject(server: Server, more: dict[str, Any], rules: Any) -> None:
+    server.answer = lambda handler: handler.json({"compatibilityLevel": "FULL", **more})
+    if isinstance(rules, tuple):
+        assert registry(server).rules("a") == rules
+    else:
+        with pytest.raises(RegistryError, match=rules):
+            registry(server).rules("a")
+
+
 def test_an_id_has_one_schema(server: Server) -> None:
     one = registry(server)
     server.answer = lambda handler: handler.json(version())

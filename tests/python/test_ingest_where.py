@@ -121,9 +121,9 @@ def test_ingest_on_spark(spark: Any, root: Path, tmp_path: Path) -> None:
 
 def test_ingest_that_fails_leaves_nothing(root: Path, tmp_path: Path, cli: Cli) -> None:
     cli("ingest", "--where", "value ->> '$.id' = '1'", root, tmp_path / "out", code=3)
-    assert "--where: orders-0/00000000000000000000.log, the record with offset 1: Invalid Input" in cli.error
+    assert "where: orders-0/00000000000000000000.log, the record with offset 1: Invalid Input" in cli.error
     assert not (tmp_path / "out").exists()
-    with pytest.raises(RefusedError, match="--where: nothing: no such column"):
+    with pytest.raises(RefusedError, match="where: nothing: no such column"):
         ingest([str(root)], str(tmp_path / "out"), LocalEngine(1), IngestOptions(where="nothing = 1"))
     assert not (tmp_path / "out").exists()
 
@@ -172,7 +172,7 @@ def test_records(root: Path, cli: Cli) -> None:
     cli("records", path, "--where", "value ->> '$.id' = '1'", code=3)
     assert "the record with offset 1: Invalid Input Error: Malformed JSON" in cli.error
     cli("records", path, "--where", "(", code=2)
-    assert "--where: it does not close a parenthesis that it opens" in cli.error
+    assert "where: it does not close a parenthesis that it opens" in cli.error
     cli("records", path, "--where", "true", "--batches", code=2)
     assert "--batches goes with ranges, not with options about single records" in cli.error
 

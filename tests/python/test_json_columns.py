@@ -360,3 +360,24 @@ def test_a_value_is_of_its_type_and_of_all_parts(schema: dict[str, Any], expecte
         ColumnDecoder(StoredRegistry(), Schema("JSON", json.dumps(whole)), "json").schema.field("value").type
     )
     assert column == pa.struct([("x", expected), ("y", pa.string())])
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ('{"a":1,"a":2}', 2),
+        ('{"a":1,"a":null}', None),
+        ('{"a":null,"a":1}', 1),
+        ('{"a":1,"\\u0061":2}', 2),
+        ('{"a":"x","a":1}', 'a: the string "x", expected an integer'),
+        ('{"a":1,"a":"x"}', 'a: the string "x", expected an integer'),
+    ],
+)
+def test_names_that_occur_twice(value: str, expected: Any) -> None:
+    schema = '{"type": "object", "properties": {"a": {"type": "integer"}}}'
+    (row,) = decode([value.encode()], None, "json", schema).to_pylist()
+    if isinstance(expected, str):
+        assert row["value"] is None
+        assert expected in row["_error"]
+    else:
+        assert (row["value"], row["_error"]) == ({"a": expected}, None)

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 from jsonschema import validators
 from magicbyte.schema import decode
+from magicbyte.schema.compatibility.json_schema import incompatibilities
+from magicbyte.schema.compatibility.json_schema_model import JsonSchema, parse_json_schema
 from magicbyte.schema.decoding import ColumnDecoder, InvalidSchemaError
 from magicbyte.schema.registry import Reference, Schema, StoredRegistry, SubjectVersion
 from referencing import Registry, Resource
@@ -22,8 +24,10 @@ DRAFTS = {
     "2019": "https://json-schema.org/draft/2019-09/schema",
     "2020": "https://json-schema.org/draft/2020-12/schema",
 }
+OUTER_ANCHOR = "a dynamic anchor that the outer schema has, too"
+TYPES = ("integer", "string", "boolean", "array")
 SAMPLES = [(5, pa.int64()), ("a", pa.string()), (True, pa.bool_()), ([], pa.list_(pa.string()))]
-INT, TEXT, BOOL, LIST = ({"type": name} for name in ("integer", "string", "boolean", "array"))
+INT, TEXT, BOOL, LIST = ({"type": name} for name in TYPES)
 BASE = "http://x.test/a/order.json"
 Documents = dict[str, dict[str, Any]]
 
@@ -248,7 +252,7 @@ SOME: list[tuple[str, str, dict[str, Any], Documents]] = [
     ),
     (
         "2020",
-        "a dynamic anchor that the outer schema has, too",
+        OUTER_ANCHOR,
         {
             "$id": BASE,
             "properties": {"x": {"$ref": "list"}},
@@ -328,6 +332,35 @@ def test_references_lead_where_pythons_jsonschema_says(
     payloads = [b"\0\0\0\0\7" + json.dumps({"x": sample}).encode() for sample, _ in SAMPLES]
     errors = decode(payloads, registry, "json", as_text=True, validate=True).field("_error").to_pylist()
     assert [error is None for error in errors] == allowed
+
+
+# Where it leads depends on the schemas around the value, which compatibility does not follow.
+STATIC = [one for one in TABLE if one[1] != OUTER_ANCHOR]
+
+
+@pytest.mark.parametrize(
+    ("draft", "schema", "others"),
+    [(draft, schema, others) for draft, _, schema, others in STATIC],
+    ids=[f"{draft}: {name}" for draft, name, _, _ in STATIC],
+)
+def test_compatibility_follows_the_same_references(
+    draft: str, schema: dict[str, Any], others: Documents
+) -> None:
+    schema = with_draft(draft, schema)
+    others = {name: with_draft(draft, other) for name, other in others.items()}
+    target = next(name for name, one in zip(TYPES, accepted(schema, others), strict=True) if one)
+
+    def parsed(of: str) -> JsonSchema:
+        """With another type of the schema that the reference leads to."""
+        text, *used = (
+            json.dumps(one).replace(f'"type": "{target}"', f'"type": "{of}"')
+            for one in (schema, *others.values())
+        )
+        return parse_json_schema(text, list(zip(others, used, strict=True)))
+
+    assert incompatibilities(parsed(target), parsed(target)) == []
+    found = incompatibilities(parsed("null"), parsed(target))
+    assert any(one.path.startswith("#/properties/x") for one in found)
 
 
 LENIENT: list[tuple[str, dict[str, Any], Documents]] = [

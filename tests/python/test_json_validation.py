@@ -498,3 +498,155 @@ def test_dump_and_records_report_what_is_not_valid(logs: Path, tmp_path: Path, c
         assert "record at offset 1: the value: /id: -1 is less than the minimum of 0" in cli.error
         cli(command, logs / "orders-0", "--validate", code=2)
         assert "--validate is for" in cli.error
+
+
+# --- numbers beyond 64 bits -----------------------------------------------------------------------
+
+BEYOND = 2**64
+NOT_VALIDATED = "its schema compares numbers beyond 64 bits, which are not validated"
+
+
+def verdict(schema: Any, value: str) -> str | None:
+    """The error of a value in JSON, except that a column has no place for its number."""
+    rows = decode([value.encode()], None, "json", json.dumps(schema), validate=True, integers="text")
+    error: str | None = rows.field("_error")[0].as_py()
+    return None if error is not None and "left out" in error else error
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    ("schema", "number"),
+    [
+        ({"type": "integer"}, BEYOND),
+        ({"type": "integer"}, BEYOND + 1),
+        ({"type": ["integer", "null"]}, 10**30 + 1),
+        ({"minimum": 0}, BEYOND + 1),
+        ({"maximum": 2**64 - 1}, BEYOND),
+        ({"exclusiveMaximum": 5, "minimum": -(2**63)}, 2**63 + 2048),
+        ({"enum": [1, "a", 2**53]}, BEYOND + 1),
+        ({"const": 1}, BEYOND),
+        ({"const": 2**64 - 1}, BEYOND),
+        ({"not": {"type": "integer"}}, BEYOND),
+    ],
+)
+def test_integers_beyond_64_bits(schema: Any, number: int, sign: int) -> None:
+    is_valid = jsonschema.Draft202012Validator(schema).is_valid(sign * number)
+    assert (verdict(schema, str(sign * number)) is None) == is_valid
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"uniqueItems": True}, f"[{BEYOND},{BEYOND + 1}]"),
+        ({"uniqueItems": True}, f'[{{"a":[{BEYOND}]}},{{"a":[{BEYOND + 1}]}}]'),
+        ({"uniqueItems": True}, f"[{-BEYOND},{-BEYOND}]"),
+        ({"enum": [BEYOND, "a"]}, str(BEYOND + 1)),
+        ({"enum": [BEYOND, "a"]}, str(BEYOND)),
+        ({"enum": [[BEYOND], "a"]}, f"[{BEYOND + 1}]"),
+        ({"const": [BEYOND]}, f"[{BEYOND + 1}]"),
+        ({"const": {"a": BEYOND}}, f'{{"a":{BEYOND + 1}}}'),
+        ({"multipleOf": 10}, str(10**30 + 5)),
+        ({"multipleOf": 10}, str(10**30)),
+        ({"anyOf": [{"multipleOf": 3}, {"type": "null"}]}, str(BEYOND)),
+        ({"properties": {"a": {"multipleOf": 7}}}, f'{{"a":{BEYOND}}}'),
+    ],
+)
+def test_digits_that_are_not_compared(schema: Any, value: str) -> None:
+    assert verdict(schema, value) == NOT_VALIDATED
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "is_valid"),
+    [
+        # The digits do not matter for these.
+        ({"uniqueItems": True}, f"[{BEYOND},{2 * BEYOND}]", True),
+        ({"uniqueItems": True}, f"[{BEYOND},1,2]", True),
+        ({"uniqueItems": True}, "[1,1]", False),
+        ({"uniqueItems": True}, f"[{2**64 - 1},{2**64 - 2}]", True),
+        ({"uniqueItems": True}, f"[{2**64 - 1},{2**64 - 1}]", False),
+        ({"uniqueItems": True}, "[0.1,0.10000000000000001]", False),
+        ({"enum": [BEYOND, "a"]}, "5", False),
+        ({"enum": [BEYOND, "a"]}, '"a"', True),
+        ({"enum": [BEYOND, "a"]}, str(3 * BEYOND), False),
+        ({"multipleOf": 5}, str(2**64 - 1), True),
+        ({"multipleOf": 3}, str(-(2**63)), False),
+        ({"type": "string"}, str(BEYOND), False),
+        ({"properties": {"a": {"type": "string"}}}, f'{{"b":[{BEYOND},{BEYOND}]}}', True),
+    ],
+)
+def test_digits_that_do_not_matter(schema: Any, value: str, is_valid: bool) -> None:
+    assert jsonschema.Draft202012Validator(schema).is_valid(json.loads(value)) == is_valid
+    error = verdict(schema, value)
+    assert (error is None, error == NOT_VALIDATED) == (is_valid, False)
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "1E+999", "123456789e400", "-0.5e999", "9" * 400])
+def test_numbers_beyond_a_double(number: str) -> None:
+    schema = {"type": "object", "properties": {"b": {"type": "integer"}}}
+    for text in (
+        f'{{"a":{number},"b":1}}',
+        f'{{"b":1,"a":{number}}}',
+        f'{{"a":[{number},"\\"{number}",{{"c" : {number} }}],"b":1}}',
+        f'{{"{number}":{number},"b":1}}',
+    ):
+        (row,) = decode([text.encode()], None, "json", json.dumps(schema), validate=True).to_pylist()
+        assert (row["value"], row["_error"]) == ({"b": 1}, None)
+        # The rest is validated.
+        wrong = text.replace('"b":1', '"b":"x"')
+        assert "/b: " in (verdict(schema, wrong) or "")
+    # It is larger, or smaller, than all limits.
+    bound = {"properties": {"a": {"type": "number", "minimum": -1e300, "maximum": 1e300}}}
+    assert "/a: " in (verdict(bound, f'{{"a":{number}}}') or "")
+    limit = {"properties": {"a": {"minimum" if number[0] != "-" else "maximum": 0}}}
+    assert verdict(limit, f'{{"a":{number}}}') is None
+    # What is no JSON stays none.
+    for text in (
+        f'{{"a":{number}',
+        f'{{"a":{number}}}x',
+        f"[{number},,]",
+        f"[{number},01]",
+        f'["{number}',
+        f"[{number}.]",
+    ):
+        assert verdict(True, text) is not None
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "says"),
+    [
+        (
+            {"propertyNames": {"pattern": "^a"}},
+            '{"ok":1,"b":2}',
+            '"ok" does not match "^a" (rule /propertyNames/pattern)',
+        ),
+        ({"propertyNames": {"maxLength": 2}}, '{"abc":null}', '"abc" is longer than 2 characters'),
+        ({"propertyNames": {"enum": ["a"]}}, '{"a":1,"ä":2}', '"ä" is not one of'),
+        (
+            {"properties": {"x": {"propertyNames": {"minLength": 2}}}},
+            '{"x":{"b":2}}',
+            '/x: "b" is shorter than 2 characters (rule /properties/x/propertyNames/minLength)',
+        ),
+        ({"propertyNames": {"pattern": "^a"}}, json.dumps({"b" * 5000: 1}), '"bbbbbb'),
+        ({"contains": {"const": 1}}, "[2]", "None of [2] are valid under the given schema (rule /contains)"),
+        (
+            {"contains": {"const": 1}, "maxContains": 1},
+            "[1,1]",
+            "[1,1] has more items that contains allows than maxContains (rule /maxContains)",
+        ),
+        (
+            {"contains": {"const": 1}, "minContains": 2},
+            "[1,2]",
+            "[1,2] has fewer items that contains allows than minContains (rule /minContains)",
+        ),
+        (
+            {"contains": {"const": 1}, "minContains": 1, "maxContains": 1},
+            "[1,1,1]",
+            "[1,1,1] has more items that contains allows than maxContains (rule /maxContains)",
+        ),
+    ],
+)
+def test_messages_of_names_and_counts(schema: Any, value: str, says: str) -> None:
+    error = verdict(schema, value)
+    assert error is not None
+    assert error.startswith(says)
+    assert len(error) < 1000

@@ -212,7 +212,7 @@ def test_rows_that_name_unknown_schemas_otherwise_are_holes(lake: Lake, tmp_path
     assert set(lake.compare(logs).values()) == {"equal"}
     registry.write_text(json.dumps(files))
     other = Lake.at(lake.format, tmp_path / "other")
-    with pytest.raises(JobError, match=r"records of orders-0 are missing .* offsets 1\.\.=2"):
+    with pytest.raises(JobError, match=r"records of orders-0 are missing .* offsets 1 to 2"):
         other.ingest(logs, typed=typed, fail_on_missing=True)
 
 
@@ -235,7 +235,7 @@ def test_a_schema_of_two_that_are_unknown_is_found(lake: Lake, tmp_path: Path) -
 
 def test_fail_on_missing_adds_no_row_of_an_unknown_schema(lake: Lake, tmp_path: Path) -> None:
     log, _ = grown(tmp_path)
-    with pytest.raises(JobError, match=r"records of orders-0 are missing .* offsets 20\.\.=39"):
+    with pytest.raises(JobError, match=r"records of orders-0 are missing .* offsets 20 to 39"):
         lake.ingest(log.root, typed=log.typed, fail_on_missing=True)
     assert lake.read().num_rows == 0
 

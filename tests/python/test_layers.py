@@ -44,6 +44,7 @@ LAYERS = [
         "magicbyte.files",
         "magicbyte.internal_topics",
         "magicbyte.listing",
+        "magicbyte.live",
         "magicbyte.log",
         "magicbyte.log_dir",
         "magicbyte.message",

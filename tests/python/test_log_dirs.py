@@ -545,6 +545,33 @@ def test_copies_on_two_disks(cli: Cli, root: Path, tmp_path: Path) -> None:
 # --- choosing ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("command", ["verify", "records", "stats", "ingest"])
+@pytest.mark.parametrize(
+    ("options", "there"),
+    [
+        (["--topic", "orders"], "orders-0"),
+        (["--topic", "e*"], "events-3"),
+        ([], "events-3, orders-0"),
+        (["--exclude", "orders"], "events-3"),
+        (["--topic", "nope"], "partitions of events, orders"),
+    ],
+)
+def test_partitions_that_are_not_there(
+    cli: Cli, root: Path, tmp_path: Path, command: str, options: list[str], there: str
+) -> None:
+    out = [tmp_path / "out"] * (command == "ingest")
+    cli(command, *options, "--partition", "99", root, *out, code=2)
+    assert cli.error == f"magicbyte: no partition is chosen; there are {there}\n"
+
+
+def test_many_partitions_are_counted(cli: Cli, root: Path) -> None:
+    for number in range(12, 0, -1):
+        shutil.copytree(root / "orders-0", root / f"orders-{number}")
+    cli("stats", "--topic", "orders", "--partition", "99", root, code=2)
+    named = ", ".join(f"orders-{number}" for number in range(10))
+    assert cli.error == f"magicbyte: no partition is chosen; there are {named} and 3 more\n"
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -598,7 +625,7 @@ def test_only_directories_that_are_not_the_log(cli: Cli, root: Path, tmp_path: P
 @pytest.mark.parametrize("value", ["x", "3-1", "-1", "1,,2", "0-99999999"])
 def test_partitions_are_numbers(cli: Cli, root: Path, value: str) -> None:
     cli("verify", "--partition", value, root, code=2)
-    assert "are not partitions such as" in cli.error
+    assert "is not a list of partitions, such as 7, or 0,3, or 0-15" in cli.error
 
 
 def test_a_segment_file_is_a_source_everywhere(cli: Cli, root: Path, tmp_path: Path) -> None:

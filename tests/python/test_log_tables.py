@@ -9,6 +9,7 @@ import shutil
 import struct
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -353,6 +354,42 @@ def test_unknown_options_are_refused(twelve: Path) -> None:
         log.to_arrow(threads=0)
     with pytest.raises(ValueError, match="leave out views"):
         log.to_arrow(views=True, where="offset = 1")
+    for where in (1, b"offset = 1", ["offset = 1"]):
+        with pytest.raises(TypeError, match="where: expected an SQL expression, not "):
+            log.to_arrow(where=where)
+
+
+@pytest.mark.parametrize("mode", [None, 1, b"FAILFAST", "", "fail"])
+def test_other_modes_are_refused(twelve: Path, mode: Any) -> None:
+    for opened in (Log, PartitionLog):
+        with pytest.raises(ValueError, match="mode is PERMISSIVE or FAILFAST, not "):
+            opened(twelve / "orders-0", mode=mode)
+
+
+@pytest.mark.parametrize("choice", ["orders", None, ("orders",), {"topics": ("orders",)}])
+def test_a_choice_is_a_partition_choice(twelve: Path, choice: Any) -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: Log(twelve, choice),
+        lambda: magicbyte.verify(twelve, choice=choice),
+        lambda: magicbyte.convert(twelve, twelve / "out", choice=choice),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match="choice: expected a PartitionChoice, not "):
+            call()
+
+
+@pytest.mark.parametrize(("name", "method"), [("engine", "map"), ("progress", "step")])
+@pytest.mark.parametrize("value", ["spark", 3, object()])
+def test_engines_and_progress_have_methods(twelve: Path, name: str, method: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=f"{name}: expected an object with the method {method}, not "):
+        magicbyte.verify(twelve, **{name: value})
+
+
+@pytest.mark.parametrize("sources", [[], (), iter([])])
+def test_no_source(sources: Any) -> None:
+    for call in (Log, magicbyte.scan, magicbyte.verify, magicbyte.stats):
+        with pytest.raises(RefusedError, match="no source is given: expected a path or a sequence of paths"):
+            call(sources)
 
 
 def test_consumers(twelve: Path) -> None:

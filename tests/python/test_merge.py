@@ -77,10 +77,10 @@ def test_the_same_damage_everywhere_loses_exactly_its_offsets(tmp_path: Path) ->
     for source in sources:
         flip(source, [0, 7, 8, 50, 133, 199], seed=1)
     partition = merged(tmp_path, *sources)
-    lost = [(0, 9), (70, 89), (500, 509), (1330, 1339)]
-    # Nothing in the log shows how far it went, if its end is damaged.
+    # The header of the last batch shows how far the log went.
+    lost = [(0, 9), (70, 89), (500, 509), (1330, 1339), (1990, 1999)]
     assert partition["lost"] == lost
-    assert partition["next_offset"] == 1990
+    assert (partition["next_offset"], partition["log_end_offset"]) == (1990, 2000)
     gone = {offset for first, last in lost for offset in range(first, last + 1)}
     assert offsets_of(tmp_path / "out") == [offset for offset in range(1990) if offset not in gone]
 
@@ -274,6 +274,22 @@ def test_compacted_copies_are_not_united(tmp_path: Path) -> None:
     assert partition["lost"] == []
 
 
+def test_equal_compacted_copies_leave_nothing_out(tmp_path: Path, cli: Cli) -> None:
+    """Only what differs in the cleaned part is left out."""
+    kept, dirty = compacted(0, 600, {100, 300, 500}), batches(600, 700)
+    sources = replicas(tmp_path, {0: kept, 600: dirty}, 3)
+    partition = merged(tmp_path, *sources)
+    assert partition["cleaned_until"] == 600
+    assert partition["left_out"] == []
+    whole = sum(map(len, [*kept, *dirty]))
+    assert [one["used_bytes"] + one["same_bytes"] for one in partition["copies"]] == [whole] * 3
+    assert "left out" not in cli("merge", *sources).splitlines()[-1]
+    other = replica(tmp_path / "b4", {0: [kept[0], kept[2]], 600: dirty})
+    (tmp_path / "again").mkdir()
+    partition = merged(tmp_path / "again", *sources, other)
+    assert {one["path"] for one in partition["left_out"]} == {str(other / "orders-0")}
+
+
 def test_damage_in_the_cleaned_part_of_every_copy_is_lost(tmp_path: Path) -> None:
     kept = compacted(0, 600, {100, 300, 500})
     sources = replicas(tmp_path, {0: kept, 600: batches(600, 700)}, 2)
@@ -441,7 +457,7 @@ def test_a_dry_run_reports_the_same_and_writes_nothing(tmp_path: Path, cli: Cli)
     assert planned["partitions"] == written["partitions"]
     assert planned["partitions"][0]["repaired_batches"] == 1
     text = cli("merge", "--dry-run", *sources, code=1)
-    assert "lost: no copy has offsets 70..=79" in text
+    assert "lost: no copy has offsets 70 to 79" in text
 
 
 def test_a_rerun_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -527,7 +543,41 @@ def test_batches_of_a_lower_epoch_are_named(tmp_path: Path, epochs: tuple[int, .
     assert [one["base_offset"] // 10 for one in found] == 2 * list(refused)
     assert all(one["last_lost_offset"] == one["first_lost_offset"] + 9 for one in found)
     kept = [n for n in range(len(data)) if n not in refused]
-    assert offsets_of(tmp_path / "out") == [offset for n in kept for offset in range(10 * n, 10 * n + 10)]
+    # The log ends where it had ended, after a gap.
+    records = magicbyte.PartitionLog(tmp_path / "out/orders-0", mode="PERMISSIVE").records()
+    assert [one.offset for one in records] == [o for n in kept for o in range(10 * n, 10 * n + 10)]
+
+
+@pytest.mark.parametrize(
+    ("epochs", "lost"),
+    [
+        ((5, 3), [(100, 199)]),
+        ((5, 4, 3), [(100, 299)]),
+        ((5, 3, 6), [(100, 199)]),
+        ((5, 6, 2), [(200, 299)]),
+        ((5, 6), []),
+    ],
+)
+def test_offsets_of_a_lower_epoch_are_lost_and_not_assigned_again(
+    tmp_path: Path, epochs: tuple[int, ...], lost: list[tuple[int, int]]
+) -> None:
+    data = [one for n, epoch in enumerate(epochs) for one in batches(100 * n, 100 * n + 100, epoch=epoch)]
+    report = magicbyte.merge([replica(tmp_path / "b1", {0: data})], out=tmp_path / "out")
+    (merged,) = report["partitions"]
+    end = 100 * len(epochs)
+    assert (merged["lost"], merged["log_end_offset"]) == (lost, end)
+    assert merged["lost_offsets"] == sum(last - first + 1 for first, last in lost)
+    if lost and lost[-1][1] == end - 1:
+        assert "b1/orders-0" in str(merged["known_from"])
+        assert (tmp_path / "out/orders-0" / f"{end:020}.log").read_bytes() == b""
+
+
+def test_a_lower_epoch_that_another_copy_has_rightly_loses_nothing(tmp_path: Path) -> None:
+    """The epochs of one copy are damaged: no CRC covers them."""
+    wrong = [*batches(0, 100, epoch=5), *batches(100, 200, epoch=2)]
+    sources = [replica(tmp_path / "b1", {0: wrong}), replica(tmp_path / "b2", {0: batches(0, 200, epoch=5)})]
+    (merged,) = magicbyte.merge(sources)["partitions"]
+    assert (merged["lost"], merged["next_offset"], merged["log_end_offset"]) == ([], 200, 200)
 
 
 def test_the_start_of_a_log_is_named_and_not_beyond_its_end(tmp_path: Path, cli: Cli) -> None:
@@ -539,6 +589,36 @@ def test_the_start_of_a_log_is_named_and_not_beyond_its_end(tmp_path: Path, cli:
     checkpoint.write_text(format_offset_checkpoint({("orders", 0): 999_999}))
     cli("merge", *sources, "--out", tmp_path / "whole", code=1)
     assert offsets_of(tmp_path / "whole") == list(range(200))
+
+
+@pytest.mark.parametrize(
+    ("start", "names"),
+    [
+        (80, [80, 100]),
+        (70, [60, 80, 100]),
+        (0, [0, 20, 40, 60, 80, 100]),
+        (19, [0, 20, 40, 60, 80, 100]),
+        (20, [20, 40, 60, 80, 100]),
+        (119, [100]),
+        (120, [120]),
+    ],
+)
+def test_segments_before_the_start_of_a_log_are_not_written(
+    tmp_path: Path, start: int, names: list[int]
+) -> None:
+    segments = {base: batches(base, base + 20) for base in range(0, 120, 20)}
+    source = with_checkpoint(replica(tmp_path / "b1", segments), "log-start-offset-checkpoint", start)
+    report = magicbyte.merge([source], out=tmp_path / "out")
+    assert report["balanced"]
+    (merged,) = report["partitions"]
+    written = sorted((tmp_path / "out/orders-0").glob("*.log"))
+    assert [int(path.stem) for path in written] == names
+    (copy,) = merged["copies"]
+    if not start % 20:  # else batches of the first segment are before the start
+        assert copy["used_bytes"] == sum(path.stat().st_size for path in written)
+    assert copy["used_bytes"] + copy["left_out_bytes"] == copy["size"]
+    assert [one["first_offset"] for one in merged["ranges"]] == [name for name in names if name < 120]
+    assert offsets_of(tmp_path / "out") == list(range(start, 120))
 
 
 def with_checkpoint(source: Path, name: str, offset: int) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +55,11 @@ def test_a_range_that_ends_at_0_has_no_losses(end: int | None, lost: tuple[int, 
         "segments": [{"base_offset": 100}],
         "log_start_offset": None,
     }
+    listing: Any = {"segments": plan["segments"]}
+    planned = Planned(listing, (), json.dumps(plan))
     found = [
         (one["first_lost_offset"], one["last_lost_offset"])
-        for one in losses.gap_before(plan, 50, Ranges(end_offset=end))
+        for one in losses.gap_before(planned, 50, Ranges(end_offset=end))
     ]
     assert found == ([] if lost is None else [lost])
 

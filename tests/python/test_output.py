@@ -181,6 +181,49 @@ def test_what_is_no_empty_directory_is_refused(tmp_path: Path) -> None:
     refused(tmp_path / "logs" / "out", "overlap", tmp_path / "link")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(f"{command} SRC OUT" for command in ("convert", "ingest", "recover", "rescue", "find")),
+        "ingest --format delta SRC OUT",
+        "compact --all-topics SRC OUT",
+        "redact --key k SRC OUT",
+        "merge SRC --out OUT",
+        "find --out OUT SRC",
+        "schemas copy SCHEMAS OUT",
+        "wire --extract OUT CAPTURE",
+        "backup kafka://127.0.0.1:1 OUT",
+        "records OUT",
+        "verify SRC OUT",
+        "serve OUT",
+    ],
+)
+def test_an_empty_path_is_not_the_working_directory(
+    arguments: str, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    schemas = tmp_path / "schemas"
+    schemas.mkdir()
+    (schemas / "a-value.avsc").write_text('"string"')
+    capture = next((KAFKA.parent / "wire").glob("*.pcap*"))
+    places = {"OUT": "", "SRC": KAFKA / "v2_none", "SCHEMAS": schemas, "CAPTURE": capture}
+    cli(*(places.get(argument, argument) for argument in arguments.split()), code=2)
+    assert cli.error == "magicbyte: a path is empty: expected a file, a directory or a URL\n"
+    assert names(tmp_path / "here") == set()
+
+
+@pytest.mark.parametrize("out", ["", b""])
+def test_an_empty_path_of_a_caller(out: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RefusedError, match="empty"):
+        magicbyte.convert(KAFKA / "v2_none", out)
+    for read in (magicbyte.PartitionLog, magicbyte.Log, magicbyte.verify, magicbyte.scan):
+        with pytest.raises(RefusedError, match="empty"):
+            read(out)
+    assert names(tmp_path) == set()
+
+
 @pytest.mark.parametrize("command", ["convert", "ingest"])
 def test_a_name_that_is_not_utf8_is_refused(command: str, tmp_path: Path, cli: Cli) -> None:
     out = os.path.join(tmp_path, os.fsdecode(b"out-\xff"))

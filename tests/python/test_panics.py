@@ -75,7 +75,13 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "aiokafka_size_of_varint": lambda: d.aiokafka_size_of_varint(1),
         "arrow_schema": lambda: c.arrow_schema("records", ["offset"]),
         "digest_records": lambda: c.digest_records(ROWS),
+        "digest_rows": lambda: c.digest_rows(ROWS, 4096),
         "chain_streams": lambda: c.chain_streams([magicbyte.read_batches(V2).to_arrow()]),
+        "read_in_turn": lambda: c.read_in_turn(
+            [c.PartitionReader(one.listing, True, 1 << 20, "FAILFAST")],
+            [(None, None, None)],
+            "read_uncommitted",
+        ),
         "check_segment": lambda: c.check_segment(
             one.path / "00000000000000000000.log", c.KeySet([b"x"]), tombstones=False
         ),
@@ -107,10 +113,12 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "check_chunk": lambda: c.check_chunk(one.chunk, 1 << 20),
         "chunk_cost": lambda: c.chunk_cost(one.chunk),
         "cost_report": lambda: c.cost_report([]),
+        "whole_batches": lambda: c.whole_batches(one.path / f"{0:020}.log", 0, 0, 1, []),
         "digest_chunk": lambda: c.digest_chunk(one.chunk, 4096, 1 << 20),
         "digest_contents": lambda: c.digest_contents(one.segment, [0]),
         "hash_chunk": lambda: c.hash_chunk(one.chunk),
         "finish_partition": lambda: c.finish_partition(one.new / "topic-2", []),
+        "forget_producers": lambda: c.forget_producers(one.new / "topic-2"),
         "index_keys": lambda: c.index_keys([]),
         "join_alignments": lambda: c.join_alignments(one.alignment, one.alignment),
         "kafka_python_crc32c": lambda: d.kafka_python_crc32c(b"x"),
@@ -149,7 +157,9 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "write_schema_framing": lambda: c.write_schema_framing(1, []),
         "read_batches": lambda: c.read_batches(V2),
         "rebuild_sidecars": lambda: c.rebuild_sidecars(one.path, dry_run=True),
+        "join_results": lambda: c.join_results([]),
         "reconcile": lambda: c.reconcile(one.plan, []),
+        "reconcile_fetched": lambda: c.reconcile_fetched(one.listing, "read_committed", []),
         "redact_group": lambda: c.redact_group(
             text, [], text, one.new, keys=c.KeySet([]), tombstones=False, clean_until=0
         ),
@@ -187,7 +197,8 @@ STORED = {
     "AiokafkaLegacyRecord.value", "AiokafkaLegacyRecordBatchBuilder.record_overhead",
     "AppendValidator.config", "ArrowBatch.__len__", "ArrowBatch.num_rows", "ArrowBatches.__iter__",
     "BatchLayout.__iter__",
-    "Batches.__iter__", "ChunkDecoder.__iter__", "SurveyInParts.__iter__", "BatchHeaders.__iter__",
+    "Batches.__iter__", "ChunkDecoder.__iter__", "FetchedChunks.__iter__", "FetchedChunks.offsets",
+    "SurveyInParts.__iter__", "BatchHeaders.__iter__",
     "DefaultRecordMetadata.crc", "DefaultRecordMetadata.offset", "DefaultRecordMetadata.size",
     "DefaultRecordMetadata.timestamp",
     "KafkaPythonControlRecord.key", "KafkaPythonControlRecord.offset", "KafkaPythonControlRecord.timestamp",
@@ -248,6 +259,15 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
     asked |= {"isolation_level": "read_uncommitted"}
     stream = {**asked, "views": False, "end_timestamp": None, "last": None, "threads": 1}
 
+    fetch: dict[str, Any] = {"start_offset": None, "end_offset": None, "isolation_level": "read_uncommitted"}
+    way = ("kafka://x/topic/0", "topic", 0, True, 1 << 20, "FAILFAST")
+
+    def live() -> Any:
+        return c.LiveCluster(one.server.bootstrap_servers).partition(*way)
+
+    def fetched() -> Any:
+        return live().fetch(**fetch)
+
     def converter() -> Any:
         return c.Converter(1)
 
@@ -290,9 +310,21 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
             lambda: c.ClusterReader(one.server.bootstrap_servers),
             {
                 "offsets": ([("topic", 0)], "read_committed"),
+                "committed_offsets": ("group",),
                 "digest": ([("topic", 0, 0, 1)], 1, "read_committed", 1 << 20),
+                "copy_batches": ([("topic", 0, 0, 0, one.new, None)], 1 << 20),
+                "offsets_for_time": ([("topic", 0)], 0),
+                "ends_of_leader_epochs": ([("topic", 0, 0)],),
+                "leader_epochs": ([("topic", 0)],),
+                "describe": (3, {"topics": None}, {}),
             },
         ),
+        "LiveCluster": (
+            lambda: c.LiveCluster(one.server.bootstrap_servers),
+            {"partition": way},
+        ),
+        "FetchedChunks": (lambda: fetched(), {}),
+        "FetchedChunk": (lambda: next(fetched()), {}),
         "KeySet": (lambda: c.KeySet([b"x"]), {"find": (b"x",)}),
         "StoredFile": (lambda: c.StoredFile(one.path / f"{0:020}.log"), {"read": (0, 1)}),
         "ChunkDecoder": (lambda: c.ChunkDecoder(one.chunk, columns=["value"]), {}),
@@ -361,8 +393,10 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
         "LogBatches": (lambda: reader.batches(**asked), {}),
         "LogRecords": (lambda: reader.records(**asked), {}),
         "PartitionReader": (
-            lambda: c.PartitionReader(one.listing, True, 1 << 20, "FAILFAST"),
+            live,
             {
+                "fetch": (fetch,),
+                "offsets": (None, None, "read_committed"),
                 "verify": ("read_uncommitted",),
                 "to_arrow": (["offset"], stream),
                 "batches": (asked,),

@@ -84,6 +84,27 @@ def test_imports() -> None:
     assert [one.rule for one in verdict.incompatibilities] == ["MESSAGE_REMOVED"]
 
 
+@pytest.mark.parametrize("syntax", ["proto2", "proto3"])
+def test_a_map_as_java_writes_it(syntax: str) -> None:
+    optional = "optional" if syntax == "proto2" else ""
+
+    def written(value: str) -> Schema:
+        fields = f"{optional} string key = 1; {optional} {value} value = 2;"
+        entry = f"message AbCEntry {{ option map_entry = true; {fields} }}"
+        return Schema(
+            "PROTOBUF", f'syntax = "{syntax}"; message A {{ repeated .A.AbCEntry ab_c = 1; {entry} }}'
+        )
+
+    def mapped(value: str) -> Schema:
+        return Schema("PROTOBUF", f'syntax = "{syntax}"; message A {{ map<string, {value}> ab_c = 1; }}')
+
+    for new, old in ((written, mapped), (mapped, written), (written, written)):
+        for direction in ("BACKWARD", "FORWARD"):
+            assert compare(new("int32"), old("int32"), direction) == []
+            rules = {one.rule for one in compare(new("int32"), old("string"), direction)}
+            assert rules == {"FIELD_SCALAR_KIND_CHANGED"}
+
+
 def test_an_encoded_descriptor() -> None:
     """Registries also hand out schemas as descriptors in base64."""
     field = b"\x0a\x01a\x18\x01\x20\x01\x28\x03"  # name, number, label, TYPE_INT64

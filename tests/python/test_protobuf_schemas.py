@@ -46,6 +46,100 @@ def test_an_entry_of_a_map_is_no_value(indexes: list[int], message: str) -> None
     assert text == '{"x":"z"}'
 
 
+ENTRIES = """message Payment {
+  %s .Payment.MetadataEntry metadata = 4;
+  %s .Payment.ByIdEntry by_id = 5;
+  message MetadataEntry { option map_entry = true; %s string key = 1; %s string value = 2; }
+  message ByIdEntry { option map_entry = true; %s int32 key = 1; %s .Payment.Part value = 2; }
+  message Part { %s string x = 1; }
+}"""
+OPTIONAL = ("repeated", "repeated", *["optional"] * 5)
+PROTO3 = ENTRIES % ("repeated", "repeated", *[""] * 5)
+AS_JAVA_WRITES = {
+    "proto3": f'syntax = "proto3"; {PROTO3}',
+    "proto2": f'syntax = "proto2"; {ENTRIES % OPTIONAL}',
+    "without syntax": ENTRIES % OPTIONAL,
+    "2023": f'edition = "2023"; {PROTO3}',
+    "in front": PROTO3.replace("message Payment", 'syntax = "proto3"; message Payment', 1),
+    "other names": f'syntax = "proto3"; {PROTO3.replace("MetadataEntry", "metadataEntry")}',
+}
+
+
+@pytest.mark.parametrize("schema", AS_JAVA_WRITES.values(), ids=AS_JAVA_WRITES)
+def test_maps_as_java_writes_them(schema: str) -> None:
+    value = b"\0\0\0\0\7\0\x22\6\x0a\1k\x12\1v\x22\6\x0a\1k\x12\1w\x2a\7\x08\5\x12\3\x0a\1z"
+    (text,) = decode([value], {7: schema}, "protobuf", as_text=True).field("value").to_pylist()
+    assert text == '{"metadata":{"k":"w"},"byId":{"5":{"x":"z"}}}'
+    (row,) = decode([value], {7: schema}, "protobuf").field("value").to_pylist()
+    assert row == {"metadata": [("k", "w")], "by_id": [(5, {"x": "z"})]}
+
+
+def test_an_entry_that_java_writes_is_no_value() -> None:
+    schema = AS_JAVA_WRITES["proto3"]
+    value = b"\0\0\0\0\7" + b"".join(varint(2 * one) for one in (2, 0, 0)) + b"\x0a\1z"
+    # As the text counts without entries, it is the only other message.
+    assert decode([value], {7: schema}, "protobuf").field("value").to_pylist() == [{"x": "z"}]
+    alone = schema.replace("message Part {  string x = 1; }", "").replace(".Payment.Part", "string")
+    rows = decode([value], {7: alone}, "protobuf")
+    assert rows.field("value").null_count == 1, rows.to_pylist()
+    assert rows.field("_error").null_count == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "entry", "reason"),
+    [
+        ("repeated MEntry m = 1;", "string key = 1;", "M.MEntry: the map entry is not a key = 1 of"),
+        ("repeated MEntry m = 1;", "", "M.MEntry: the map entry is not a key"),
+        (
+            "repeated MEntry m = 1;",
+            "string key = 1; int32 value = 3;",
+            "M.MEntry: the map entry is not a key",
+        ),
+        (
+            "repeated MEntry m = 1;",
+            "double key = 1; int32 value = 2;",
+            "M.MEntry: the map entry is not a key",
+        ),
+        ("repeated MEntry m = 1;", "bytes key = 1; int32 value = 2;", "M.MEntry: the map entry is not a key"),
+        ("repeated MEntry m = 1;", "M key = 1; int32 value = 2;", "M.MEntry: the map entry is not a key"),
+        (
+            "repeated MEntry m = 1;",
+            "string key = 1; repeated int32 value = 2;",
+            "M.MEntry: the map entry is not a key",
+        ),
+        (
+            "repeated MEntry m = 1;",
+            "string key = 1; int32 value = 2; int32 more = 3;",
+            "M.MEntry: the map entry is not a key",
+        ),
+        (
+            "MEntry m = 1;",
+            "string key = 1; int32 value = 2;",
+            "M.m: its type is the map entry M.MEntry, expected",
+        ),
+        (
+            "repeated MEntry n = 1;",
+            "string key = 1; int32 value = 2;",
+            "M.n: its type is the map entry M.MEntry",
+        ),
+        (
+            "oneof o { MEntry m = 1; }",
+            "string key = 1; int32 value = 2;",
+            "M.m: its type is the map entry M.MEntry, expected a repeated field",
+        ),
+    ],
+)
+def test_map_entries_that_are_none(fields: str, entry: str, reason: str) -> None:
+    schema = (
+        f'syntax = "proto3"; message M {{ {fields} message MEntry {{ option map_entry = true; {entry} }} }}'
+    )
+    (error,) = decode([b"\0\0\0\0\7\0"], {7: schema}, "protobuf", as_text=True).field("_error").to_pylist()
+    assert reason in error
+    # Without the option it is a message like others.
+    plain = schema.replace("map_entry = true", "map_entry = false")
+    assert decode([b"\0\0\0\0\7\0"], {7: plain}, "protobuf", as_text=True).field("_error").null_count == 1
+
+
 KNOWN = {
     f"google/type/{name.removesuffix('_pb2')}.proto": importlib.import_module(f"google.type.{name}")
     for name in (one.name for one in pkgutil.iter_modules(google.type.__path__))
@@ -193,3 +287,22 @@ def described(syntax: str, names: list[str]) -> str:
     for number, name in enumerate(("Z", "Y")):
         enum.value.add(name=name, number=number)
     return schema_of(file)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "oneof _a { int32 b = 2; }",
+        "oneof _a { int32 b = 2; } oneof X_a { int32 c = 3; }",
+        "int32 _a = 2;",
+        "optional int32 _a = 2;",
+        "oneof one { int32 _a = 2; int32 X_a = 3; }",
+        "message _b {} optional int32 X_a = 2;",
+    ],
+)
+def test_names_beside_an_optional_field(beside: str) -> None:
+    """A parser makes a oneof `_a` for a field `a`; `protoc` calls it otherwise where the message has it."""
+    text = f'syntax = "proto3"; message M {{ optional int32 a = 1; {beside} }}'
+    (given, absent) = decode([b"\0\0\0\0\7\0\x08\0", b"\0\0\0\0\7\0"], {7: text}, "protobuf").to_pylist()
+    assert given["_error"] is absent["_error"] is None
+    assert (given["value"]["a"], absent["value"]["a"]) == (0, None)

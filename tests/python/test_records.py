@@ -5,15 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import magicbyte
+import pyarrow as pa
 import pytest
 from conftest import KAFKA, PARTITIONS, Cli
 from digest import digest, expected, summary
 from kafka_dumps import LOG, damaged
-from magicbyte import RecordsBuilder
+from magicbyte import Log, PartitionChoice, RecordsBuilder, RefusedError
 from magicbyte.cli import record_reading
 from magicbyte.jobs.run.reading import ReadOptions, Rows, read_chunk
 
@@ -227,6 +230,9 @@ def test_internal_topics(cli: Cli) -> None:
         ["--format", "csv", "--decode", "metadata"],
         ["-f", "%o", "--value-format", "json"],
         ["--tail", "-1"],
+        ["-Z"],
+        ["-Z", "--format", "csv"],
+        ["-Z", "--batches"],
     ],
     ids=" ".join,
 )
@@ -250,7 +256,80 @@ def test_damage(cli: Cli, source: Path) -> None:
     data[len(data) // 2] ^= 1
     segment.write_bytes(data)
     assert 0 < len(cli.records(source, code=1)) < 346
-    assert "00000000000000000000.log" in cli.error
+    assert cli.error.startswith(f"magicbyte: v2_none-0/{LOG} at byte ")
+    assert cli.error.endswith(" (field crc, batch at offset 44)\n")
+    assert cli.error.count("byte ") == 1
+
+
+@pytest.mark.parametrize("option", [[], ["--batches"], ["--tail", "3"]])
+@pytest.mark.partitions("v2_none")
+def test_a_torn_end_is_told_with_its_partition_and_byte(cli: Cli, source: Path, option: list[str]) -> None:
+    segment = max((source / "v2_none").glob("*.log"))
+    segment.write_bytes(segment.read_bytes()[:-5])
+    cli("records", source, *option, code=1)
+    place = rf"v2_none-0/{segment.name} at byte (\d+)"
+    assert re.fullmatch(rf"magicbyte: {place}: the file ends inside a batch\n", cli.error), cli.error
+
+
+@pytest.fixture
+def copies(source: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """A directory of partitions, and a copy of it."""
+    return source, Path(shutil.copytree(source, tmp_path / "copy"))
+
+
+@pytest.mark.parametrize("option", [[], ["--batches"], ["--tail", "3"], ["--topic", "v2_*"]])
+@pytest.mark.partitions("v2_none", "v2_lz4")
+def test_copies_of_a_partition_are_refused(cli: Cli, copies: tuple[Path, Path], option: list[str]) -> None:
+    assert cli("records", *copies, *option, code=2) == ""
+    assert "there are 2 copies of v2_lz4-0, in" in cli.error
+    for copy in copies:
+        assert str(copy / "v2_lz4") in cli.error
+    assert f"--prefer {copies[0]}, in Python PartitionChoice(prefer=['{copies[0]}'])" in cli.error
+    preferred = cli("records", *copies, *option, "--prefer", copies[1])
+    assert preferred == cli("records", copies[1], *option)
+
+
+@pytest.mark.partitions("v2_none", "v2_lz4")
+def test_what_is_no_copy_is_read(cli: Cli, copies: tuple[Path, Path]) -> None:
+    source, copy = copies
+    whole = cli("records", source)
+    # A directory twice is one.
+    assert cli("records", source, source) == whole
+    assert cli("records", source, source / "v2_none") == whole
+    # Files that the caller names are read as often as they are named.
+    segments = sorted((source / "v2_none").glob("*.log"))
+    assert cli("records", *segments) == cli("records", source / "v2_none")
+    assert cli("records", segments[0], copy / "v2_none" / segments[0].name) == 2 * cli("records", segments[0])
+    # A copy without segments, and one of another topic.
+    for segment in (copy / "v2_lz4").glob("*.log"):
+        segment.unlink()
+    (copy / "v2_none").rename(copy / "v2_other")
+    assert len(cli.records(source, copy)) == len(whole.splitlines()) + len(cli.records(copy / "v2_other"))
+
+
+def test_the_newest_copy_of_an_internal_topic_is_read(cli: Cli, tmp_path: Path) -> None:
+    for name, count in (("old", 3), ("new", 5)):
+        directory = tmp_path / name / "__consumer_offsets-7"
+        directory.mkdir(parents=True)
+        builder = RecordsBuilder()
+        for offset in range(count):
+            builder.append(offset, 1, b"k", b"v")
+        (directory / LOG).write_bytes(builder.build())
+    assert len(cli.records(tmp_path, "--decode", "none")) == 5
+    assert Log(tmp_path).to_arrow(["offset"]).__arrow_c_stream__() is not None
+
+
+@pytest.mark.partitions("v2_none", "v2_lz4")
+def test_copies_in_a_log(copies: tuple[Path, Path]) -> None:
+    log = Log(copies)
+    assert [partition.name for partition in log] == ["v2_lz4-0"] * 2 + ["v2_none-0"] * 2
+    assert all(found.balanced for found in log.verify())
+    for read in (log.to_arrow, lambda: magicbyte.scan(copies), lambda: pa.table(log)):
+        with pytest.raises(RefusedError, match="there are 2 copies of v2_lz4-0"):
+            read()
+    chosen = Log(copies, PartitionChoice(prefer=(str(copies[1]),)))
+    assert pa.table(chosen) == pa.table(Log(copies[1]))
+    assert len(chosen) == 4
 
 
 def test_tail_of_an_expression(cli: Cli) -> None:

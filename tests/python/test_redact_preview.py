@@ -94,7 +94,7 @@ def test_the_command(source: Path, tmp_path: Path, cli: Cli) -> None:
 def test_failures(source: Path) -> None:
     with pytest.raises(JobError, match=r"t-0/0{20}\.log, the record with offset 0: Conversion Error"):
         previewed(source, where="CAST(value AS INTEGER) = 1")
-    with pytest.raises(RefusedError, match="--where: nothing: no such column"):
+    with pytest.raises(RefusedError, match="where: nothing: no such column"):
         previewed(source, where="nothing = 1")
     path = source / "t-1" / f"{0:020}.log"
     data = bytearray(path.read_bytes())

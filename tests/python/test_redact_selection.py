@@ -143,12 +143,14 @@ def test_many_keys(tmp_path: Path) -> None:
     assert report["check"] is not None
     assert report["check"]["in_values"] == 0
     keys = [b"customer-%08d" % number for number in range(1, 100_000, 2)]
-    report = magicbyte.redact(tmp_path / "out", tmp_path / "none", keys=[*keys, b"customer-00000300"])
+    report = magicbyte.redact(tmp_path / "out", tmp_path / "none", keys=[*keys, "customer-00000300"])
     assert report["counts"]["kept"] == 0
 
 
 def test_the_options_do_not_show_the_keys() -> None:
     """They end up in logs, where a failed job is reported with its arguments."""
+    with pytest.raises(TypeError, match="keys: expected a sequence of keys, not one key"):
+        RedactOptions(keys="user-4711")
     asked = RedactOptions(keys=[b"user-4711"], where="key = 'user-4711'")
     assert "4711" not in repr(asked)
     assert "4711" not in repr(_core.KeySet([b"user-4711"]))
@@ -207,7 +209,7 @@ def test_a_record_for_which_the_expression_fails_is_named(tmp_path: Path, cli: C
     source = partition(tmp_path / "in", users(), users(1000))
     where = "CASE WHEN offset >= 1003 THEN CAST(key AS INTEGER) = 1 END"
     cli("redact", "--engine", "local", "--where", where, source, tmp_path / "out", code=3)
-    assert "--where: t-0/00000000000000001000.log, the record with offset 1003: " in cli.error
+    assert "where: t-0/00000000000000001000.log, the record with offset 1003: " in cli.error
     assert "Could not convert string ..." in cli.error
     assert "user" not in cli.error
     assert not (tmp_path / "out").exists()

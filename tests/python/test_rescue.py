@@ -56,7 +56,9 @@ def test_the_command_writes_what_it_saves(
     source, batches = damaged
     out = tmp_path / "saved"
     assert app.run(["rescue", str(source)]) == 1
-    assert "2 damaged ranges, 1 repairable" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "2 damaged ranges, 1 repairable" in shown
+    assert "; can be repaired by changing bit 4 of byte 70\n" in shown
     assert not out.exists()
     assert app.run(["rescue", str(source), str(out), "--json"]) == 1
     report = json.loads(capsys.readouterr().out)

@@ -228,14 +228,14 @@ def test_min_isr_that_cannot_be_met_is_named(tmp_path: Path) -> None:
     assert not any("min.insync" in step for step in world.restore(out=None)["steps"])
 
 
-@pytest.mark.parametrize("data", [b"", bytes(5000)])
-def test_empty_logs_are_restored(tmp_path: Path, data: bytes) -> None:
+@pytest.mark.parametrize(("data", "status"), [(b"", "online"), (bytes(5000), "out_of_sync")])
+def test_empty_logs_are_restored(tmp_path: Path, data: bytes, status: str) -> None:
     world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2])])
     for node in (1, 2):
         world.put(node, [data])
     report = world.restore()
     assert report["balanced"]
-    assert only(report)["status"] == "online"
+    assert only(report)["status"] == status
     for node in (1, 2):
         assert offsets_of(tmp_path / "out" / f"node{node}/logs1") == []
 
@@ -267,3 +267,93 @@ def test_a_log_that_expired_keeps_its_end(tmp_path: Path) -> None:
     replica(world.log_dirs[1], {700: []})
     world.restore()
     assert [path.name for path in (tmp_path / "out/node1/logs1/orders-0").glob("*.log")] == [f"{700:020}.log"]
+
+
+# Copies without records
+
+
+def test_an_empty_copy_that_was_in_sync_does_not_lead_beside_records(tmp_path: Path) -> None:
+    """The disk of the only leader was replaced: what was committed is not known."""
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2, 3], isr=[1])])
+    empty = world.put(1, [])
+    for node in (2, 3):
+        world.put(node, LOG)
+    report = world.restore()
+    assert (only(report)["status"], only(report)["isr"]) == ("out_of_sync", [])
+    assert offsets_of(tmp_path / "out/node2/logs1") == [*range(200)]
+    (problem,) = report["metadata_problems"]
+    assert f"orders-0: {empty} was in sync and is empty" in problem
+    assert sum("UNCLEAN" in step for step in report["steps"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("isr", "elr", "empty", "full", "status"),
+    [
+        ([1, 2], [], [1], [3], "out_of_sync"),
+        ([1, 2], [], [1], [2, 3], "online"),
+        ([], [1], [1], [2], "out_of_sync"),
+        ([1, 2, 3], [], [1, 2], [3], "online"),
+        ([1, 2, 3], [], [1, 2, 3], [], "online"),
+        ([1], [], [1], [], "online"),
+        ([2], [], [1], [2], "online"),
+        ([1], [2], [1], [2], "online"),  # the ELR has all committed records, too
+    ],
+)
+def test_which_empty_copies_count(
+    tmp_path: Path, isr: list[int], elr: list[int], empty: list[int], full: list[int], status: str
+) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2, 3], isr=isr, elr=elr)])
+    for node in empty:
+        world.put(node, [])
+    for node in full:
+        world.put(node, LOG)
+    report = world.restore()
+    assert only(report)["status"] == status
+    assert bool(report["metadata_problems"]) == (status != "online")
+
+
+def test_an_empty_copy_is_no_proof_where_the_metadata_lags(tmp_path: Path) -> None:
+    """All replicas are there, but the one that is empty may have had the last epoch."""
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2], epoch=2)])
+    world.put(1, [])
+    world.put(2, LOG)
+    assert only(world.restore())["status"] == "out_of_sync"
+
+
+def test_a_log_that_retention_has_emptied_was_in_sync(tmp_path: Path) -> None:
+    """It ends where its empty segment begins, after the records that only a lagging copy still has."""
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2], isr=[1])])
+    replica(world.log_dirs[1], {500: []})
+    world.put(2, LOG)
+    report = world.restore()
+    assert (only(report)["status"], report["metadata_problems"]) == ("online", [])
+    assert report["merged"][0]["log_end_offset"] == 500
+    assert (tmp_path / f"out/node1/logs1/orders-0/{500:020}.log").read_bytes() == b""
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_copy_of_zeros_does_not_lead(tmp_path: Path, in_place: bool) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1])])
+    zeros = world.put(1, [bytes(5000)])
+    report = world.restore(**({"out": None, "in_place": True} if in_place else {}))
+    assert (only(report)["status"], only(report)["isr"]) == ("out_of_sync", [])
+    (problem,) = report["metadata_problems"]
+    assert f"orders-0: {zeros} was in sync and has bytes, but no batch" in problem
+
+
+def test_zeros_beside_records_do_not_count(tmp_path: Path) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2], isr=[1])])
+    world.put(1, [bytes(5000)])
+    world.put(2, LOG)
+    assert only(world.restore())["status"] == "out_of_sync"
+
+
+@pytest.mark.parametrize(
+    "setting", [(TOPIC_CONFIG, "orders", "preallocate"), (BROKER_CONFIG, "", "log.preallocate")]
+)
+def test_a_preallocated_log_is_empty(tmp_path: Path, setting: tuple[int, str, str]) -> None:
+    records = [topic("orders", 1), partition(1, 0, [1]), config(*setting, "true")]
+    world = World(tmp_path, records)
+    world.put(1, [bytes(5000)])
+    report = world.restore()
+    assert (only(report)["status"], report["metadata_problems"]) == ("online", [])

@@ -264,6 +264,26 @@ def test_as_text() -> None:
     assert json.loads(text) == {"t": "1970-01-01T00:00:00.001000Z", "b": '\xff"', "d": "NaN"}
 
 
+@pytest.mark.parametrize("type_", ["float", "double"])
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        ("nan", '"NaN"'),
+        ("inf", '"Infinity"'),
+        ("-inf", '"-Infinity"'),
+        ("-0.0", "-0.0"),
+        ("1.5", "1.5"),
+        ("1e30", "1e30"),
+    ],
+)
+def test_numbers_as_java_writes_them(type_: str, number: str, text: str) -> None:
+    value = framed(7, struct.pack("<f" if type_ == "float" else "<d", float(number)))
+    assert decode([value], {7: f'"{type_}"'}, as_text=True).field("value").to_pylist() == [text]
+    union = json.dumps({"type": "array", "items": ["null", type_]})
+    value = framed(7, b"\2\2" + value[5:] + b"\0")
+    assert decode([value], {7: union}, as_text=True).field("value").to_pylist() == [f"[{text}]"]
+
+
 HOSTILE: list[tuple[Any, bytes, str]] = [
     ({"type": "array", "items": "null"}, b"\x80\x80\x80\x80\x20", "the limit for a payload of 5 (byte 10)"),
     ({"type": "array", "items": record()}, b"\xff" * 9 + b"\x01", "the payload ends"),
@@ -614,3 +634,36 @@ def test_reasons_of_any_length_are_cut() -> None:
 def test_a_union_of_numbers_is_one_column_of_numbers(branches: Any) -> None:
     rows = decoded(record(field("x", branches)), b"\0\x02", b"\x02\x04", b"\x04")
     assert rows.field("value").to_pylist() == [{"x": 1}, {"x": 2}, None]
+
+
+@pytest.mark.parametrize("writer", ["int", "long"])
+@pytest.mark.parametrize(
+    ("branches", "expected"),
+    [
+        (["float", "double"], 16777216.0),
+        (["double", "float"], 16777217.0),
+        (["null", "float", "double"], 16777216.0),
+        (["null", "string", "float"], {"member0": None, "member1": 16777216.0}),
+        (["float"], 16777216.0),
+    ],
+)
+def test_a_number_is_of_the_branch_that_java_takes(writer: str, branches: Any, expected: Any) -> None:
+    """The first one that it can be promoted to, also where all branches share a column."""
+    payload = b"\0\0\0\0\7\x82\x80\x80\x10"
+    reader = json.dumps(record(field("x", branches)))
+    texts = {7: json.dumps(record(field("x", writer)))}
+    (row,) = decode([payload], texts, reader_schema=reader).field("value").to_pylist()
+    assert row == {"x": expected}
+
+
+@pytest.mark.parametrize("name", ["\0", "a\0b"])
+def test_names_that_no_column_can_have(name: str) -> None:
+    avro = json.dumps(record(field(name, "int")))
+    with pytest.raises(InvalidSchemaError, match="no column has"):
+        decode([b"\0\0\0\0\7\2"], {7: avro})
+    # Of JSON, the object is text.
+    inner = {"type": "object", "properties": {name: {"type": "integer"}}}
+    schema = {"type": "object", "properties": {"o": inner, "n": {"type": "integer"}}}
+    payload = json.dumps({"o": {name: 1}, "n": 2}).encode()
+    (row,) = decode([b"\0\0\0\0\7" + payload], {7: json.dumps(schema)}, "json").field("value").to_pylist()
+    assert (json.loads(row["o"]), row["n"]) == ({name: 1}, 2)

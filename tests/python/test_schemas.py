@@ -395,9 +395,7 @@ def answers(registry: StoredRegistry) -> Any:
     return (
         registry.all_versions(),
         dict(registry.schemas),
-        registry.compatibility_levels,
-        registry.modes,
-        registry.aliases,
+        registry.settings(),
     )
 
 
@@ -426,7 +424,7 @@ def test_everything_survives_being_written(tmp_path: Path) -> None:
         schema("gone", 1, 9, "gone"),
         gone,
         config(":.c:", compatibilityLevel="FULL"),
-        config("x", alias="a"),
+        config("x", alias="a", compatibilityPolicy="lenient", compatibilityGroup="major"),
         ({"keytype": "MODE", "subject": None, "magic": 0}, {"mode": "IMPORT"}),
     )
     source = topic(tmp_path / "logs", rows)
@@ -434,7 +432,14 @@ def test_everything_survives_being_written(tmp_path: Path) -> None:
     assert registry.problems == []
     report = commands.schemas(source, out=tmp_path / "out")
     assert [one["id"] for one in report["without_subject"]] == [9]
+    assert registry.rules("x") == ("BACKWARD", "LENIENT", "major")
     assert answers(read_directory(tmp_path / "out")) == answers(registry)
+
+
+@pytest.mark.parametrize("name", ["a.avsc", "a.proto", "a.json"])
+def test_a_byte_order_mark_is_no_part_of_a_schema(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"\xef\xbb\xbf{}")
+    assert read_directory(tmp_path).latest("a").schema.text == "{}"
 
 
 def test_files_without_an_index(tmp_path: Path, cli: Cli) -> None:

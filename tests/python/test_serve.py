@@ -120,6 +120,15 @@ def request(api: int, version: int, topic_id: str) -> dict[str, Any]:
             return {"topics": [{"topic": TOPIC, "partitions": [{"partition": 0, "leaderEpoch": 0}]}]}
         case 32:
             return {"resources": [{"resourceType": 2, "resourceName": TOPIC, "configurationKeys": None}]}
+        case 43:
+            return {"topicPartitions": None, **({"electionType": 1} if version >= 1 else {})}
+        case 45:
+            partitions = [{"partitionIndex": 0, "replicas": [0]}]
+            return {"topics": [{"name": TOPIC, "partitions": partitions}]}
+        case 50:
+            return {"users": [{"name": "ann"}]}
+        case 55:
+            return {"topics": [{"topicName": TOPIC, "partitions": [{"partitionIndex": 0}]}]}
         case 61:
             return {"topics": [{"name": TOPIC, "partitionIndexes": [0]}]}
         case 68:
@@ -127,6 +136,14 @@ def request(api: int, version: int, topic_id: str) -> dict[str, Any]:
             return {"groupId": f"new{version}", "memberId": "m", **joining}
         case 69:
             return {"groupIds": ["new0", "nowhere"]}
+        case 65:
+            return {"transactionalIds": ["open", "nobody"]}
+        case 66:
+            more = {"durationFilter": 1} if version >= 1 else {}
+            more |= {"transactionalIdPattern": ".*"} if version >= 2 else {}
+            return {"stateFilters": ["Ongoing"], "producerIdFilters": [1], **more}
+        case 77:
+            return {"groupIds": ["nowhere"]}
         case 75:
             return {"topics": [{"name": TOPIC}]}
     return {}
@@ -141,19 +158,30 @@ def test_every_version_of_every_request(server: Server, topic_id: str) -> None:
             *range(8, 15),
             18,
             23,
+            29,
             32,
             35,
+            43,
+            45,
+            46,
+            48,
+            50,
+            55,
             60,
             61,
+            65,
+            66,
             68,
             69,
             75,
+            77,
         }
         for one in offered:
             for version in range(one["minVersion"], one["maxVersion"] + 1):
                 api = one["apiKey"]
                 body = client.ask(api, version, **request(api, version, topic_id))
-                assert body.get("errorCode", 0) in (0, 25, 79), (api, version, body)
+                refused = {29: 54, 55: 44}.get(api, 0)
+                assert body.get("errorCode", 0) in (refused, 25, 79), (api, version, body)
                 if api == FETCH:
                     (topic,) = body["responses"]
                     (partition,) = topic["partitions"]
@@ -162,6 +190,13 @@ def test_every_version_of_every_request(server: Server, topic_id: str) -> None:
                 if api == PRODUCE:
                     (topic,) = body["responses"]
                     assert topic["partitionResponses"][0]["errorCode"] == 44
+                if api == 43:
+                    results = {one["topic"]: one["partitionResult"] for one in body["replicaElectionResults"]}
+                    assert results[TOPIC][0]["errorCode"] == 44
+                if api == 45:
+                    assert body["responses"][0]["partitions"][0]["errorCode"] == 44
+                if api == 50:
+                    assert [(one["user"], one["errorCode"]) for one in body["results"]] == [("ann", 91)]
                 if api == 68:
                     (topic,) = body["assignment"]["topicPartitions"]
                     assert topic == {"topicId": topic_id, "partitions": [0]}
@@ -185,7 +220,7 @@ def test_an_unknown_version_of_api_versions(server: Server) -> None:
     with Connection(server) as client:
         client.send(struct.pack(">hhih", API_VERSIONS, 99, 7, -1) + b"\0")
         body = message.decode_response(client.receive(), API_VERSIONS, 99).body
-        assert (body["errorCode"], len(body["apiKeys"])) == (35, 22)
+        assert (body["errorCode"], len(body["apiKeys"])) == (35, 32)
 
 
 def test_fetch_is_what_the_files_have(server: Server) -> None:
@@ -346,6 +381,8 @@ def test_addresses(tmp_path: Path) -> None:
             parse_address(wrong)
     with pytest.raises(RefusedError):
         magicbyte.serve(tmp_path)
+    with pytest.raises(OSError, match=r"^cannot listen on nohost\.invalid:9092: "):
+        magicbyte.serve(KAFKA / "v2_none", listen="nohost.invalid:9092")
     with magicbyte.serve(KAFKA / "v2_none") as server, pytest.raises(OSError, match="cannot listen"):
         magicbyte.serve(KAFKA / "v2_none", listen=server.bootstrap_servers)
     server.stop()

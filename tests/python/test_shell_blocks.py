@@ -1,4 +1,4 @@
-"""Every shell block of the README, of the guides and of the tour runs, or says why it does not.
+"""Every shell block of the pages runs, or says why it does not.
 
 The tour's output is compared. The commands of the other pages run on logs with the names that they use.
 """
@@ -19,21 +19,30 @@ from pathlib import Path
 
 import duckdb
 import magicbyte
+import pyiceberg.utils.config
 import pytest
 import zstandard
 from conftest import KAFKA, Cli
 from doc_blocks import Block, blocks, with_outputs
+from magicbyte.jobs.schemas import open_registry
 from magicbyte.message import encode_request
+from magicbyte.schema.directory import INDEX, files_of
+from magicbyte.schema.registry import Schema, StoredRegistry, SubjectVersion
 from metadata_records import batches, control, feature, topic, topic_id, voters, write_log, write_meta
 from metadata_records import partition as metadata_partition
+from test_cluster_report import commit, write_commits
 
 ROOT = Path(__file__).parents[2]
 TOUR = ROOT / "docs/tour.md"
-PAGES = [ROOT / "README.md", ROOT / "docs/install.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
+PAGES += [ROOT / f"docs/{name}.md" for name in ("install", "lake", "outputs", "schemas")]
+TYPED = ("lake", "schemas")
 SHELL = [(page, block) for page in PAGES for block in blocks(page.read_text()) if block.language == "sh"]
 # Directories of the readers' machines, which are below the test's own directory here.
 ELSEWHERE = re.compile(r"(?<![\w/])/(?=backup/|mnt/|var/)")
 WRITERS = {"find", "merge", "restore", "ingest", "recover", "convert", "compact", "redact", "rescue"}
+TABLES = {"delta", "iceberg"}
+"""The formats of outputs to which a command adds."""
 FINDINGS = [
     "magicbyte cluster ",  # the disks of some brokers are missing
     "magicbyte diff --cache",  # a broker's disk, and a backup with more partitions
@@ -75,7 +84,10 @@ def test_blocks_that_do_not_run_say_why() -> None:
         ("README.md", "these are what runs the tests"),
         ("operators.md", "needs a bucket with encrypted segments, and its keys"),
         ("operators.md", "needs buckets"),
-        ("operators.md", "needs a running cluster"),
+        *[("operators.md", "needs a running cluster")] * 4,
+        ("lake.md", "needs a bucket"),
+        ("outputs.md", "needs a bucket"),
+        ("schemas.md", "needs a live registry"),
     ]
     assert len(SHELL) - len(reasons) > 10
 
@@ -119,7 +131,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     logs = root / "backup/kafka-logs"
     shutil.copytree(ROOT / "samples", logs, ignore=shutil.ignore_patterns("orders-0"))
     partition(logs / "orders-0", orders())
-    for name in ("clicks-eu-0", "orders-eu-0"):
+    for name in ("clicks-eu-0", "orders-eu-0", "orders.dlq-0"):
         partition(logs / name, orders())
     shutil.copytree(logs, root / "logs")
     internal = {
@@ -131,6 +143,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for source, name in internal.items():
         shutil.copytree(KAFKA / source, logs / name, ignore=shutil.ignore_patterns("rebuilt", "*.json*"))
         shutil.copytree(logs / name, root / name)
+    write_commits(logs, commit("billing-invoices", "orders", 0, 5))
     for broker in ("broker1", "broker2", "broker3"):
         partition(root / broker / "orders-0", orders())
     dead_cluster(root)
@@ -155,6 +168,41 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+CART = 'syntax = "proto3"; package shop; message Cart { string id = 1; }'
+
+
+@pytest.fixture(scope="module")
+def typed_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with all that the pages on typed values and their tables name."""
+    root = tmp_path_factory.mktemp("typed")
+    logs = root / "backup/kafka-logs"
+    for source, name in (("schemas_topic", "_schemas-0"), ("sr_avro", "orders-0")):
+        shutil.copytree(KAFKA / source, logs / name, ignore=shutil.ignore_patterns("rebuilt", "*.json*"))
+    clicks = magicbyte.RecordsBuilder()
+    for offset in range(20):
+        clicks.append(offset, 1_714_521_600_000, None, json.dumps({"page": f"/{offset}", "ms": offset}))
+    partition(logs / "clicks-0", clicks.build())
+    shutil.copytree(logs, root / "logs", ignore=shutil.ignore_patterns("orders-0"))
+    bare = magicbyte.RecordsBuilder()
+    for record in magicbyte.PartitionLog(logs / "orders-0").records():
+        if (value := record.value_bytes or b"")[:5] == b"\0\0\0\0\4":
+            bare.append(record.offset, record.timestamp, record.key, value[5:])
+    partition(root / "logs/orders-0", bare.build())
+    shutil.copytree(logs / "orders-0", root / "var/lib/kafka/orders-1")
+    carts = magicbyte.RecordsBuilder()
+    carts.append(0, 1_714_521_600_000, "c1", b"\0\0\0\0\x09\0" + b"\x0a\x01x")
+    partition(root / "logs/carts-0", carts.build())
+    registry = StoredRegistry()
+    registry.put(SubjectVersion("carts-value", 1, 9, Schema("PROTOBUF", CART)))
+    index, files = files_of(registry)
+    (root / "schemas").mkdir()
+    for name, text in {INDEX: json.dumps(index), **files}.items():
+        (root / "schemas" / name).write_text(text)
+    _, of_orders = open_registry([str(logs)])
+    (root / "order.avsc").write_text(of_orders.latest("orders-value").schema.text)
+    return root
+
+
 def dead_cluster(root: Path) -> None:
     """The log directories of three nodes."""
     quorum = [control(5, b"\0\0\0\1\0", 0, 1), control(6, voters([1, 2, 3]), 1, 1)]
@@ -166,26 +214,29 @@ def dead_cluster(root: Path) -> None:
         partition(log_dir / "orders-0", orders())
 
 
-def serve(command: list[str], world: Path) -> None:
-    """Starts the broker, and interrupts it when it says where it is."""
-    server = subprocess.Popen(
-        [sys.executable, "-m", "magicbyte", *command, "--listen", "127.0.0.1:0", "--json"],
-        cwd=world,
-        stdout=subprocess.PIPE,
-        text=True,
+def interrupt(command: list[str], world: Path) -> None:
+    """Starts a command that does not end by itself, and interrupts it when it has printed a line."""
+    running = subprocess.Popen(
+        [sys.executable, "-m", "magicbyte", *command, "--json"], cwd=world, stdout=subprocess.PIPE, text=True
     )
-    assert server.stdout is not None
-    deadline = threading.Timer(60, server.kill)
+    assert running.stdout is not None
+    deadline = threading.Timer(60, running.kill)
     deadline.start()
     try:
-        assert "bootstrap_servers" in server.stdout.readline(), command
-        server.send_signal(signal.SIGINT)
-        assert server.wait(30) in (0, 130)
+        assert json.loads(running.stdout.readline()), command
+        running.send_signal(signal.SIGINT)
+        assert running.wait(30) in (0, 130)
     finally:
         deadline.cancel()
-        server.kill()
-        server.wait()
-        server.stdout.close()
+        running.kill()
+        running.wait()
+        running.stdout.close()
+
+
+def back_up(command: list[str], world: Path, cli: Cli) -> None:
+    """Runs the command against a broker that serves the logs of this world."""
+    with magicbyte.serve(world / "logs", listen="127.0.0.1:0") as server:
+        cli(*(f"kafka://{server.bootstrap_servers}" if "kafka://" in word else word for word in command))
 
 
 def pipe(command: list[str], printed: str) -> None:
@@ -211,9 +262,16 @@ def run(line: str, world: Path, cli: Cli) -> None:
         for name in (sorted(map(str, Path().glob(word))) if "/*" in word else [word])
     ]
     if expanded[0] == "serve":
-        serve(expanded, world)
+        interrupt([*expanded, "--listen", "127.0.0.1:0"], world)
         return
-    if expanded[0] in WRITERS and "--dry-run" not in expanded:
+    if "--follow" in expanded:
+        interrupt(expanded, world)
+        return
+    if expanded[0] == "backup":
+        shutil.rmtree(world / expanded[2], ignore_errors=True)
+        back_up(expanded, world, cli)
+        return
+    if expanded[0] in WRITERS and not TABLES.intersection(expanded) and "--dry-run" not in expanded:
         # Lines of a page are alternatives, often with one name for their outputs.
         out = (world / expanded[-1]).resolve()
         assert out.is_relative_to(world.resolve()), line
@@ -236,8 +294,13 @@ def run(line: str, world: Path, cli: Cli) -> None:
     ],
 )
 def test_a_block_runs(
-    page: Path, block: Block, world: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+    page: Path, block: Block, cli: Cli, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    world: Path = request.getfixturevalue("typed_world" if page.stem in TYPED else "world")
+    for name, value in {"TYPE": "sql", "URI": f"sqlite:///{world}/catalog", "WAREHOUSE": str(world)}.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__PROD__{name}", value)
+    # It was read when another test imported the module.
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", pyiceberg.utils.config.Config())
     monkeypatch.chdir(world)
     for line in re.sub(r"\\\n\s*", " ", block.text).splitlines():
         if line and not line.startswith("#"):

@@ -196,7 +196,8 @@ def test_the_guide_lists_every_option() -> None:
         for name in re.findall(r"`([^`]+)`", names):
             assert name not in documented
             documented[name] = set(where.split(", "))
-    in_code: dict[str, set[str]] = {"storage.KEY": {"batch", "stream"}}
+    prefixed = ("storage.KEY", "kafka.bootstrap.servers", "kafka.*")
+    in_code: dict[str, set[str]] = {name: {"batch", "stream"} for name in prefixed}
     for options, where in (
         (QUERY_OPTIONS, {"batch", "stream"}),
         (BATCH_OPTIONS, {"batch"}),

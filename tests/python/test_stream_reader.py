@@ -267,7 +267,7 @@ def test_partitions_that_come_later(tmp_path: Path) -> None:
     copied("v2_txn", tmp_path / "other-0")
     assert numbers(stream.drain()) == data_offsets("v2_txn")
     (copied("v2_txn", tmp_path / "t-2") / FIRST).unlink()
-    with pytest.raises(JobError, match=r"t-2: offsets 0\.\.=6 cannot be read: the log begins after them"):
+    with pytest.raises(JobError, match=r"t-2: offsets 0 to 6 cannot be read: the log begins later"):
         stream.trigger()
 
 
@@ -280,9 +280,9 @@ def retained(tmp_path: Path) -> Path:
 
 def test_retention_was_faster(retained: Path, caplog: pytest.LogCaptureFixture) -> None:
     at = {"t": {"0": 17}}
-    with pytest.raises(JobError, match=r"t-0: offsets 17\.\.=103 cannot be read.*failOnDataLoss=false"):
+    with pytest.raises(JobError, match=r"t-0: offsets 17 to 103 cannot be read.*failOnDataLoss=false"):
         Stream(retained, at).trigger()
-    with pytest.raises(JobError, match=r"offsets 17\.\.=103"):
+    with pytest.raises(JobError, match=r"offsets 17 to 103"):
         Stream(retained).rows(at, {"t": {"0": 346}})
     with caplog.at_level(logging.WARNING):
         rows = Stream(retained, at, failOnDataLoss="false").drain()
@@ -295,7 +295,7 @@ def test_retention_was_faster(retained: Path, caplog: pytest.LogCaptureFixture) 
 def test_a_log_that_went_back(tmp_path: Path) -> None:
     copied("v2_none", tmp_path / "t-0")
     at = {"t": {"0": 400}}
-    with pytest.raises(JobError, match=r"offsets 346\.\.=399 cannot be read: the log ends before them"):
+    with pytest.raises(JobError, match=r"offsets 346 to 399 cannot be read: the log ends earlier"):
         Stream(tmp_path, at).trigger()
     stream = Stream(tmp_path, at, failOnDataLoss="false")
     assert stream.trigger() == []
@@ -307,7 +307,7 @@ def test_a_partition_that_went_away(tmp_path: Path) -> None:
     copied("v2_txn", tmp_path / "t-1")
     stream = Stream(tmp_path)
     shutil.rmtree(tmp_path / "t-1")
-    with pytest.raises(JobError, match="t-1: offsets from 0 on cannot be read: the partition's directory"):
+    with pytest.raises(JobError, match="t-1: offsets from 0 on cannot be read: the partition is gone"):
         stream.trigger()
     stream = Stream(tmp_path, {"t": {"0": 300, "1": 50}}, failOnDataLoss="false")
     assert numbers(stream.trigger()) == list(range(300, 346))
@@ -316,7 +316,7 @@ def test_a_partition_that_went_away(tmp_path: Path) -> None:
 
 def test_a_segment_missing_in_the_middle(tmp_path: Path) -> None:
     (copied("v2_none", tmp_path / "t-0") / f"{104:020d}.log").unlink()
-    with pytest.raises(JobError, match=r"t-0: offsets 104\.\.=243 cannot be read"):
+    with pytest.raises(JobError, match=r"t-0: offsets 104 to 243 cannot be read"):
         Stream(tmp_path).trigger()
     kept = [*range(104), *range(244, 346)]
     assert numbers(Stream(tmp_path, failOnDataLoss="false").drain()) == kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pty
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import KAFKA
 from magicbyte import RecordsBuilder
+from magicbyte.cli import main
 from magicbyte.cli.terminal import json_line, plain
 
 HOSTILE = "\x1b]0;owned\x07\nbaseOffset: 1 lastOffset: 1\r\t\x7f\u009b31m\u202egnp\u2066\u2028."
@@ -200,6 +202,23 @@ def test_an_unread_report_keeps_its_exit_code(hostile: Path) -> None:
     line = 'set -o pipefail; "$0" -m magicbyte verify "$1" | true'
     done = subprocess.run(["bash", "-c", line, sys.executable, hostile], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.parametrize("arguments", ["--help", "records --help", "schemas list --help", "--version", "-h"])
+def test_an_unread_help_is_no_failure(arguments: str) -> None:
+    line = f'set -o pipefail; "$0" -m magicbyte {arguments} | true'
+    done = subprocess.run(["bash", "-c", line, sys.executable], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_connection_that_breaks_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe", "kafka://broker:9092")
+
+    monkeypatch.setattr("magicbyte.verify", broken)
+    with monkeypatch.context() as patched, open(os.devnull, "w") as nowhere:
+        patched.setattr(sys, "stdout", nowhere)
+        assert main(["verify", str(KAFKA)]) == 3
 
 
 def test_an_interrupt_is_not_a_success() -> None:

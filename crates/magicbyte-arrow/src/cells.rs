@@ -135,6 +135,10 @@ impl<'a> Times<'a> {
         cell[0]
     }
 
+    pub(super) fn is_null(&self, row: usize) -> bool {
+        self.nulls.is_some_and(|nulls| nulls.is_null(row))
+    }
+
     /// Writes the timestamps (ms) from row `start` on.
     pub(super) fn fill(&self, start: usize, cells: &mut [i64]) {
         let values = &self.values[start..start + cells.len()];

@@ -70,8 +70,7 @@ pub fn digest_records(batch: &RecordBatch) -> Result<Vec<PartitionDigest>> {
     let mut last = 0;
     let mut bytes = Vec::new();
     for row in 0..batch.num_rows() {
-        let place =
-            columns.place(row).map_err(|error| error.at_record(u32::try_from(row).unwrap_or(u32::MAX)))?;
+        let place = columns.places.get(row)?;
         let digest = columns.digest(row, place.offset, &mut bytes);
         // Neighbours are mostly of the same partition.
         if !digests.get(last).is_some_and(|partition| place.is_of(partition)) {
@@ -91,10 +90,10 @@ pub fn digest_records(batch: &RecordBatch) -> Result<Vec<PartitionDigest>> {
 }
 
 /// The position of a row in the log.
-struct Place<'a> {
-    topic: &'a [u8],
-    partition: i32,
-    offset: i64,
+pub(super) struct Place<'a> {
+    pub(super) topic: &'a [u8],
+    pub(super) partition: i32,
+    pub(super) offset: i64,
 }
 
 impl Place<'_> {
@@ -114,10 +113,37 @@ impl Place<'_> {
     }
 }
 
-struct Columns<'a> {
+/// The columns that place a row in the log.
+pub(super) struct Places<'a> {
     topic: Blobs<'a>,
     partition: &'a Int32Array,
     offset: &'a Int64Array,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn of(batch: &'a RecordBatch) -> Result<Self> {
+        Ok(Self {
+            topic: Blobs::of(column(batch, "topic")?, "topic")?,
+            partition: numbers::<Int32Type>(column(batch, "partition")?, "partition")?,
+            offset: numbers::<Int64Type>(column(batch, "offset")?, "offset")?,
+        })
+    }
+
+    pub(super) fn get(&self, row: usize) -> Result<Place<'a>> {
+        let null = |field| {
+            let error = Error::new(ErrorKind::InvalidRecord("the cell is null")).in_field(field);
+            error.at_record(u32::try_from(row).unwrap_or(u32::MAX))
+        };
+        Ok(Place {
+            topic: self.topic.get(row).ok_or_else(|| null("topic"))?,
+            partition: cell(self.partition, row).ok_or_else(|| null("partition"))?,
+            offset: cell(self.offset, row).ok_or_else(|| null("offset"))?,
+        })
+    }
+}
+
+struct Columns<'a> {
+    places: Places<'a>,
     contents: Contents<'a>,
 }
 
@@ -129,9 +155,7 @@ enum Contents<'a> {
 impl<'a> Columns<'a> {
     fn of(batch: &'a RecordBatch) -> Result<Self> {
         Ok(Self {
-            topic: Blobs::of(column(batch, "topic")?, "topic")?,
-            partition: numbers::<Int32Type>(column(batch, "partition")?, "partition")?,
-            offset: numbers::<Int64Type>(column(batch, "offset")?, "offset")?,
+            places: Places::of(batch)?,
             contents: match batch.column_by_name(DIGEST) {
                 None => Contents::Records(Box::new(Records::of(batch)?)),
                 Some(differences) => Contents::Typed {
@@ -141,15 +165,6 @@ impl<'a> Columns<'a> {
                     differences: wide_numbers(differences, batch.num_rows())?,
                 },
             },
-        })
-    }
-
-    fn place(&self, row: usize) -> Result<Place<'a>> {
-        let null = |field| Error::new(ErrorKind::InvalidRecord("the cell is null")).in_field(field);
-        Ok(Place {
-            topic: self.topic.get(row).ok_or_else(|| null("topic"))?,
-            partition: cell(self.partition, row).ok_or_else(|| null("partition"))?,
-            offset: cell(self.offset, row).ok_or_else(|| null("offset"))?,
         })
     }
 
@@ -181,16 +196,16 @@ fn wide_numbers(column: &ArrayRef, rows: usize) -> Result<Vec<u128>> {
 }
 
 /// Columns that hold all that a record has.
-struct Records<'a> {
-    timestamp: Times<'a>,
-    timestamp_type: &'a Int32Array,
-    key: Payloads<'a>,
-    value: Payloads<'a>,
-    headers: HeaderLists<'a>,
+pub(super) struct Records<'a> {
+    pub(super) timestamp: Times<'a>,
+    pub(super) timestamp_type: &'a Int32Array,
+    pub(super) key: Payloads<'a>,
+    pub(super) value: Payloads<'a>,
+    pub(super) headers: HeaderLists<'a>,
 }
 
 impl<'a> Records<'a> {
-    fn of(batch: &'a RecordBatch) -> Result<Self> {
+    pub(super) fn of(batch: &'a RecordBatch) -> Result<Self> {
         let payloads = |name, invalid| -> Result<Payloads<'a>> {
             let invalid =
                 batch.column_by_name(invalid).map(|column| Blobs::of(column, invalid)).transpose()?;
@@ -225,24 +240,24 @@ fn column<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<&'a ArrayRef
     batch.column_by_name(name).ok_or_else(|| wrong("there is no such column", name))
 }
 
-fn numbers<'a, T: ArrowPrimitiveType>(
+pub(super) fn numbers<'a, T: ArrowPrimitiveType>(
     column: &'a ArrayRef,
     name: &'static str,
 ) -> Result<&'a PrimitiveArray<T>> {
     column.as_primitive_opt().ok_or_else(|| wrong("the column has another type of number", name))
 }
 
-fn cell<T: ArrowPrimitiveType>(column: &PrimitiveArray<T>, row: usize) -> Option<T::Native> {
+pub(super) fn cell<T: ArrowPrimitiveType>(column: &PrimitiveArray<T>, row: usize) -> Option<T::Native> {
     column.is_valid(row).then(|| column.value(row))
 }
 
-struct Payloads<'a> {
+pub(super) struct Payloads<'a> {
     texts: Blobs<'a>,
     invalid: Option<Blobs<'a>>,
 }
 
 impl<'a> Payloads<'a> {
-    fn get(&self, row: usize) -> Option<&'a [u8]> {
+    pub(super) fn get(&self, row: usize) -> Option<&'a [u8]> {
         self.texts.get(row).or_else(|| self.invalid.as_ref().and_then(|invalid| invalid.get(row)))
     }
 }

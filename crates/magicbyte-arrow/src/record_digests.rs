@@ -42,11 +42,17 @@ pub struct ChunkDigests {
 
 /// Decodes every record of a chunk that a reader sees, and adds up hashes of the records in each range of `width` offsets: the 128-bit
 /// XXH3 of offset, timestamp, its type, key, value and headers, and whether it is a control record. So codec, magic
-/// and batch of a record make no difference. A record of magic 0, which has no timestamp, equals one with -1.
+/// and batch of a record make no difference. A record of magic 0, which has no timestamp, equals one with -1. Without
+/// control records, the digests are those of a table's rows ([`digest_rows`](crate::digest_rows)).
 ///
 /// # Errors
 /// If no file can be opened or memory is exhausted. Damage is a problem of the result.
-pub fn digest_chunk(chunk: Chunk, width: i64, max_decompressed_bytes: usize) -> io::Result<ChunkDigests> {
+pub fn digest_chunk(
+    chunk: Chunk,
+    width: i64,
+    max_decompressed_bytes: usize,
+    with_control: bool,
+) -> io::Result<ChunkDigests> {
     let mut reader = ChunkReader::open(chunk, true, max_decompressed_bytes)?.max_problems(LISTED);
     let mut decompressor = Decompressor::with_limit(max_decompressed_bytes);
     let (mut ranges, mut of_batch) = (Vec::new(), Vec::new());
@@ -67,7 +73,7 @@ pub fn digest_chunk(chunk: Chunk, width: i64, max_decompressed_bytes: usize) -> 
         match digested {
             Ok(counts) => {
                 reader.good(&data, batch.last_offset(), disposition, counts);
-                if disposition != Disposition::Aborted {
+                if disposition != Disposition::Aborted && (with_control || !is_control) {
                     of_batch.iter().for_each(|&digest| add(&mut ranges, digest));
                 }
             }
@@ -103,6 +109,7 @@ pub fn hash_chunk(chunk: &Chunk) -> io::Result<u128> {
 #[derive(Debug)]
 pub struct FetchDigests {
     width: i64,
+    with_control: bool,
     decompressor: Decompressor,
     ranges: Vec<RangeDigest>,
     errors: Vec<(Range<i64>, magicbyte::Error)>,
@@ -111,11 +118,12 @@ pub struct FetchDigests {
 }
 
 impl FetchDigests {
-    /// Digests of ranges of `width` offsets.
+    /// Digests of ranges of `width` offsets, with or without those of control records.
     #[must_use]
-    pub fn new(width: i64, max_decompressed_bytes: usize) -> Self {
+    pub fn new(width: i64, max_decompressed_bytes: usize, with_control: bool) -> Self {
         Self {
             width: width.max(1),
+            with_control,
             decompressor: Decompressor::with_limit(max_decompressed_bytes),
             ranges: Vec::new(),
             errors: Vec::new(),
@@ -156,9 +164,10 @@ impl FetchDigests {
         {
             return Ok(());
         }
+        let counts = self.with_control || !batch.is_control();
         let (bytes, mut of_batch) = (&mut self.bytes, Vec::new());
         digest_batch(batch, &mut self.decompressor, |record, _| {
-            if offsets.contains(&record.offset()) {
+            if counts && offsets.contains(&record.offset()) {
                 bytes.clear();
                 write_record(record, batch.is_control(), bytes);
                 let range = record.offset().div_euclid(self.width);
@@ -211,11 +220,22 @@ fn add(ranges: &mut Vec<RangeDigest>, more: RangeDigest) {
 }
 
 fn write_record(record: &Record<'_>, is_control: bool, bytes: &mut Vec<u8>) {
-    bytes.extend_from_slice(&record.offset().to_le_bytes());
-    bytes.extend_from_slice(&record.timestamp().to_le_bytes());
     let is_append_time = record.timestamp_type() == TimestampType::LogAppendTime;
-    bytes.extend_from_slice(&[u8::from(is_append_time), u8::from(is_control)]);
+    write_place(record.offset(), record.timestamp(), is_append_time, is_control, bytes);
     write_content(record, bytes);
+}
+
+/// Writes all of a record but its content.
+pub(super) fn write_place(
+    offset: i64,
+    timestamp: i64,
+    is_append_time: bool,
+    is_control: bool,
+    bytes: &mut Vec<u8>,
+) {
+    bytes.extend_from_slice(&offset.to_le_bytes());
+    bytes.extend_from_slice(&timestamp.to_le_bytes());
+    bytes.extend_from_slice(&[u8::from(is_append_time), u8::from(is_control)]);
 }
 
 /// Writes key, value and headers.

@@ -59,6 +59,8 @@ pub enum ErrorCode {
     InvalidTxnState = 48,
     /// A marker comes from a coordinator that was replaced.
     TransactionCoordinatorFenced = 52,
+    /// There is no authorizer.
+    SecurityDisabled = 54,
     /// A file of the log cannot be read.
     KafkaStorageError = 56,
     /// There is no group of this name, or it is of another type.
@@ -77,8 +79,12 @@ pub enum ErrorCode {
     FencedInstanceId = 82,
     /// A batch or record breaks a rule.
     InvalidRecord = 87,
+    /// There is no such resource, such as a user.
+    ResourceNotFound = 91,
     /// There is no topic of this id.
     UnknownTopicId = 100,
+    /// The coordinator does not know the transactional id.
+    TransactionalIdNotFound = 105,
     /// A member has another epoch than the coordinator knows, and has to join again.
     FencedMemberEpoch = 110,
     /// Another member has the instance id, and has not left.

@@ -31,6 +31,16 @@ impl Backoff {
         *self = Self::new(self.timeout);
     }
 
+    /// Waits as long as a broker wants before the next attempt; false if it is too late for one. A broker that names any
+    /// time gains no more than the caller's patience.
+    pub(crate) fn pause_for(&mut self, told: Duration) -> bool {
+        if Instant::now() >= *self.deadline.get_or_insert_with(|| deadline(self.timeout)) {
+            return false;
+        }
+        thread::sleep(told.min(self.timeout));
+        true
+    }
+
     /// Waits before the next attempt; false if it is too late for one.
     pub(crate) fn pause(&mut self) -> bool {
         let now = Instant::now();

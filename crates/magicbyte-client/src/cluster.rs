@@ -1,11 +1,12 @@
 //! A cluster: its topics, the leaders of partitions, connections to brokers, attempts that are repeated.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
 use magicbyte_broker::ErrorCode;
 use magicbyte_protocol::message::body::metadata_request::MetadataRequestTopic;
+use magicbyte_protocol::message::body::metadata_response::MetadataResponseTopic;
 use magicbyte_protocol::message::body::{MetadataRequest, MetadataResponse};
 
 use crate::address::Address;
@@ -13,10 +14,13 @@ use crate::backoff::Backoff;
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result, printable};
 use crate::options::ClientOptions;
+use crate::position::{ReadPosition, TopicPartition};
 
 const LEADER_NOT_AVAILABLE: i16 = 5;
 /// The maximum length of a topic's name (`Topic.MAX_NAME_LENGTH`).
 const MAX_TOPIC_NAME: usize = 249;
+/// The topics that are asked for at once: so many with hundreds of partitions each are in one response.
+const TOPICS_AT_ONCE: usize = 250;
 
 /// A cluster that is read. It knows leaders as of the last answer, and looks them up again when they turn out to have
 /// changed; it keeps one connection to each broker that it needs.
@@ -27,6 +31,9 @@ pub struct Cluster {
     brokers: BTreeMap<i32, Address>,
     connections: HashMap<Address, Connection>,
     topics: HashMap<Arc<str>, Topic>,
+    /// The ends of what was fetched, so that the next range of a partition can be its continuation.
+    pub(crate) read_positions: HashMap<TopicPartition, ReadPosition>,
+    id: Option<String>,
 }
 
 /// A topic, as of the last look at the metadata.
@@ -41,6 +48,8 @@ pub struct Topic {
     pub is_internal: bool,
     /// The leaders of the partitions.
     pub partitions: BTreeMap<i32, Leader>,
+    /// The ids of the brokers that each partition is assigned to, the preferred leader first.
+    pub replicas: BTreeMap<i32, Vec<i32>>,
 }
 
 /// The leader of a partition.
@@ -72,6 +81,8 @@ impl Cluster {
             brokers: BTreeMap::new(),
             connections: HashMap::new(),
             topics: HashMap::new(),
+            read_positions: HashMap::new(),
+            id: None,
         };
         cluster.any_broker()?;
         Ok(cluster)
@@ -82,7 +93,27 @@ impl Cluster {
     /// # Errors
     /// A topic that does not exist or may not be read, by its name, and the errors of connections.
     pub fn topics(&mut self, names: Option<&[&str]>) -> Result<Vec<Topic>> {
-        self.retry(|cluster| cluster.look_up(names))
+        let found = self.retry(|cluster| cluster.look_up(names)?.into_iter().collect::<Result<Vec<_>>>());
+        found.map(sorted)
+    }
+
+    /// The topics with these names that exist, in the order of their names.
+    ///
+    /// # Errors
+    /// A topic that may not be read, by its name, and the errors of connections.
+    pub fn existing_topics(&mut self, names: &[&str]) -> Result<Vec<Topic>> {
+        let possible: Vec<_> = names.iter().copied().filter(|name| is_topic_name(name)).collect();
+        let found = self.retry(|cluster| {
+            let found = cluster.look_up(Some(&possible))?.into_iter();
+            found.filter(|topic| !topic.as_ref().is_err_and(is_missing)).collect::<Result<Vec<_>>>()
+        });
+        found.map(sorted)
+    }
+
+    /// The id of the cluster, as of the last look at the metadata; None if the brokers are older than Kafka 0.10.1.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
     }
 
     /// The ids of the brokers, as of the last look at the metadata.
@@ -95,10 +126,18 @@ impl Cluster {
         let mut backoff = Backoff::new(self.options.retry_timeout);
         loop {
             match attempt(self) {
-                Err(error) if error.is_retriable() && backoff.pause() => self.topics.clear(),
+                Err(error) if error.is_retriable() && self.pause(&mut backoff, &error) => self.topics.clear(),
                 other => return other,
             }
         }
+    }
+
+    /// Waits before an attempt that failed is repeated; false if it is too late for that.
+    pub(crate) fn pause(&self, backoff: &mut Backoff, error: &Error) -> bool {
+        if let Some(listener) = &self.options.retries {
+            listener.failed(error);
+        }
+        backoff.pause()
     }
 
     /// Forgets the leaders of a topic.
@@ -113,7 +152,17 @@ impl Cluster {
         if unknown.is_empty() {
             return Ok(());
         }
-        self.look_up(Some(&Vec::from_iter(unknown))).map(|_| ())
+        self.look_up(Some(&Vec::from_iter(unknown)))?.into_iter().try_for_each(|topic| topic.map(|_| ()))
+    }
+
+    /// Looks up the brokers; leaders and topics are not asked for.
+    pub(crate) fn find_brokers(&mut self) -> Result<()> {
+        self.ask_metadata(Some(&[])).map(drop)
+    }
+
+    /// The address of a broker, as of the last look at the metadata.
+    pub(crate) fn address_of(&self, node_id: i32) -> Option<&Address> {
+        self.brokers.get(&node_id)
     }
 
     /// The leader of a partition whose topic was looked up.
@@ -150,7 +199,7 @@ impl Cluster {
     }
 
     /// Any broker that can be reached: one that is connected, or the first of those that the caller named and the cluster told.
-    fn any_broker(&mut self) -> Result<Address> {
+    pub(crate) fn any_broker(&mut self) -> Result<Address> {
         if let Some((address, _)) = self.connections.iter().find(|(_, connection)| !connection.is_over()) {
             return Ok(address.clone());
         }
@@ -171,12 +220,25 @@ impl Cluster {
         Err(last)
     }
 
-    fn look_up(&mut self, names: Option<&[&str]>) -> Result<Vec<Topic>> {
-        if let Some(name) =
-            names.into_iter().flatten().find(|name| name.is_empty() || name.len() > MAX_TOPIC_NAME)
-        {
+    /// The topics with these names in requests of bounded size, or all; and errors of topics.
+    fn look_up(&mut self, names: Option<&[&str]>) -> Result<Vec<Result<Topic>>> {
+        let Some(names) = names else {
+            // One that may not be read is not there.
+            return Ok(self.ask_metadata(None)?.into_iter().flatten().map(Ok).collect());
+        };
+        if let Some(name) = names.iter().find(|name| !is_topic_name(name)) {
             return Err(Error::options(format!("{name:?} is not a topic's name")));
         }
+        let names: BTreeSet<_> = names.iter().copied().collect();
+        let names: Vec<_> = names.into_iter().collect();
+        let mut found = Vec::with_capacity(names.len());
+        for names in names.chunks(TOPICS_AT_ONCE) {
+            found.extend(self.ask_metadata(Some(names))?);
+        }
+        Ok(found)
+    }
+
+    fn ask_metadata(&mut self, names: Option<&[&str]>) -> Result<Vec<Result<Topic>>> {
         let address = self.any_broker()?;
         let connection = self.connection(&address)?;
         let response = connection.call(|version| MetadataRequest {
@@ -185,55 +247,81 @@ impl Cluster {
             allow_auto_topic_creation: version < 4,
             ..Default::default()
         })?;
-        let broker = response.broker().to_owned();
-        let at = |error: Error| error.at(&broker);
+        let at = |error: Error| error.at(response.broker());
         let metadata: MetadataResponse<'_> = response.read()?;
         connection.note_throttle(metadata.throttle_time_ms);
         Error::check("Metadata", metadata.error_code).map_err(at)?;
-        let mut brokers = BTreeMap::new();
-        for node in &metadata.brokers {
-            let address = u16::try_from(node.port).ok().and_then(|port| Address::new(&node.host, port));
-            let address = address.ok_or_else(|| {
-                let place = format!("{}:{}", printable(&node.host), node.port);
-                at(Error::protocol(format!(
-                    "Metadata: broker {} at {place}: expected a host and port",
-                    node.node_id
-                )))
-            })?;
-            brokers.insert(node.node_id, address);
-        }
-        self.brokers = brokers;
-        let asked: Option<BTreeSet<&str>> = names.map(|names| names.iter().copied().collect());
+        self.brokers = addresses(&metadata).map_err(at)?;
+        // Brokers that a cluster no longer has need no connections.
+        let (bootstrap, brokers) = (&self.bootstrap, &self.brokers);
+        let known: HashSet<&Address> = bootstrap.iter().chain(brokers.values()).collect();
+        self.connections.retain(|address, _| known.contains(address));
+        self.id = metadata.cluster_id.as_deref().map(str::to_owned);
+        let mut asked: Option<BTreeSet<&str>> = names.map(|names| names.iter().copied().collect());
         let mut found = Vec::with_capacity(metadata.topics.len());
-        for topic in metadata.topics {
+        for topic in &metadata.topics {
             let name: Arc<str> = topic.name.as_deref().unwrap_or_default().into();
-            if asked.as_ref().is_some_and(|asked| !asked.contains(&*name)) {
+            if asked.as_mut().is_some_and(|asked| !asked.remove(&*name)) {
                 return Err(at(Error::protocol("Metadata: a topic that was not asked for").of_topic(&name)));
             }
-            if names.is_none() && topic.error_code != 0 {
+            if let Err(error) = Error::check("Metadata", topic.error_code) {
+                found.push(Err(at(error).of_topic(&name)));
                 continue;
             }
-            Error::check("Metadata", topic.error_code).map_err(|error| at(error).of_topic(&name))?;
-            let partitions = topic.partitions.iter().map(|partition| {
-                let node_id = Some(partition.leader_id).filter(|&id| id >= 0);
-                (partition.partition_index, Leader { node_id, epoch: partition.leader_epoch })
-            });
-            let id = Some(topic.topic_id).filter(|id| *id != [0; 16]);
-            let described = Topic {
-                name: Arc::clone(&name),
-                id,
-                is_internal: topic.is_internal,
-                partitions: partitions.collect(),
-            };
+            let described = described(&name, topic);
             self.topics.insert(name, described.clone());
-            found.push(described);
+            found.push(Ok(described));
         }
-        if let Some(missing) = names.into_iter().flatten().find(|name| !self.topics.contains_key(**name)) {
-            return Err(at(Error::protocol("Metadata: the answer lacks the topic").of_topic(missing)));
+        match asked.and_then(|left| left.first().copied()) {
+            Some(missing) => {
+                Err(at(Error::protocol("Metadata: the answer lacks the topic").of_topic(missing)))
+            }
+            None => Ok(found),
         }
-        found.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok(found)
     }
+}
+
+fn described(name: &Arc<str>, topic: &MetadataResponseTopic<'_>) -> Topic {
+    let partitions = topic.partitions.iter().map(|partition| {
+        let node_id = Some(partition.leader_id).filter(|&id| id >= 0);
+        (partition.partition_index, Leader { node_id, epoch: partition.leader_epoch })
+    });
+    let replicas =
+        topic.partitions.iter().map(|partition| (partition.partition_index, partition.replica_nodes.clone()));
+    Topic {
+        name: Arc::clone(name),
+        id: Some(topic.topic_id).filter(|id| *id != [0; 16]),
+        is_internal: topic.is_internal,
+        partitions: partitions.collect(),
+        replicas: replicas.collect(),
+    }
+}
+
+fn addresses(metadata: &MetadataResponse<'_>) -> Result<BTreeMap<i32, Address>> {
+    let brokers = metadata.brokers.iter().map(|node| {
+        let address = u16::try_from(node.port).ok().and_then(|port| Address::new(&node.host, port));
+        let address = address.ok_or_else(|| {
+            let place = format!("{}:{}", printable(&node.host), node.port);
+            let why = format!("Metadata: broker {} at {place}: expected a host and port", node.node_id);
+            Error::protocol(why)
+        })?;
+        Ok((node.node_id, address))
+    });
+    brokers.collect()
+}
+
+fn sorted(mut topics: Vec<Topic>) -> Vec<Topic> {
+    topics.sort_by(|one, other| one.name.cmp(&other.name));
+    topics
+}
+
+fn is_topic_name(name: &str) -> bool {
+    (1..=MAX_TOPIC_NAME).contains(&name.len())
+}
+
+/// True if the cluster has no such topic, or cannot have one of this name.
+fn is_missing(error: &Error) -> bool {
+    matches!(error.name(), Some("UNKNOWN_TOPIC_OR_PARTITION" | "INVALID_TOPIC_EXCEPTION"))
 }
 
 fn requested<'n>(name: &&'n str) -> MetadataRequestTopic<'n> {

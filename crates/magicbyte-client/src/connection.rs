@@ -11,24 +11,43 @@ use magicbyte_broker::ErrorCode;
 use magicbyte_protocol::message::body::{
     ApiVersionsRequest, ApiVersionsResponse, Body, read_response, write_request,
 };
-use magicbyte_protocol::message::{ApiKey, Struct};
+use magicbyte_protocol::message::{
+    ApiKey, Message, MessageKind, Struct, Value, read_response as read_message, write_message,
+};
 
 use crate::address::Address;
 use crate::backoff::deadline;
 use crate::error::{Error, Result};
+use crate::frames::Frames;
 use crate::options::ClientOptions;
 use crate::stream::Stream;
 
 /// The APIs that this client uses, and the versions in which it knows what each field means. The oldest ones are those of
 /// Kafka 0.10.
-const VERSIONS: [(ApiKey, i16, i16); 7] = [
+const VERSIONS: [(ApiKey, i16, i16); 22] = [
     (ApiKey::Fetch, 2, 18),
     (ApiKey::ListOffsets, 1, 11),
     (ApiKey::Metadata, 1, 13),
+    // Later versions name topics by their ids alone.
+    (ApiKey::OffsetFetch, 2, 9),
+    (ApiKey::FindCoordinator, 0, 6),
     (ApiKey::SaslHandshake, 0, 1),
     (ApiKey::ApiVersions, 0, NEWEST_API_VERSIONS),
     (ApiKey::OffsetForLeaderEpoch, 2, 4),
+    (ApiKey::DescribeAcls, 1, 3),
+    (ApiKey::DescribeConfigs, 1, 4),
     (ApiKey::SaslAuthenticate, 0, 2),
+    (ApiKey::DescribeClientQuotas, 0, 1),
+    (ApiKey::DescribeUserScramCredentials, 0, 0),
+    (ApiKey::DescribeLogDirs, 1, 5),
+    (ApiKey::DescribeQuorum, 0, 2),
+    (ApiKey::ListConfigResources, 0, 1),
+    (ApiKey::ListGroups, 0, 5),
+    (ApiKey::DescribeGroups, 0, 6),
+    (ApiKey::ConsumerGroupDescribe, 0, 1),
+    (ApiKey::ShareGroupDescribe, 0, 1),
+    (ApiKey::StreamsGroupDescribe, 0, 1),
+    (ApiKey::DescribeShareGroupOffsets, 0, 1),
 ];
 /// The first to be sent. Later ones ask whether the broker is the one that is meant (KIP-1242).
 const NEWEST_API_VERSIONS: i16 = 3;
@@ -81,8 +100,7 @@ impl Connection {
     /// Connects by TCP or TLS, and asks for the versions that the broker has.
     pub(crate) fn connect(address: &Address, options: &Arc<ClientOptions>) -> Result<Self> {
         let broker = address.to_string();
-        let stream = Stream::connect(address, &options.security, options.request_timeout)
-            .map_err(|error| error.at(&broker))?;
+        let stream = Stream::connect(address, options).map_err(|error| error.at(&broker))?;
         let mut connection = Self {
             broker,
             stream,
@@ -160,11 +178,34 @@ impl Connection {
     fn send_version<B: Body>(&mut self, version: i16, body: &B) -> Result<Sent> {
         let correlation_id = self.next_id;
         self.next_id = self.next_id.checked_add(1).unwrap_or(1);
-        let frame = write_request(body, version, correlation_id, Some(&self.options.client_id))
-            .map_err(|error| Error::options(error.to_string()).at(&self.broker))?;
+        let frame = write_request(body, version, correlation_id, Some(&self.options.client_id));
+        self.send_frame(frame, Sent { correlation_id, api: B::API, version })
+    }
+
+    fn send_frame(&mut self, frame: magicbyte::Result<Vec<u8>>, sent: Sent) -> Result<Sent> {
+        let frame = frame.map_err(|error| Error::options(error.to_string()).at(&self.broker))?;
         self.write_frame(&frame)?;
-        self.waiting.push_back(correlation_id);
-        Ok(Sent { correlation_id, api: B::API, version })
+        self.waiting.push_back(sent.correlation_id);
+        Ok(sent)
+    }
+
+    /// Sends a request whose body is a structure, in the newest version that both sides know, and receives its response.
+    ///
+    /// # Errors
+    /// The errors of [`call`](Self::call); [`ErrorKind::InvalidOptions`](crate::ErrorKind::InvalidOptions) for a field
+    /// that the version does not have.
+    pub(crate) fn call_struct(&mut self, api: ApiKey, body: Struct<'_>) -> Result<Response> {
+        let version = self.version(api)?;
+        let correlation_id = self.next_id;
+        self.next_id = self.next_id.checked_add(1).unwrap_or(1);
+        let header = Struct::from([
+            ("correlationId", Value::Int(correlation_id.into())),
+            ("clientId", Value::from(self.options.client_id.as_str())),
+        ]);
+        let kind = MessageKind::Request;
+        let frame = write_message(&Message { kind, api_key: api as i16, api_version: version, header, body });
+        let sent = self.send_frame(frame, Sent { correlation_id, api, version })?;
+        self.receive(sent)
     }
 
     /// Receives the response to a request. Those to earlier requests are dropped.
@@ -173,12 +214,19 @@ impl Connection {
     /// A timeout, if it does not arrive within [`request_timeout`](ClientOptions::request_timeout) from now;
     /// [`ErrorKind::Protocol`](crate::ErrorKind::Protocol) if the frame is not a response to the request.
     pub fn receive(&mut self, sent: Sent) -> Result<Response> {
+        self.receive_in(&Frames::new(0), sent)
+    }
+
+    /// Receives the response to a request into one of these frames; see [`receive`](Self::receive).
+    pub(crate) fn receive_in(&mut self, frames: &Frames, sent: Sent) -> Result<Response> {
         if !self.awaits(&sent) {
             return Err(Error::protocol("the request was not sent on this connection").at(&self.broker));
         }
         let awaited = format!("answer {}", sent.api.name());
         loop {
-            let frame = self.read_frame(&awaited)?;
+            let mut memory = frames.take();
+            let length = self.read_frame(&awaited, &mut memory)?;
+            let frame = frames.lend(memory, length);
             let id = frame.first_chunk().map(|id| i32::from_be_bytes(*id));
             let expected = self.waiting.pop_front();
             if id != expected || expected.is_none() {
@@ -187,7 +235,6 @@ impl Connection {
                 return Err(self.failed(Error::protocol(why)));
             }
             if id == Some(sent.correlation_id) {
-                let frame = Bytes::from(frame);
                 return Ok(Response {
                     frame,
                     broker: self.broker.clone(),
@@ -239,7 +286,8 @@ impl Connection {
             .map_err(|error| self.failed(Error::from_io(error, timeout, "accept a request")))
     }
 
-    pub(crate) fn read_frame(&mut self, awaited: &str) -> Result<Vec<u8>> {
+    /// Reads a frame to the start of `frame`, which may have other bytes; returns its length.
+    pub(crate) fn read_frame(&mut self, awaited: &str, frame: &mut Vec<u8>) -> Result<usize> {
         let timeout = self.options.request_timeout.saturating_add(std::mem::take(&mut self.throttle));
         self.stream.set_timeout(timeout);
         let mut size = [0; 4];
@@ -252,16 +300,20 @@ impl Connection {
             let why = format!("a response of {size} bytes: expected {MIN_RESPONSE} to {limit}");
             return Err(self.failed(Error::protocol(why)));
         };
-        // Memory follows the bytes: a size alone reserves little.
-        let mut frame = Vec::new();
-        while frame.len() < whole {
-            let start = frame.len();
-            frame.resize(whole.min(start + start.max(FIRST_READ)), 0);
+        let mut read = 0;
+        while read < whole {
+            // Memory follows the bytes: a size alone reserves little.
+            let end = whole.min((read + read.max(FIRST_READ)).max(frame.len()));
+            if end > frame.len() {
+                frame.reserve_exact(end - frame.len());
+                frame.resize(end, 0);
+            }
             self.stream
-                .read_exact(&mut frame[start..])
+                .read_exact(&mut frame[read..end])
                 .map_err(|error| self.failed(Error::from_io(error, timeout, awaited)))?;
+            read = end;
         }
-        Ok(frame)
+        Ok(whole)
     }
 
     /// An error after which nothing that arrives can be trusted.
@@ -322,6 +374,17 @@ impl Response {
             Ok((_, body)) => Ok(body),
             Err(error) => Err(Error::protocol(error.to_string()).at(&self.broker)),
         }
+    }
+
+    /// Reads the fields as a structure, which borrows the frame.
+    ///
+    /// # Errors
+    /// The errors of [`read`](Self::read).
+    pub fn read_struct(&self) -> Result<Struct<'_>> {
+        let message = read_message(&self.frame, self.api as i16, self.version);
+        message
+            .map(|message| message.body)
+            .map_err(|error| Error::protocol(error.to_string()).at(&self.broker))
     }
 
     /// A part of the frame that was read from it, without a copy.

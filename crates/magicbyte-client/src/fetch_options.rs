@@ -32,16 +32,24 @@ pub struct FetchOptions {
     pub max_bytes: usize,
     /// The maximum size of the records of one partition in a response (`max.partition.fetch.bytes`), likewise.
     pub max_partition_bytes: usize,
+    /// True to deliver the partitions one after the other, in the order of their ranges. Those that come next are fetched
+    /// ahead, from several brokers at a time: memory is that of eight responses at most, whatever the number of partitions.
+    pub in_order: bool,
+    /// True if ranges without anything read may begin at the start of the log, if that is later by now: retention has
+    /// overtaken them. Otherwise this is [`ErrorKind::OffsetOutOfRange`](crate::ErrorKind::OffsetOutOfRange).
+    pub from_log_start: bool,
 }
 
 impl Default for FetchOptions {
-    /// `read_uncommitted`, 500 ms, 16 MiB, 4 MiB.
+    /// `read_uncommitted`, 500 ms, 16 MiB, 4 MiB; in any order, and from the first offsets of the ranges.
     fn default() -> Self {
         Self {
             isolation_level: IsolationLevel::ReadUncommitted,
             max_wait: Duration::from_millis(500),
             max_bytes: 16 << 20,
             max_partition_bytes: 4 << 20,
+            in_order: false,
+            from_log_start: false,
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Ranges of partitions, fetched from their leaders.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use magicbyte::state::IsolationLevel;
 use magicbyte_broker::ErrorCode;
 use magicbyte_protocol::message::ApiKey;
-use magicbyte_protocol::message::body::fetch_request::{FetchPartition, FetchTopic};
 use magicbyte_protocol::message::body::fetch_response::PartitionData;
 use magicbyte_protocol::message::body::{FetchRequest, FetchResponse};
 
@@ -17,19 +17,29 @@ use crate::connection::{Response, Sent};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch_options::{FetchOptions, FetchRange};
 use crate::fetched::{Fetched, whole_batches};
-use crate::offsets::{OffsetSpec, TopicPartition};
+use crate::frames::Frames;
+use crate::offsets::OffsetSpec;
+use crate::partition::{
+    DIVERGING_EPOCH_SINCE, Partition, TOPIC_IDS_SINCE, answers, bytes_of, is_behind, requested,
+};
+use crate::ready::Ready;
 
 /// The version since which a response has a limit of its own, which its first batch may exceed (KIP-74).
 const WHOLE_FIRST_BATCH_SINCE: i16 = 3;
-/// The version since which a leader notices that it does not have what was fetched before (KIP-595).
-const DIVERGING_EPOCH_SINCE: i16 = 12;
-/// The version since which topics are named by their ids (KIP-516).
-const TOPIC_IDS_SINCE: i16 = 13;
+/// The version since which a leader names the closest replica (KIP-392).
+const RACKS_SINCE: i16 = 11;
+/// The version since which a broker answers at once when a quota is exceeded, and the client waits (KIP-219).
+const CLIENT_WAITS_SINCE: i16 = 8;
+/// In order, the partitions that are asked for at once, the first included.
+const PARTITIONS_AHEAD: usize = 100;
+/// In order, the brokers with a response under way, or in memory for a later partition.
+const BROKERS_AHEAD: usize = 8;
 
 /// Fetches ranges of partitions. One request names all partitions of a broker, and the next one is under way while the
 /// batches of the last are used.
 ///
-/// Memory: one response, and what the caller keeps of earlier ones. A response that is under way stays with the system.
+/// Memory: one response, with [`FetchOptions::in_order`] one of each of a few brokers, and what the caller keeps of earlier
+/// ones, whose memory is used again once it is dropped. A response that is under way stays with the system.
 /// After an error, the fetcher ends.
 #[derive(Debug)]
 pub struct Fetcher<'c> {
@@ -39,30 +49,13 @@ pub struct Fetcher<'c> {
     pending: VecDeque<Partition>,
     /// Requests that were sent, oldest first, each to another broker.
     under_way: VecDeque<UnderWay>,
-    ready: VecDeque<Fetched>,
+    ready: Ready,
+    frames: Frames,
     /// The error that ended it, until the caller gets it.
     failure: Option<Error>,
+    /// True if nothing more is asked for.
+    is_ending: bool,
     backoff: Backoff,
-}
-
-#[derive(Debug)]
-struct Partition {
-    place: TopicPartition,
-    position: i64,
-    end: i64,
-    max_bytes: usize,
-    /// The id that the topic had first.
-    topic_id: Option<[u8; 16]>,
-    /// The epoch of the leader that was asked last, and of the last batch; -1 if unknown.
-    asked_epoch: i32,
-    last_epoch: i32,
-}
-
-/// The name of a topic in a response.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum TopicKey<'a> {
-    Id([u8; 16]),
-    Name(&'a str),
 }
 
 #[derive(Debug)]
@@ -70,6 +63,12 @@ struct UnderWay {
     address: Address,
     sent: Sent,
     partitions: Vec<Partition>,
+}
+
+impl UnderWay {
+    fn first(&self) -> usize {
+        self.partitions.iter().map(|partition| partition.rank).min().unwrap_or(usize::MAX)
+    }
 }
 
 /// The meaning of an answer about a partition.
@@ -80,12 +79,17 @@ enum Outcome {
     Progress,
     /// The response had no room for the partition.
     Starved,
+    /// The leader has named a closer replica.
+    Redirected,
+    /// The log ends before the range does, or a leader waits for remote storage.
+    Wait(Error),
     /// The same request may succeed later or at another leader.
     Retry(Error),
 }
 
 impl Cluster {
-    /// Fetches ranges of partitions. Empty ranges are done at once.
+    /// Fetches ranges of partitions. Empty ranges are done at once. A range that begins where an earlier one of this
+    /// cluster has ended is its continuation: the log must still have what was fetched before.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidOptions`] for a negative offset, a partition that is listed twice, or limits that no broker takes.
@@ -102,7 +106,7 @@ impl Cluster {
         }
         let mut places = BTreeSet::new();
         let mut pending = VecDeque::with_capacity(ranges.len());
-        for FetchRange { topic, partition, start, end } in ranges {
+        for (index, FetchRange { topic, partition, start, end }) in ranges.into_iter().enumerate() {
             if start < 0 {
                 return Err(
                     Error::options(format!("offset {start}: expected 0 or more")).of(&topic, partition)
@@ -112,55 +116,29 @@ impl Cluster {
                 return Err(Error::options("the partition is listed twice").of(&topic, partition));
             }
             if start < end {
-                pending.push_back(Partition::new(
-                    (topic, partition),
-                    start..end,
-                    options.max_partition_bytes,
-                ));
+                let place = (topic, partition);
+                let before = self.read_positions.get(&place);
+                let range = start..end;
+                let mut partition = Partition::new(place, range, options.max_partition_bytes, before);
+                partition.rank = if options.in_order { index } else { 0 };
+                pending.push_back(partition);
             }
         }
         let backoff = Backoff::new(self.options.retry_timeout);
-        let (under_way, ready) = (VecDeque::new(), VecDeque::new());
-        Ok(Fetcher { cluster: self, options, pending, under_way, ready, failure: None, backoff })
-    }
-}
-
-impl Partition {
-    fn new(place: TopicPartition, range: std::ops::Range<i64>, max_bytes: usize) -> Self {
-        Self {
-            place,
-            position: range.start,
-            end: range.end,
-            max_bytes,
-            topic_id: None,
-            asked_epoch: -1,
-            last_epoch: -1,
-        }
-    }
-
-    /// The name of its topic in a response that has ids, or names.
-    fn key(&self, by_id: bool) -> TopicKey<'_> {
-        match self.topic_id {
-            Some(id) if by_id => TopicKey::Id(id),
-            _ => TopicKey::Name(&self.place.0),
-        }
-    }
-
-    fn request(&self, route: &Route, version: i16) -> FetchTopic<'_> {
-        let by_id = version >= TOPIC_IDS_SINCE;
-        let partition = FetchPartition {
-            partition: self.place.1,
-            current_leader_epoch: if version >= 9 { route.epoch } else { -1 },
-            fetch_offset: self.position,
-            last_fetched_epoch: if version >= DIVERGING_EPOCH_SINCE { self.last_epoch } else { -1 },
-            partition_max_bytes: self.max_bytes as i32,
-            ..Default::default()
-        };
-        FetchTopic {
-            topic: if by_id { "".into() } else { (&*self.place.0).into() },
-            topic_id: route.topic_id.filter(|_| by_id).unwrap_or_default(),
-            partitions: vec![partition],
-        }
+        let (under_way, ready) = (VecDeque::new(), Ready::default());
+        // With the fields around the records.
+        let frames = Frames::new(2 * options.max_bytes);
+        Ok(Fetcher {
+            cluster: self,
+            options,
+            pending,
+            under_way,
+            ready,
+            frames,
+            failure: None,
+            is_ending: false,
+            backoff,
+        })
     }
 }
 
@@ -174,7 +152,14 @@ impl Iterator for Fetcher<'_> {
     /// after the log does. Without retries: the log does not have an offset, was truncated, or is another topic's.
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(fetched) = self.ready.pop_front() {
+            if let Some(fetched) = self.ready.pop(self.first()) {
+                // The broker of the next partition may have waited for this.
+                if self.options.in_order
+                    && self.ready.is_empty()
+                    && let Err(error) = self.send()
+                {
+                    self.fail(error);
+                }
                 return Some(Ok(fetched));
             }
             if let Some(error) = self.failure.take() {
@@ -183,24 +168,40 @@ impl Iterator for Fetcher<'_> {
             match self.step() {
                 Ok(true) => {}
                 Ok(false) => return None,
-                Err(error) => {
-                    self.pending.clear();
-                    self.under_way.clear();
-                    self.failure = Some(error);
-                }
+                Err(error) => self.fail(error),
             }
         }
     }
 }
 
 impl Fetcher<'_> {
+    /// Asks for nothing more: the iteration ends after the batches that are under way, so that none is fetched in vain.
+    pub fn finish(&mut self) {
+        self.is_ending = true;
+    }
+
+    /// The first partition in the order of delivery that is not done.
+    fn first(&self) -> usize {
+        let under_way = self.under_way.iter().map(UnderWay::first);
+        self.pending.iter().map(|partition| partition.rank).chain(under_way).min().unwrap_or(usize::MAX)
+    }
+
+    /// Ends with an error, after the batches that come before it.
+    fn fail(&mut self, error: Error) {
+        self.ready.drop_after(self.first());
+        self.pending.clear();
+        self.under_way.clear();
+        self.failure = Some(error);
+    }
+
     /// Sends what can be sent and receives a response; false if there is nothing left to do.
     fn step(&mut self) -> Result<bool> {
-        if let Err(error) = self.send() {
-            self.failed(error)?;
-        }
-        let Some(UnderWay { address, sent, partitions }) = self.under_way.pop_front() else {
-            return Ok(!self.pending.is_empty());
+        self.send()?;
+        // The oldest of those with the first partition.
+        let next = self.under_way.iter().enumerate().min_by_key(|(_, one)| one.first()).map(|(at, _)| at);
+        let Some(UnderWay { address, sent, partitions }) = next.and_then(|at| self.under_way.remove(at))
+        else {
+            return Ok(!self.is_ending && !self.pending.is_empty());
         };
         let connection = self.cluster.open_connection(&address).filter(|connection| connection.awaits(&sent));
         let Some(connection) = connection else {
@@ -208,88 +209,110 @@ impl Fetcher<'_> {
             self.pending.extend(partitions);
             return Ok(true);
         };
-        let response = match connection.receive(sent) {
-            Ok(response) => response,
-            Err(error) => {
-                self.pending.extend(partitions);
-                self.failed(error)?;
-                return Ok(true);
-            }
-        };
-        self.take(&address, &response, partitions)?;
-        // Under way while the caller uses the batches.
-        if let Err(error) = self.send() {
-            self.failed(error)?;
+        match connection.receive_in(&self.frames, sent) {
+            Ok(response) => self.take(&address, &response, partitions)?,
+            Err(error) => self.retry_later(partitions, error)?,
         }
+        // Under way while the caller uses the batches.
+        self.send()?;
         Ok(true)
     }
 
-    /// Waits after an error that may pass, and has leaders looked up again.
-    fn failed(&mut self, error: Error) -> Result<()> {
-        if !error.is_retriable() || !self.backoff.pause() {
+    /// Puts partitions back after an error that may pass, waits, and has their leaders looked up again.
+    fn retry_later(&mut self, partitions: Vec<Partition>, error: Error) -> Result<()> {
+        if !error.is_retriable() {
             return Err(error);
         }
-        for partition in &self.pending {
-            self.cluster.forget(&partition.place.0);
+        let is_final = self.put_back(partitions);
+        if self.is_ending {
+            return Ok(());
+        }
+        // Other partitions may succeed all the time.
+        if is_final || !self.cluster.pause(&mut self.backoff, &error) {
+            return Err(error);
         }
         Ok(())
     }
 
+    /// Puts back partitions that have failed; true if one has done so for too long.
+    fn put_back(&mut self, mut partitions: Vec<Partition>) -> bool {
+        let mut is_final = false;
+        for partition in &mut partitions {
+            is_final |= partition.has_failed_for(self.cluster.options.retry_timeout);
+            partition.replica = None;
+            self.cluster.forget(&partition.place.0);
+        }
+        self.pending.extend(partitions);
+        is_final
+    }
+
     /// Sends a request to each leader that has none under way.
     fn send(&mut self) -> Result<()> {
-        self.cluster.find_leaders(self.pending.iter().map(|partition| &partition.place.0))?;
-        let mut by_leader: BTreeMap<Address, Vec<(Partition, Route)>> = BTreeMap::new();
-        let mut error = None;
+        if self.is_ending {
+            return Ok(());
+        }
+        if let Err(error) = self.cluster.find_leaders(self.pending.iter().map(|one| &one.place.0)) {
+            let partitions = std::mem::take(&mut self.pending).into();
+            return self.retry_later(partitions, error);
+        }
+        self.pending.make_contiguous().sort_by_key(|partition| partition.rank);
+        let first = self.first();
+        let mut ahead: BTreeSet<Address> = self.ready.waiting(first).cloned().collect();
+        let waiting = ahead.clone();
+        ahead.extend(self.under_way.iter().map(|one| one.address.clone()));
+        let mut by_broker: BTreeMap<Address, Vec<(Partition, Route)>> = BTreeMap::new();
+        let mut failed: Option<(Vec<Partition>, Error)> = None;
+        let mut fail = |partition, error| failed.get_or_insert_with(|| (Vec::new(), error)).0.push(partition);
         for mut partition in std::mem::take(&mut self.pending) {
-            match self.cluster.route(&partition.place.0, partition.place.1) {
-                Ok(route) if self.under_way.iter().all(|one| one.address != route.address) => {
-                    if let Err(other) = self.check_leader(&mut partition, &route) {
-                        error.get_or_insert(other);
-                        self.pending.push_back(partition);
-                        continue;
+            match partition.route(self.cluster) {
+                Ok(route)
+                    if self.under_way.iter().all(|one| one.address != route.address)
+                        && (partition.rank == first
+                            || partition.rank - first < PARTITIONS_AHEAD
+                                && !waiting.contains(&route.address)
+                                && (ahead.contains(&route.address) || ahead.len() < BROKERS_AHEAD)) =>
+                {
+                    ahead.insert(route.address.clone());
+                    match self.check_leader(&mut partition, &route) {
+                        Ok(()) => {
+                            by_broker.entry(route.address.clone()).or_default().push((partition, route));
+                        }
+                        Err(error) => fail(partition, error),
                     }
-                    by_leader.entry(route.address.clone()).or_default().push((partition, route));
                 }
                 Ok(_) => self.pending.push_back(partition),
-                Err(other) => {
-                    error.get_or_insert(other);
-                    self.pending.push_back(partition);
-                }
+                Err(error) => fail(partition, error),
             }
         }
-        for (address, asked) in by_leader {
+        for (address, asked) in by_broker {
             let sent = self.send_to(&address, &asked);
             let partitions = asked.into_iter().map(|(partition, _)| partition);
             match sent {
                 Ok(sent) => {
                     self.under_way.push_back(UnderWay { address, sent, partitions: partitions.collect() });
                 }
-                Err(other) => {
-                    error.get_or_insert(other);
-                    self.pending.extend(partitions);
-                }
+                Err(error) => failed.get_or_insert_with(|| (Vec::new(), error)).0.extend(partitions),
             }
         }
-        error.map_or(Ok(()), Err)
+        failed.map_or(Ok(()), |(partitions, error)| self.retry_later(partitions, error))
     }
 
     /// Checks that the topic is still the same, and that a new leader has what was fetched from the old one.
     fn check_leader(&mut self, partition: &mut Partition, route: &Route) -> Result<()> {
-        let Partition { place, topic_id, asked_epoch, last_epoch, position, .. } = partition;
-        if let (Some(first), Some(now)) = (*topic_id, route.topic_id)
+        let Partition { place, read, asked_epoch, .. } = partition;
+        if let (Some(first), Some(now)) = (read.topic_id, route.topic_id)
             && first != now
         {
             return Err(Error::new(ErrorKind::TopicRecreated).of(&place.0, place.1));
         }
-        *topic_id = topic_id.or(route.topic_id);
-        let is_new = *asked_epoch >= 0 && route.epoch != *asked_epoch;
-        if is_new
-            && *last_epoch >= 0
+        read.topic_id = read.topic_id.or(route.topic_id);
+        if route.epoch != *asked_epoch
+            && read.leader_epoch >= 0
             && self.cluster.connection(&route.address)?.version(ApiKey::Fetch)? < DIVERGING_EPOCH_SINCE
         {
-            let end = self.cluster.end_of_leader_epoch(place, *last_epoch)?;
-            if let Some(end) = end.filter(|end| end < position) {
-                return Err(truncated(*position, end).of(&place.0, place.1));
+            let end = self.cluster.end_of_leader_epoch(place, read.leader_epoch)?;
+            if let Some(end) = end.filter(|&end| end < read.offset) {
+                return Err(truncated(read.offset, end).of(&place.0, place.1));
             }
         }
         *asked_epoch = route.epoch;
@@ -298,6 +321,7 @@ impl Fetcher<'_> {
 
     fn send_to(&mut self, address: &Address, asked: &[(Partition, Route)]) -> Result<Sent> {
         let options = self.options;
+        let rack = self.cluster.options.rack.clone();
         // A broker that waits longer than a response may take would not be heard.
         let max_wait = options.max_wait.min(self.cluster.options.request_timeout / 2);
         let connection = self.cluster.connection(address)?;
@@ -310,7 +334,8 @@ impl Fetcher<'_> {
             min_bytes: 1,
             max_bytes: if version >= WHOLE_FIRST_BATCH_SINCE { options.max_bytes as i32 } else { i32::MAX },
             isolation_level: i8::from(committed && version >= 4),
-            topics: asked.iter().map(|(partition, route)| partition.request(route, version)).collect(),
+            topics: requested(asked, version),
+            rack_id: if version >= RACKS_SINCE { (&*rack).into() } else { "".into() },
             ..Default::default()
         })
     }
@@ -322,57 +347,99 @@ impl Fetcher<'_> {
             connection.note_throttle(read.throttle_time_ms);
         }
         if read.error_code == 0 && read.responses.is_empty() && read.throttle_time_ms > 0 {
-            // A quota is exceeded (`FetchContext.getThrottledResponse`).
-            self.pending.extend(partitions);
-            let awaited = "send records: a quota delays them".to_owned();
-            let after = self.cluster.options.retry_timeout;
-            return self.failed(Error::new(ErrorKind::Timeout { awaited, after }).at(response.broker()));
+            return self.wait_for_quota(response, read.throttle_time_ms, partitions);
         }
         let answers = answers(response, &read, &partitions)?;
         // Only then is the end of the log the reason for an answer without records.
         let is_empty = answers.values().all(|answer| bytes_of(answer).is_empty());
-        let mut retried = None;
+        let mut retried: Option<(Vec<Partition>, Error)> = None;
+        let mut waiting = None;
         for mut partition in partitions {
             let place = partition.place.clone();
             let in_place = |error: Error| error.at(response.broker()).of(&place.0, place.1);
             let outcome = match answers.get(&place) {
-                Some(answer) => self.take_answer(response, &mut partition, answer, is_empty),
+                Some(answer) => self.take_answer((address, response), &mut partition, answer, is_empty),
                 None => Err(Error::protocol("Fetch: the answer lacks the partition")),
             };
             match outcome.map_err(in_place)? {
                 Outcome::Done => self.backoff.succeeded(),
                 Outcome::Progress => {
                     self.backoff.succeeded();
+                    partition.succeeded();
                     self.pending.push_back(partition);
                 }
                 Outcome::Starved => self.pending.push_front(partition),
-                Outcome::Retry(error) => {
+                Outcome::Redirected => self.pending.push_back(partition),
+                Outcome::Wait(error) => {
                     self.cluster.forget(&place.0);
-                    retried = Some(in_place(error));
+                    partition.replica = None;
                     self.pending.push_back(partition);
+                    waiting.get_or_insert(in_place(error));
+                }
+                Outcome::Retry(error) => {
+                    retried.get_or_insert_with(|| (Vec::new(), in_place(error))).0.push(partition);
                 }
             }
         }
-        retried.map_or(Ok(()), |error| self.failed(error))
+        match (retried, waiting) {
+            (Some((partitions, error)), _) => self.retry_later(partitions, error),
+            (None, Some(error)) if !self.is_ending && !self.cluster.pause(&mut self.backoff, &error) => {
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits as long as a broker wants that sends nothing because of a quota (`FetchContext.getThrottledResponse`).
+    fn wait_for_quota(
+        &mut self,
+        response: &Response,
+        throttle_time_ms: i32,
+        mut partitions: Vec<Partition>,
+    ) -> Result<()> {
+        let after = self.cluster.options.retry_timeout;
+        let is_final = partitions.iter_mut().any(|partition| partition.has_failed_for(after));
+        self.pending.extend(partitions);
+        let client_waits = response.version() >= CLIENT_WAITS_SINCE;
+        let told = if client_waits { throttle_time_ms.unsigned_abs() } else { 0 };
+        if self.is_ending || !is_final && self.backoff.pause_for(Duration::from_millis(told.into())) {
+            return Ok(());
+        }
+        let awaited = "send records: a quota delays them".to_owned();
+        Err(Error::new(ErrorKind::Timeout { awaited, after }).at(response.broker()))
     }
 
     /// Takes the answer about a partition, and moves its position.
     fn take_answer(
         &mut self,
-        response: &Response,
+        (address, response): (&Address, &Response),
         partition: &mut Partition,
         answer: &PartitionData<'_>,
         is_empty: bool,
     ) -> Result<Outcome> {
-        let position = partition.position;
+        let position = partition.read.offset;
+        if partition.replica.is_some() && is_behind(answer) {
+            let awaited = format!("have offset {position} as the closest replica");
+            let after = self.cluster.options.retry_timeout;
+            return Ok(Outcome::Retry(Error::new(ErrorKind::Timeout { awaited, after })));
+        }
         if answer.error_code == ErrorCode::OffsetOutOfRange.code() {
-            return Err(self.out_of_range(partition));
+            return self.out_of_range(partition);
         }
         if let Err(error) = Error::check("Fetch", answer.error_code) {
             return if error.is_retriable() { Ok(Outcome::Retry(error)) } else { Err(error) };
         }
         if answer.diverging_epoch.end_offset >= 0 {
             return Err(truncated(position, answer.diverging_epoch.end_offset));
+        }
+        // Only a leader names another replica, or two could do so forever.
+        let closest = answer.preferred_read_replica;
+        if partition.replica.is_none()
+            && !self.cluster.options.rack.is_empty()
+            && self.cluster.address_of(closest).is_some()
+        {
+            partition.replica = Some(closest);
+            return Ok(Outcome::Redirected);
         }
         let records = bytes_of(answer);
         if records.is_empty() {
@@ -382,10 +449,13 @@ impl Fetcher<'_> {
         if whole.needed > 0 {
             return self.grow(partition, records.len() as u64 + whole.needed).map(|()| Outcome::Starved);
         }
-        (partition.position, partition.last_epoch) = (whole.next_position, whole.leader_epoch);
+        partition.read.offset = whole.next_position;
+        partition.read.leader_epoch = whole.leader_epoch;
+        partition.has_read = true;
+        self.cluster.read_positions.insert(partition.place.clone(), partition.read);
         if whole.start < whole.end {
             let aborted = answer.aborted_transactions.iter().flatten();
-            self.ready.push_back(Fetched {
+            let fetched = Fetched {
                 topic: Arc::clone(&partition.place.0),
                 partition: partition.place.1,
                 position,
@@ -395,9 +465,10 @@ impl Fetcher<'_> {
                 last_stable_offset: answer.last_stable_offset,
                 log_start_offset: answer.log_start_offset,
                 aborted_transactions: aborted.map(|one| (one.producer_id, one.first_offset)).collect(),
-            });
+            };
+            self.ready.push(partition.rank, address.clone(), fetched);
         }
-        Ok(if partition.position >= partition.end { Outcome::Done } else { Outcome::Progress })
+        Ok(if partition.read.offset >= partition.end { Outcome::Done } else { Outcome::Progress })
     }
 
     /// The meaning of an answer without records: no room, the end of the range, or a log that ends before it.
@@ -416,7 +487,7 @@ impl Fetcher<'_> {
         } else {
             answer.high_watermark
         };
-        let Partition { position, end, .. } = *partition;
+        let (position, end) = (partition.read.offset, partition.end);
         let reason = if readable < end {
             format!("its log is readable up to {readable}")
         } else if self.is_remote(partition)? {
@@ -426,7 +497,7 @@ impl Fetcher<'_> {
         };
         let awaited = format!("send records of offsets {position} to {end} (exclusive): {reason}");
         let after = self.cluster.options.retry_timeout;
-        Ok(Outcome::Retry(Error::new(ErrorKind::Timeout { awaited, after })))
+        Ok(Outcome::Wait(Error::new(ErrorKind::Timeout { awaited, after })))
     }
 
     /// True if the next offset is in remote storage. A leader that waits for it in vain (`remote.fetch.max.wait.ms`)
@@ -435,7 +506,7 @@ impl Fetcher<'_> {
         let place = &partition.place;
         let level = IsolationLevel::ReadUncommitted;
         match self.cluster.list_offsets(std::slice::from_ref(place), OffsetSpec::EarliestLocal, level) {
-            Ok(found) => Ok(found[place].is_some_and(|start| partition.position < start)),
+            Ok(found) => Ok(found[place].is_some_and(|start| partition.read.offset < start)),
             Err(error) if matches!(error.kind(), ErrorKind::UnsupportedVersion(_)) => Ok(false),
             Err(error) => Err(error),
         }
@@ -450,7 +521,7 @@ impl Fetcher<'_> {
             None => {
                 let why = format!(
                     "a batch of at least {needed} bytes at offset {}: expected at most {limit}",
-                    partition.position
+                    partition.read.offset
                 );
                 return Err(Error::protocol(why));
             }
@@ -458,8 +529,8 @@ impl Fetcher<'_> {
         Ok(())
     }
 
-    /// The error of an offset that the log does not have, with the offsets that it has.
-    fn out_of_range(&mut self, partition: &Partition) -> Error {
+    /// An offset that the log does not have: an error with the offsets that it has, or the range begins with these.
+    fn out_of_range(&mut self, partition: &mut Partition) -> Result<Outcome> {
         let mut bound = |spec| {
             let found = self.cluster.list_offsets(
                 std::slice::from_ref(&partition.place),
@@ -469,39 +540,17 @@ impl Fetcher<'_> {
             found.ok().and_then(|found| found.get(&partition.place).copied().flatten())
         };
         let (log_start, log_end) = (bound(OffsetSpec::Earliest), bound(OffsetSpec::Latest));
-        Error::new(ErrorKind::OffsetOutOfRange { offset: partition.position, log_start, log_end })
-    }
-}
-
-/// The answers about the partitions that were asked for, one for each.
-fn answers<'r, 'a>(
-    response: &Response,
-    read: &'r FetchResponse<'a>,
-    partitions: &[Partition],
-) -> Result<BTreeMap<TopicPartition, &'r PartitionData<'a>>> {
-    let at = |error: Error| error.at(response.broker());
-    Error::check("Fetch", read.error_code).map_err(at)?;
-    let by_id = response.version() >= TOPIC_IDS_SINCE;
-    let asked: HashMap<(TopicKey<'_>, i32), &Partition> =
-        partitions.iter().map(|one| ((one.key(by_id), one.place.1), one)).collect();
-    let mut answers = BTreeMap::new();
-    for topic in &read.responses {
-        let key = if by_id { TopicKey::Id(topic.topic_id) } else { TopicKey::Name(&topic.topic) };
-        for answer in &topic.partitions {
-            let index = answer.partition_index;
-            let Some(asked) = asked.get(&(key, index)) else {
-                return Err(at(Error::protocol("Fetch: was not asked for").of(&topic.topic, index)));
-            };
-            if answers.insert(asked.place.clone(), answer).is_some() {
-                return Err(at(Error::protocol("Fetch: a second answer").of(&asked.place.0, index)));
+        let offset = partition.read.offset;
+        let error = Error::new(ErrorKind::OffsetOutOfRange { offset, log_start, log_end });
+        match log_start.filter(|&start| start > offset) {
+            Some(start) if self.options.from_log_start && !partition.has_read => {
+                partition.read.offset = start.min(partition.end);
+                // A broker whose log begins later each time is not asked forever.
+                Ok(if start < partition.end { Outcome::Wait(error) } else { Outcome::Done })
             }
+            _ => Err(error),
         }
     }
-    Ok(answers)
-}
-
-fn bytes_of<'a>(answer: &'a PartitionData<'_>) -> &'a [u8] {
-    answer.records.as_ref().map_or(&[], |records| records.as_bytes())
 }
 
 fn truncated(offset: i64, diverges_at: i64) -> Error {

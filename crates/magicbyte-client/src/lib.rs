@@ -1,8 +1,8 @@
 //! Batches of a running Kafka cluster as bytes: a blocking client that only reads.
 //!
 //! [`Cluster`] finds topics, leaders and offsets; [`Fetcher`] gets ranges of partitions from them: whole batches, byte for byte
-//! as they are stored, which [`magicbyte::Batches`] reads. It copies each byte once, from the socket. There are no groups, no commits, nothing is
-//! produced, and no runtime is needed.
+//! as they are stored, which [`magicbyte::Batches`] reads. It copies each byte once, from the socket. It joins no groups, commits
+//! and produces nothing, and needs no runtime.
 //!
 //! ```no_run
 //! use magicbyte::state::IsolationLevel;
@@ -35,17 +35,24 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod admin;
 mod backoff;
 mod cluster;
 mod connection;
+mod connector;
 mod error;
 mod fetch_options;
 mod fetched;
 mod fetcher;
+mod frames;
+mod groups;
 mod offsets;
 mod opening;
 mod options;
+mod partition;
+mod position;
 mod properties;
+mod ready;
 mod sasl;
 mod socket;
 mod stream;
@@ -55,9 +62,13 @@ mod tls;
 pub use address::Address;
 pub use cluster::{Cluster, Leader, Topic};
 pub use connection::{Connection, Response, Sent};
+#[doc(hidden)]
+pub use connector::{Connector, Duplex};
 pub use error::{Error, ErrorKind, Result};
 pub use fetch_options::{FetchOptions, FetchRange};
 pub use fetched::Fetched;
 pub use fetcher::Fetcher;
-pub use offsets::{OffsetSpec, TopicPartition};
-pub use options::{ClientOptions, Sasl, ScramHash, Secret, Security, TlsOptions, TokenSource};
+pub use groups::CommittedOffset;
+pub use offsets::OffsetSpec;
+pub use options::{ClientOptions, RetryListener, Sasl, ScramHash, Secret, Security, TlsOptions, TokenSource};
+pub use position::TopicPartition;

@@ -15,10 +15,15 @@ use magicbyte_protocol::message::body::{
 
 use crate::address::Address;
 use crate::cluster::{Cluster, Route};
+use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
+use crate::position::TopicPartition;
 
 /// The first version of ListOffsets with [`OffsetSpec::EarliestLocal`].
 const LOCAL_SINCE: i16 = 8;
+
+/// The maximum number of leader epochs of a partition that are asked for, one after the other.
+const MAX_EPOCHS: usize = 1000;
 
 /// The offset that is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +51,6 @@ impl OffsetSpec {
         }
     }
 }
-
-/// A partition of a topic.
-pub type TopicPartition = (Arc<str>, i32);
 
 impl Cluster {
     /// Offsets of partitions, by partition; None if no record is as late as the timestamp. A partition that is listed
@@ -81,12 +83,7 @@ impl Cluster {
         isolation_level: IsolationLevel,
         found: &mut BTreeMap<TopicPartition, Option<i64>>,
     ) -> Result<()> {
-        self.find_leaders(pending.iter().map(|(topic, _)| topic))?;
-        let mut by_leader: BTreeMap<Address, BTreeMap<&TopicPartition, Route>> = BTreeMap::new();
-        for partition in pending {
-            let route = self.route(&partition.0, partition.1)?;
-            by_leader.entry(route.address.clone()).or_default().insert(*partition, route);
-        }
+        let by_leader = self.by_leader(pending)?;
         let mut sent = Vec::with_capacity(by_leader.len());
         for (address, asked) in &by_leader {
             let timeout_ms = i32::try_from(self.options.request_timeout.as_millis()).unwrap_or(i32::MAX);
@@ -107,10 +104,7 @@ impl Cluster {
             sent.push((address, request));
         }
         for (address, request) in sent {
-            // Not another connection, even if the session of this one ends now.
-            let closed = || Error::new(ErrorKind::Io(std::io::ErrorKind::NotConnected.into()));
-            let connection = self.open_connection(address);
-            let connection = connection.ok_or_else(|| closed().at(&address.to_string()))?;
+            let connection = self.asked_connection(address)?;
             let response = connection.receive(request)?;
             let read: ListOffsetsResponse<'_> = response.read()?;
             connection.note_throttle(read.throttle_time_ms);
@@ -144,37 +138,169 @@ impl Cluster {
     /// or is older than Kafka 2.1.
     ///
     /// # Errors
-    /// The errors of the broker, with topic and partition, and those of connections.
+    /// The same as those of [`ends_of_leader_epochs`](Self::ends_of_leader_epochs).
     pub fn end_of_leader_epoch(&mut self, place: &TopicPartition, leader_epoch: i32) -> Result<Option<i64>> {
-        self.retry(|cluster| {
-            let (topic, partition) = place;
-            cluster.find_leaders([topic].into_iter())?;
-            let route = cluster.route(topic, *partition)?;
-            let connection = cluster.connection(&route.address)?;
-            if connection.version(ApiKey::OffsetForLeaderEpoch).is_err() {
-                return Ok(None);
-            }
-            let asked = OffsetForLeaderPartition {
-                partition: *partition,
-                current_leader_epoch: route.epoch,
-                leader_epoch,
+        let mut ends = self.ends_of_leader_epochs(&BTreeMap::from([(place.clone(), leader_epoch)]))?;
+        Ok(ends.remove(place).flatten())
+    }
+
+    /// The end (exclusive) of the last leader epoch of each partition up to the given one, in the log of the current leader;
+    /// None if it has none, or is older than Kafka 2.1. All leaders are asked at the same time, each with one request.
+    ///
+    /// # Errors
+    /// The errors of brokers, with topic and partition, and those of connections.
+    pub fn ends_of_leader_epochs(
+        &mut self,
+        epochs: &BTreeMap<TopicPartition, i32>,
+    ) -> Result<BTreeMap<TopicPartition, Option<i64>>> {
+        let found = self.last_epochs_up_to(epochs)?;
+        Ok(found.into_iter().map(|(place, last)| (place, last.map(|(_, end)| end))).collect())
+    }
+
+    /// The leader epochs in the logs of the current leaders and the offsets where they begin, in order; the last
+    /// 1,000 of each log, and none if the leader is older than Kafka 2.1. An epoch may have no batch, or none yet.
+    ///
+    /// Leaders are asked for one epoch of all their partitions at a time.
+    ///
+    /// # Errors
+    /// The errors of brokers, with topic and partition, and those of connections.
+    pub fn leader_epochs(
+        &mut self,
+        places: &[TopicPartition],
+    ) -> Result<BTreeMap<TopicPartition, Vec<(i32, i64)>>> {
+        let current = self.retry(|cluster| {
+            cluster.find_leaders(places.iter().map(|(topic, _)| topic))?;
+            let epoch = |place: &TopicPartition| Ok((place.clone(), cluster.route(&place.0, place.1)?.epoch));
+            places.iter().map(epoch).collect()
+        })?;
+        let mut epochs: BTreeMap<TopicPartition, Vec<_>> = BTreeMap::new();
+        // A log has no epochs of magic 0 and 1.
+        let last = self.last_epochs_up_to(&current)?.into_iter();
+        let mut next: BTreeMap<_, i32> = last
+            .filter_map(|(place, last)| last.map(|(epoch, _)| (place, epoch)))
+            .filter(|&(_, epoch)| epoch >= 0)
+            .collect();
+        while !next.is_empty() {
+            let earlier = next.iter().filter(|&(_, &epoch)| epoch > 0);
+            let before =
+                self.last_epochs_up_to(&earlier.map(|(place, epoch)| (place.clone(), epoch - 1)).collect())?;
+            let one_earlier = |(place, epoch)| {
+                // Where the epoch before ends, this one begins. The very first has none before it.
+                let (earlier, start) = before.get(&place).copied().flatten().unwrap_or((-1, 0));
+                let of_log = epochs.entry(place.clone()).or_default();
+                // Below the first epoch of its log, a leader answers with the start of that.
+                if of_log.last().is_some_and(|&(_, begins)| start >= begins) {
+                    return None;
+                }
+                of_log.push((epoch, start));
+                let earlier = earlier.min(epoch - 1);
+                (earlier >= 0 && of_log.len() < MAX_EPOCHS).then_some((place, earlier))
             };
-            let response = connection.call(|version| OffsetForLeaderEpochRequest {
+            next = next.into_iter().filter_map(one_earlier).collect();
+        }
+        epochs.values_mut().for_each(|of_log| of_log.reverse());
+        Ok(epochs)
+    }
+
+    /// The last leader epoch of each partition up to the given one, and its end (exclusive).
+    fn last_epochs_up_to(
+        &mut self,
+        epochs: &BTreeMap<TopicPartition, i32>,
+    ) -> Result<BTreeMap<TopicPartition, Option<(i32, i64)>>> {
+        let mut found = BTreeMap::new();
+        self.retry(|cluster| {
+            let pending: Vec<_> = epochs.keys().filter(|place| !found.contains_key(*place)).collect();
+            cluster.find_some_epochs(&pending, epochs, &mut found)
+        })?;
+        Ok(found)
+    }
+
+    fn find_some_epochs(
+        &mut self,
+        pending: &[&TopicPartition],
+        epochs: &BTreeMap<TopicPartition, i32>,
+        found: &mut BTreeMap<TopicPartition, Option<(i32, i64)>>,
+    ) -> Result<()> {
+        let by_leader = self.by_leader(pending)?;
+        let mut sent = Vec::with_capacity(by_leader.len());
+        for (address, asked) in &by_leader {
+            let connection = self.connection(address)?;
+            if connection.version(ApiKey::OffsetForLeaderEpoch).is_err() {
+                found.extend(asked.keys().map(|place| ((*place).clone(), None)));
+                continue;
+            }
+            let request = connection.send(|version| OffsetForLeaderEpochRequest {
                 // Any consumer; the default is that of a debugging one.
                 replica_id: if version >= 3 { -1 } else { -2 },
-                topics: vec![OffsetForLeaderTopic { topic: (&**topic).into(), partitions: vec![asked] }],
+                topics: asked_epochs(asked, epochs),
             })?;
+            sent.push((address, request));
+        }
+        for (address, request) in sent {
+            let response = self.asked_connection(address)?.receive(request)?;
             let read: OffsetForLeaderEpochResponse<'_> = response.read()?;
-            let at = |error: Error| error.at(response.broker()).of(topic, *partition);
-            let answer = read.topics.iter().filter(|answered| answered.topic == **topic);
-            let answer =
-                answer.flat_map(|answered| &answered.partitions).find(|one| one.partition == *partition);
-            let answer = answer
-                .ok_or_else(|| at(Error::protocol("OffsetForLeaderEpoch: the answer lacks the partition")))?;
-            Error::check("OffsetForLeaderEpoch", answer.error_code).map_err(at)?;
-            Ok(Some(answer.end_offset).filter(|&end| end >= 0))
-        })
+            for (topic, answer) in read
+                .topics
+                .iter()
+                .flat_map(|topic| topic.partitions.iter().map(|answer| (&topic.topic, answer)))
+            {
+                let at = |error: Error| error.at(response.broker()).of(topic, answer.partition);
+                let place: TopicPartition = (Arc::from(&**topic), answer.partition);
+                if !by_leader[address].contains_key(&place) {
+                    return Err(at(Error::protocol("OffsetForLeaderEpoch: was not asked for")));
+                }
+                Error::check("OffsetForLeaderEpoch", answer.error_code).map_err(at)?;
+                let last = (answer.leader_epoch, answer.end_offset);
+                found.insert(place, Some(last).filter(|&(_, end)| end >= 0));
+            }
+            if let Some(place) = by_leader[address].keys().find(|place| !found.contains_key(**place)) {
+                let error = Error::protocol("OffsetForLeaderEpoch: the answer lacks the partition");
+                return Err(error.at(response.broker()).of(&place.0, place.1));
+            }
+        }
+        Ok(())
     }
+
+    /// The partitions by their leaders.
+    fn by_leader<'p>(
+        &mut self,
+        pending: &[&'p TopicPartition],
+    ) -> Result<BTreeMap<Address, BTreeMap<&'p TopicPartition, Route>>> {
+        self.find_leaders(pending.iter().map(|(topic, _)| topic))?;
+        let mut by_leader: BTreeMap<Address, BTreeMap<_, _>> = BTreeMap::new();
+        for partition in pending {
+            let route = self.route(&partition.0, partition.1)?;
+            by_leader.entry(route.address.clone()).or_default().insert(*partition, route);
+        }
+        Ok(by_leader)
+    }
+
+    /// The connection on which a request was sent: not another one, even if its session ends now.
+    fn asked_connection(&mut self, address: &Address) -> Result<&mut Connection> {
+        let closed = || Error::new(ErrorKind::Io(std::io::ErrorKind::NotConnected.into()));
+        self.open_connection(address).ok_or_else(|| closed().at(&address.to_string()))
+    }
+}
+
+/// The epochs of partitions, neighbours of a topic under one name.
+fn asked_epochs<'p>(
+    asked: &BTreeMap<&'p TopicPartition, Route>,
+    epochs: &BTreeMap<TopicPartition, i32>,
+) -> Vec<OffsetForLeaderTopic<'p>> {
+    let mut topics: Vec<OffsetForLeaderTopic<'p>> = Vec::new();
+    for (&place, route) in asked {
+        let (topic, partition) = place;
+        let asked = OffsetForLeaderPartition {
+            partition: *partition,
+            current_leader_epoch: route.epoch,
+            leader_epoch: epochs[place],
+        };
+        match topics.last_mut().filter(|last| last.topic == **topic) {
+            Some(last) => last.partitions.push(asked),
+            None => topics.push(OffsetForLeaderTopic { topic: (&**topic).into(), partitions: vec![asked] }),
+        }
+    }
+    topics
 }
 
 fn listed<'p>(

@@ -2,7 +2,11 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::connector::Connector;
+use crate::error::Error;
 
 /// Options of a [`Cluster`](crate::Cluster) and its connections.
 #[derive(Clone, Debug)]
@@ -15,20 +19,52 @@ pub struct ClientOptions {
     pub retry_timeout: Duration,
     /// The maximum size of a response in bytes. A batch that is larger cannot be fetched.
     pub max_response_bytes: usize,
+    /// The rack of this client (`client.rack`). Leaders of a cluster that has racks name the closest replica, from which
+    /// records are fetched then (KIP-392). Without a rack, all records come from leaders.
+    pub rack: String,
     /// Encryption and authentication.
     pub security: Security,
+    /// Is told the error of each attempt that will be repeated.
+    pub retries: Option<RetryListener>,
+    /// Opens streams in place of TCP connections, for tests. Their waits have no deadline.
+    #[doc(hidden)]
+    pub connector: Option<Connector>,
 }
 
 impl Default for ClientOptions {
-    /// `magicbyte`, 30 s, 60 s, 100 MiB, and neither encryption nor authentication.
+    /// `magicbyte`, 30 s, 60 s, 100 MiB, no rack, and neither encryption nor authentication.
     fn default() -> Self {
         Self {
             client_id: "magicbyte".into(),
             request_timeout: Duration::from_secs(30),
             retry_timeout: Duration::from_mins(1),
             max_response_bytes: 100 << 20,
+            rack: String::new(),
             security: Security::default(),
+            retries: None,
+            connector: None,
         }
+    }
+}
+
+/// Is told the error of each attempt that will be repeated, before the wait: a user may want to know what is waited for.
+#[derive(Clone)]
+pub struct RetryListener(Arc<dyn Fn(&Error) + Send + Sync>);
+
+impl RetryListener {
+    /// A listener, which is called by the thread that waits.
+    pub fn new(listener: impl Fn(&Error) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(listener))
+    }
+
+    pub(crate) fn failed(&self, error: &Error) {
+        (self.0)(error);
+    }
+}
+
+impl fmt::Debug for RetryListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RetryListener").finish_non_exhaustive()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::options::{ClientOptions, Sasl, ScramHash, Secret, Security, TlsOption
 const MAX_FILE: u64 = 1 << 20;
 
 impl ClientOptions {
-    /// Reads a file of properties, with the names of Kafka's clients: `client.id`, `request.timeout.ms`,
+    /// Reads a file of properties, with the names of Kafka's clients: `client.id`, `client.rack`, `request.timeout.ms`,
     /// `security.protocol`, `sasl.mechanism`, `sasl.jaas.config`, `ssl.endpoint.identification.algorithm`, and the stores
     /// of `ssl.truststore.` and `ssl.keystore.` with the type PEM. Others are ignored, as by Kafka's clients.
     ///
@@ -36,10 +36,21 @@ impl ClientOptions {
     /// # Errors
     /// The errors of [`from_properties_file`](Self::from_properties_file).
     pub fn from_properties(text: &str) -> Result<Self> {
-        let properties = Properties::parse(text)?;
+        Self::from_property_map(Properties::parse(text)?.0)
+    }
+
+    /// Reads properties by their names, as in such a file.
+    ///
+    /// # Errors
+    /// The errors of [`from_properties_file`](Self::from_properties_file).
+    pub fn from_property_map(properties: BTreeMap<String, String>) -> Result<Self> {
+        let properties = Properties(properties);
         let mut options = Self::default();
         if let Some(id) = properties.get("client.id") {
             id.clone_into(&mut options.client_id);
+        }
+        if let Some(rack) = properties.get("client.rack") {
+            rack.clone_into(&mut options.rack);
         }
         if let Some(timeout) = properties.get("request.timeout.ms") {
             let timeout = timeout.parse().ok().filter(|&ms| ms > 0 && i32::try_from(ms).is_ok());
@@ -292,6 +303,23 @@ unknown.property=1
         assert_eq!((&**username, password.expose()), ("alice", "a \"secret\"; x"));
         assert!(options.security.tls.as_ref().is_some_and(|tls| tls.any_hostname && tls.ca.is_none()));
         assert!(!format!("{options:?}").contains("secret\\"), "{options:?}");
+    }
+
+    /// Escapes and comments are those of files: a map has the values themselves.
+    #[test]
+    fn properties_by_name() {
+        let jaas = r#"M required username="alice" password=" \"x\\y ";"#;
+        let named = [
+            ("client.id", "#reader"),
+            ("security.protocol", "SASL_PLAINTEXT"),
+            ("sasl.mechanism", "PLAIN"),
+            ("sasl.jaas.config", jaas),
+        ];
+        let named = named.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let options = ClientOptions::from_property_map(named.into()).expect("valid");
+        assert_eq!(options.client_id, "#reader");
+        let Some(Sasl::Plain { password, .. }) = &options.security.sasl else { panic!("{options:?}") };
+        assert_eq!(password.expose(), " \"x\\y ");
     }
 
     #[test]

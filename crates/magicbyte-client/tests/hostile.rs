@@ -1,141 +1,32 @@
 //! Brokers that send what no broker sends: bounded memory and time, and an error that says what was wrong.
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
-use std::borrow::Cow;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+mod played;
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use magicbyte::{Compression, RecordsBuilder};
 use magicbyte_client::{
     ClientOptions, Cluster, Error, ErrorKind, FetchOptions, FetchRange, Sasl, ScramHash, Security,
     TlsOptions, TokenSource,
 };
-use magicbyte_protocol::message::body::api_versions_response::ApiVersion;
 use magicbyte_protocol::message::body::fetch_response::{
     EpochEndOffset, FetchableTopicResponse, PartitionData,
-};
-use magicbyte_protocol::message::body::list_offsets_response::{
-    ListOffsetsPartitionResponse, ListOffsetsTopicResponse,
 };
 use magicbyte_protocol::message::body::metadata_response::{
     MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
 };
 use magicbyte_protocol::message::body::{
-    ApiVersionsResponse, FetchResponse, ListOffsetsResponse, MetadataResponse, Records,
-    SaslAuthenticateResponse, SaslHandshakeResponse, write_response,
+    FetchResponse, MetadataResponse, SaslAuthenticateResponse, SaslHandshakeResponse, write_response,
 };
-
-const METADATA: i16 = 3;
-const FETCH: i16 = 1;
-const LIST_OFFSETS: i16 = 2;
-const HANDSHAKE: i16 = 17;
-const VERSIONS: i16 = 18;
-const AUTHENTICATE: i16 = 36;
-
-/// A request: API, version, correlation id; and where the broker listens.
-#[derive(Clone, Copy)]
-struct Asked {
-    api: i16,
-    version: i16,
-    id: i32,
-    port: u16,
-}
-
-/// Listens, and answers every request with the bytes that `answer` makes; none closes the connection.
-fn broker(answer: impl Fn(Asked) -> Option<Vec<u8>> + Send + Clone + 'static) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let answer = answer.clone();
-            thread::spawn(move || serve(&stream.unwrap(), address.port(), &answer));
-        }
-    });
-    address
-}
-
-fn serve(mut stream: &TcpStream, port: u16, answer: &impl Fn(Asked) -> Option<Vec<u8>>) {
-    let mut size = [0; 4];
-    while stream.read_exact(&mut size).is_ok() {
-        let mut frame = vec![0; u32::from_be_bytes(size) as usize];
-        stream.read_exact(&mut frame).unwrap();
-        let short = |at: usize| i16::from_be_bytes([frame[at], frame[at + 1]]);
-        let id = i32::from_be_bytes(frame[4..8].try_into().unwrap());
-        let Some(bytes) = answer(Asked { api: short(0), version: short(2), id, port }) else { return };
-        if stream.write_all(&bytes).is_err() {
-            return;
-        }
-    }
-}
-
-fn framed(frame: Vec<u8>) -> Vec<u8> {
-    [&(frame.len() as u32).to_be_bytes()[..], &frame].concat()
-}
-
-fn api_versions(asked: Asked) -> Vec<u8> {
-    let offered =
-        [(FETCH, 12), (LIST_OFFSETS, 8), (METADATA, 12), (HANDSHAKE, 1), (VERSIONS, 3), (AUTHENTICATE, 2)];
-    let api_keys =
-        offered.iter().map(|&(api_key, max_version)| ApiVersion { api_key, min_version: 0, max_version });
-    let response = ApiVersionsResponse { api_keys: api_keys.collect(), ..Default::default() };
-    framed(write_response(&response, asked.version, asked.id).unwrap())
-}
-
-fn metadata(asked: Asked, host: &'static str, port: i32) -> Vec<u8> {
-    let partition = MetadataResponsePartition { leader_id: 1, leader_epoch: 3, ..Default::default() };
-    let topic =
-        MetadataResponseTopic { name: Some("t".into()), partitions: vec![partition], ..Default::default() };
-    let node = MetadataResponseBroker { node_id: 1, host: host.into(), port, ..Default::default() };
-    let response = MetadataResponse { brokers: vec![node], topics: vec![topic], ..Default::default() };
-    framed(write_response(&response, asked.version, asked.id).unwrap())
-}
-
-/// An ordinary broker, but for its answers to Fetch.
-fn fetching(fetch: impl Fn(Asked) -> Option<Vec<u8>> + Send + Clone + 'static) -> SocketAddr {
-    broker(move |asked| match asked.api {
-        VERSIONS => Some(api_versions(asked)),
-        METADATA => Some(metadata(asked, "127.0.0.1", asked.port.into())),
-        LIST_OFFSETS => {
-            let listed = ListOffsetsPartitionResponse { offset: 50, ..Default::default() };
-            let topic = ListOffsetsTopicResponse { name: "t".into(), partitions: vec![listed] };
-            let response = ListOffsetsResponse { topics: vec![topic], ..Default::default() };
-            Some(framed(write_response(&response, asked.version, asked.id).unwrap()))
-        }
-        _ => fetch(asked),
-    })
-}
-
-/// A Fetch response about the only partition.
-fn fetched(asked: Asked, answer: PartitionData<'_>) -> Vec<u8> {
-    let topic = FetchableTopicResponse { topic: "t".into(), partitions: vec![answer], ..Default::default() };
-    let response = FetchResponse { responses: vec![topic], ..Default::default() };
-    framed(write_response(&response, asked.version, asked.id).unwrap())
-}
-
-fn records(records: Vec<u8>) -> PartitionData<'static> {
-    let records = Some(Records::Bytes(Cow::Owned(records)));
-    PartitionData { records, high_watermark: 100, ..Default::default() }
-}
-
-/// A batch of one record.
-fn batch(offset: i64) -> Vec<u8> {
-    let mut builder = RecordsBuilder::v2(Compression::None);
-    builder.append(offset, 0, None, Some(b"value"), &[]).unwrap();
-    builder.build().unwrap()
-}
-
-fn options() -> ClientOptions {
-    ClientOptions {
-        request_timeout: Duration::from_millis(700),
-        retry_timeout: Duration::from_millis(700),
-        max_response_bytes: 1 << 20,
-        ..ClientOptions::default()
-    }
-}
+use played::{
+    Asked, HANDSHAKE, METADATA, VERSIONS, api_versions, batch, broker, fetched, fetching, framed, metadata,
+    options, records,
+};
 
 /// The error of reading offsets 10 to 20, after the number of answers; none if the range was read.
 fn read(address: SocketAddr) -> (usize, Option<Error>) {
@@ -229,19 +120,46 @@ fn redirects() {
     assert!(matches!(error_of(address).kind(), ErrorKind::Io(_)));
 }
 
+/// A response may be full of topics, partitions or brokers: the memory of the values that are read from it has a limit.
 #[test]
 fn endless_metadata() {
-    // As many topics as fit into the limit, none of which was asked for.
-    let address = broker(|asked| match asked.api {
-        VERSIONS => Some(api_versions(asked)),
-        _ => {
-            let topic = MetadataResponseTopic { name: Some("x".into()), ..Default::default() };
-            let response = MetadataResponse { topics: vec![topic; 20_000], ..Default::default() };
-            Some(framed(write_response(&response, asked.version, asked.id).unwrap()))
-        }
-    });
-    let error = error_of(address);
-    assert!(error.to_string().contains("a topic that was not asked for"), "{error}");
+    let of = |topics: Vec<MetadataResponseTopic<'_>>, nodes: i32| {
+        let response = |asked: Asked| {
+            let brokers = (0..nodes).map(|node_id| MetadataResponseBroker {
+                node_id,
+                host: "127.0.0.1".into(),
+                port: i32::from(asked.port),
+                ..Default::default()
+            });
+            let response =
+                MetadataResponse { brokers: brokers.collect(), topics: topics.clone(), ..Default::default() };
+            framed(write_response(&response, 12, 0).unwrap())
+        };
+        // Written once: all that differs is the correlation id.
+        let written = response(Asked { api: METADATA, version: 12, id: 0, port: 1 });
+        let address = broker(move |asked| match asked.api {
+            VERSIONS => Some(api_versions(asked)),
+            _ => {
+                let mut bytes = written.clone();
+                bytes[4..8].copy_from_slice(&asked.id.to_be_bytes());
+                Some(bytes)
+            }
+        });
+        let begun = Instant::now();
+        let options = ClientOptions { max_response_bytes: 32 << 20, ..options() };
+        let mut cluster = Cluster::connect(&address.to_string(), options).unwrap();
+        let found = cluster.topics(None).and_then(|_| cluster.topics(Some(&["t"])));
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        found.expect_err("an error").to_string()
+    };
+    let topic = |name: &'static str| MetadataResponseTopic { name: Some(name.into()), ..Default::default() };
+    let error = of(vec![topic("x"); 20_000], 1);
+    assert!(error.contains("a topic that was not asked for"), "{error}");
+    let partitions = vec![MetadataResponsePartition::default(); 900_000];
+    let error = of(vec![MetadataResponseTopic { partitions, ..topic("t") }], 1);
+    assert!(error.contains("values") && error.starts_with("127.0.0.1:"), "{error}");
+    let error = of(vec![topic("t")], 900_000);
+    assert!(error.contains("values"), "{error}");
 }
 
 #[test]

@@ -96,12 +96,23 @@ fn every_partition_byte_for_byte_whatever_the_limits() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let server = server(&names);
     let mut cluster = connect(&server);
-    for (max_bytes, max_partition_bytes) in [(16 << 20, 4 << 20), (3000, 700), (1, 1)] {
-        let options = FetchOptions { max_bytes, max_partition_bytes, ..FetchOptions::default() };
+    let limits = [(16 << 20, 4 << 20), (3000, 700), (1, 1)];
+    for ((max_bytes, max_partition_bytes), in_order) in
+        limits.into_iter().flat_map(|one| [(one, false), (one, true)])
+    {
+        let options = FetchOptions { max_bytes, max_partition_bytes, in_order, ..FetchOptions::default() };
         let ranges = whole(&mut cluster, &names, LEVEL);
         let asked = ranges.len();
+        let mut order: Vec<_> =
+            ranges.iter().filter(|one| one.start < one.end).map(|one| one.topic.clone()).collect();
         let (bytes, all) = fetch_all(&mut cluster, ranges, options).unwrap();
         assert!(all.len() >= asked / 2, "{} answers", all.len());
+        if in_order {
+            let mut delivered: Vec<_> = all.iter().map(|one| one.topic.clone()).collect();
+            delivered.dedup();
+            order.retain(|topic| bytes.contains_key(topic));
+            assert_eq!(delivered, order);
+        }
         for name in &names {
             let fetched = bytes.get(*name).map_or(&[][..], Vec::as_slice);
             assert!(fetched == on_disk(name), "{name} with {max_bytes} and {max_partition_bytes} bytes");
@@ -218,6 +229,16 @@ fn a_server_that_ends_is_an_error_in_time() {
     server.stop();
     let error = cluster.topics(None).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Io(_)), "{error}");
+}
+
+#[test]
+fn the_cluster_and_the_replicas() {
+    let server = server(&["v2_lz4"]);
+    let mut cluster = connect(&server);
+    let topics = cluster.topics(Some(&["v2_lz4"])).unwrap();
+    let brokers: Vec<i32> = cluster.brokers().map(|(id, _)| id).collect();
+    assert_eq!(cluster.id(), Some("magicbyte-serve"));
+    assert_eq!(topics[0].replicas, BTreeMap::from([(0, brokers)]));
 }
 
 #[test]

@@ -4,6 +4,7 @@ pub use crate::process::Process;
 pub use crate::read::chunk_reader::Step;
 pub use crate::read::header_scan::{HeaderScan, survey_with};
 pub use crate::read::header_visitor::{Content, HeaderVisitor};
+pub use crate::read::producer_replay::ProducerReplay;
 pub use crate::read::rescue::repair;
 pub use crate::read::timestamps::{FoundRecord, record_for_timestamp};
 pub use crate::storage::file_info::{Found, Other, changed};

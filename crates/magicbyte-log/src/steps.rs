@@ -34,7 +34,7 @@ pub use crate::merge::model::{
 pub use crate::merge::plan::plan_merge;
 pub use crate::merge::repair::repair_holes;
 pub use crate::names::{is_partition, is_segment_file};
-pub use crate::read::accounting::reconcile;
+pub use crate::read::accounting::{join_results, reconcile, reconcile_fetched};
 pub use crate::read::chunk_reader::{BatchCounts, ChunkReader};
 pub use crate::read::header_scan::{survey_grown, survey_segment};
 pub use crate::read::name_order::{is_in_name_order, segments_from};

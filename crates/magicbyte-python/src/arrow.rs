@@ -20,6 +20,7 @@ use magicbyte_arrow::{
 use magicbyte_log::LogError;
 
 use crate::errors::{log_to_py, to_py};
+use crate::range_digests::{PyRangeDigest, ranges_of};
 use crate::view::{optional_items, parse_name};
 use crate::{docs::docstring, panics};
 
@@ -370,6 +371,26 @@ pub(super) fn arrow_schema(
 
 /// Topic, partition, number of rows, first offset, last offset, digest.
 type Digest = (String, i32, u64, i64, i64, u128);
+
+/// Topic, partition, digests of ranges, offsets of rows without their timestamp.
+type RowsDigest = (String, i32, Vec<PyRangeDigest>, Vec<i64>);
+
+#[doc = docstring!(arrow, digest_rows)]
+#[pyfunction]
+pub(super) fn digest_rows(py: Python<'_>, data: &Bound<'_, PyAny>, width: i64) -> PyResult<Vec<RowsDigest>> {
+    panics::here();
+    let mut found = Vec::new();
+    let mut batches = batches_of(data)?;
+    while let Some(batch) = batches.next_batch()? {
+        let digests = py.detach(|| magicbyte_arrow::digest_rows(&batch, width)).map_err(|e| to_py(py, &e))?;
+        found.extend(
+            digests
+                .into_iter()
+                .map(|one| (one.topic, one.partition, ranges_of(&one.ranges), one.without_timestamp)),
+        );
+    }
+    Ok(found)
+}
 
 #[doc = docstring!(arrow, digest_records)]
 #[pyfunction]

@@ -18,7 +18,7 @@ use magicbyte_log::{LogError, PartitionLog, ReadOptions};
 
 use crate::arrow::{PyArrowBatch, parse_columns, requested, schema_capsule, stream_capsule};
 use crate::errors::{log_to_py, to_py};
-use crate::jobs::to_json;
+use crate::json::to_json;
 use crate::locked::Locked;
 use crate::results::result_class;
 use crate::view::items;

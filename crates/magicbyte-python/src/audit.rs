@@ -11,7 +11,7 @@ use magicbyte_log::Segment;
 use crate::arrow::PyArrowBatch;
 use crate::docs::docstring;
 use crate::errors::{io_to_py, log_to_py};
-use crate::jobs::{parse_located, to_json};
+use crate::json::{parse_located, to_json};
 use crate::locked::Locked;
 use crate::view::items;
 

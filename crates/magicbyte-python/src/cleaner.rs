@@ -15,7 +15,7 @@ use magicbyte_log::steps::{
 use magicbyte_log::{CompactOptions, DEFAULT_INDEX_INTERVAL_BYTES, KeyMapOptions, WriteOptions, steps};
 
 use crate::errors::log_to_py;
-use crate::jobs::{parse, parse_located, to_json};
+use crate::json::{parse, parse_located, to_json};
 use crate::view::{items, parse_name};
 use crate::writer::{TaskResult, Work};
 use crate::{docs::docstring, panics, view};

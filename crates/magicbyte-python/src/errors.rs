@@ -3,7 +3,8 @@
 use std::io::ErrorKind as IoKind;
 
 use pyo3::exceptions::{
-    PyFileExistsError, PyFileNotFoundError, PyOSError, PyPermissionError, PyRuntimeError, PyValueError,
+    PyConnectionError, PyFileExistsError, PyFileNotFoundError, PyOSError, PyPermissionError, PyRuntimeError,
+    PyTimeoutError, PyValueError,
 };
 use pyo3::prelude::*;
 
@@ -61,6 +62,13 @@ fn with_message(py: Python<'_>, error: &Error, message: String) -> PyErr {
     }
 }
 
+/// A broker that has no version of a request in common with the client.
+#[cold]
+pub(super) fn unsupported_version(py: Python<'_>, message: String) -> PyErr {
+    let class = classes::errors(py).and_then(|module| module.getattr("UnsupportedVersionError"));
+    class.and_then(|class| class.call1((message,))).map_or_else(|failed| failed, PyErr::from_value)
+}
+
 #[cold]
 pub(super) fn append_to_py(py: Python<'_>, error: &AppendError) -> PyErr {
     let cause = error.cause();
@@ -113,6 +121,8 @@ pub(super) fn io_to_py(path: &std::path::Path, source: &std::io::Error) -> PyErr
         IoKind::AlreadyExists => PyFileExistsError::new_err(message),
         IoKind::NotFound => PyFileNotFoundError::new_err(message),
         IoKind::PermissionDenied => PyPermissionError::new_err(message),
+        IoKind::TimedOut => PyTimeoutError::new_err(message),
+        IoKind::ConnectionAborted => PyConnectionError::new_err(message),
         _ => PyOSError::new_err(message),
     }
 }

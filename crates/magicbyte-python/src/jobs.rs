@@ -7,38 +7,21 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use magicbyte_arrow::{ChunkDecoder, DecodeOptions, Flavour, Payloads};
-use magicbyte_log::steps::{Chunk, DEFAULT_CHUNK_BYTES, Located, SurveyInParts};
+use magicbyte_log::steps::{Chunk, DEFAULT_CHUNK_BYTES, SurveyInParts};
 use magicbyte_log::{DamageMode, Listing, LogError, PlanOptions, Problems, steps};
 
 use crate::arrow::{PyArrowBatch, parse_columns};
 use crate::errors::{io_to_py, log_to_py};
+use crate::fetched::chunk_of;
+use crate::json::{parse, parse_located, to_json};
 use crate::locked::Locked;
-use crate::store::{located, stores};
+use crate::range_digests::{PyRangeDigest, ranges_of};
+use crate::store::located;
 use crate::view::{items, parse_name};
 use crate::{docs::docstring, panics};
-
-pub(super) fn parse<T: DeserializeOwned>(text: &str) -> PyResult<T> {
-    panics::here();
-    serde_json::from_str(text)
-        .map_err(|error| PyValueError::new_err(format!("invalid JSON argument: {error}")))
-}
-
-/// Data with the stores of the files that it names.
-pub(super) fn parse_located<T: DeserializeOwned + Located>(text: &str) -> PyResult<T> {
-    let mut value: T = parse(text)?;
-    value.locate(&stores());
-    Ok(value)
-}
-
-pub(super) fn to_json<T: Serialize>(value: &T) -> PyResult<String> {
-    panics::here();
-    serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
-}
 
 #[doc = docstring!(steps, list_partition)]
 #[pyfunction]
@@ -187,6 +170,26 @@ pub(super) fn reconcile(
     to_json(&steps::reconcile(&plan, &results?).map_err(|e| log_to_py(py, &e))?)
 }
 
+#[doc = docstring!(steps, join_results)]
+#[pyfunction]
+pub(super) fn join_results(#[pyo3(from_py_with = items)] results: Vec<PyBackedStr>) -> PyResult<String> {
+    panics::here();
+    let results: PyResult<Vec<_>> = results.iter().map(|result| parse(result)).collect();
+    to_json(&steps::join_results(&results?))
+}
+
+#[doc = docstring!(steps, reconcile_fetched)]
+#[pyfunction]
+pub(super) fn reconcile_fetched(
+    listing: &str,
+    isolation_level: &str,
+    #[pyo3(from_py_with = items)] results: Vec<PyBackedStr>,
+) -> PyResult<String> {
+    panics::here();
+    let results: PyResult<Vec<_>> = results.iter().map(|result| parse(result)).collect();
+    to_json(&steps::reconcile_fetched(&parse(listing)?, parse_name(isolation_level)?, &results?))
+}
+
 #[doc = docstring!(steps, trim_chunk)]
 #[pyfunction]
 pub(super) fn trim_chunk(py: Python<'_>, chunk: &str) -> PyResult<Option<String>> {
@@ -200,10 +203,10 @@ pub(super) fn trim_chunk(py: Python<'_>, chunk: &str) -> PyResult<Option<String>
 #[pyfunction]
 pub(super) fn check_chunk(
     py: Python<'_>,
-    chunk: &str,
+    chunk: &Bound<'_, PyAny>,
     max_decompressed_bytes: usize,
 ) -> PyResult<(String, String)> {
-    let chunk: Chunk = parse_located(chunk)?;
+    let chunk = chunk_of(chunk)?;
     let path = chunk.location.path().to_owned();
     let options = DecodeOptions { batches_table: false, max_decompressed_bytes, ..DecodeOptions::default() };
     let checked = py.detach(|| {
@@ -219,23 +222,22 @@ pub(super) fn check_chunk(
     Ok((to_json(&result)?, to_json(&problems)?))
 }
 
-/// The number of a range, its records and the sum of their hashes.
-pub(super) type PyRangeDigest = (i64, u64, u128);
-
 #[doc = docstring!(steps, digest_chunk)]
 #[pyfunction]
+#[pyo3(signature = (chunk, width, max_decompressed_bytes, with_control = true))]
 pub(super) fn digest_chunk(
     py: Python<'_>,
     chunk: &str,
     width: i64,
     max_decompressed_bytes: usize,
+    with_control: bool,
 ) -> PyResult<(Vec<PyRangeDigest>, String, String)> {
     let chunk: Chunk = parse_located(chunk)?;
     let path = chunk.location.path().to_owned();
-    let digested = py.detach(|| magicbyte_arrow::digest_chunk(chunk, width, max_decompressed_bytes));
+    let digested =
+        py.detach(|| magicbyte_arrow::digest_chunk(chunk, width, max_decompressed_bytes, with_control));
     let digested = digested.map_err(|error| io_to_py(&path, &error))?;
-    let ranges = digested.ranges.iter().map(|one| (one.range, one.records, one.digest)).collect();
-    Ok((ranges, to_json(&digested.result)?, to_json(&digested.problems)?))
+    Ok((ranges_of(&digested.ranges), to_json(&digested.result)?, to_json(&digested.problems)?))
 }
 
 #[doc = docstring!(steps, hash_chunk)]
@@ -266,7 +268,7 @@ impl PyChunkDecoder {
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python constructor")]
     fn new(
         py: Python<'_>,
-        chunk: &str,
+        chunk: &Bound<'_, PyAny>,
         #[pyo3(from_py_with = items)] columns: Vec<String>,
         max_batch_bytes: usize,
         max_batch_rows: usize,
@@ -294,7 +296,7 @@ impl PyChunkDecoder {
             batches_table,
             check_crcs,
         };
-        let chunk: Chunk = parse_located(chunk)?;
+        let chunk = chunk_of(chunk)?;
         let path = chunk.location.path().to_owned();
         let decoder = ChunkDecoder::open(chunk, options).map_err(|e| io_to_py(&path, &e))?;
         Ok(Self { decoder: Locked::new(decoder), path, mode: parse_name(mode)? })

@@ -10,7 +10,7 @@ use magicbyte_lab::trial::Layout;
 
 use crate::docs::docstring;
 use crate::errors::{log_to_py, to_py};
-use crate::jobs::{parse, parse_located, to_json};
+use crate::json::{parse, parse_located, to_json};
 use crate::view::{items, to_bytes};
 
 #[doc = docstring!(lab, chunk_cost)]

@@ -19,13 +19,18 @@ mod compat;
 mod convert;
 mod docs;
 mod errors;
+mod fetched;
 mod gil_cell;
 mod indexed_batch;
 mod internal_topics;
 mod jobs;
+mod json;
 mod lab;
 mod layout;
 mod lines;
+mod live;
+mod live_cluster;
+mod live_in_turn;
 mod locked;
 mod log;
 mod merge;
@@ -34,6 +39,7 @@ mod objects;
 mod panics;
 mod pickle;
 mod protobuf_structure;
+mod range_digests;
 mod record;
 mod rescue;
 mod results;
@@ -66,7 +72,7 @@ mod _core {
     use magicbyte_arrow::RecordColumn;
 
     #[pymodule_export]
-    use crate::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema, digest_records};
+    use crate::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema, digest_records, digest_rows};
     #[pymodule_export]
     use crate::arrow_stream::{PyArrowBatches, PyArrowStream, ReadCounts, chain_streams};
     #[pymodule_export]
@@ -83,11 +89,13 @@ mod _core {
         producer_summary, redact_group, reduce_keys,
     };
     #[pymodule_export]
-    use crate::cluster::PyClusterReader;
+    use crate::cluster::{PyClusterReader, whole_batches};
     #[pymodule_export]
     use crate::convert::{
         PyConverter, set_last_offset, set_max_timestamp, set_partition_leader_epoch, set_producer_state,
     };
+    #[pymodule_export]
+    use crate::fetched::{PyFetchedChunk, PyFetchedChunks};
     #[pymodule_export]
     use crate::internal_topics::{
         CommittedOffsets, decode_data, decode_record, encode_data, encode_metadata_record, is_secret_record,
@@ -95,8 +103,9 @@ mod _core {
     #[pymodule_export]
     use crate::jobs::{
         PyChunkDecoder, PySurveyInParts, check_chunk, digest_chunk, hash_chunk, is_in_name_order,
-        is_partition, is_same_file, is_segment_file, list_partition, offset_for_timestamp, plan_partition,
-        reconcile, segments_from, start_for_timestamp, survey_segment, trim_chunk, unreadable_directory,
+        is_partition, is_same_file, is_segment_file, join_results, list_partition, offset_for_timestamp,
+        plan_partition, reconcile, reconcile_fetched, segments_from, start_for_timestamp, survey_segment,
+        trim_chunk, unreadable_directory,
     };
     #[pymodule_export]
     use crate::lab::{batches_cost, chunk_cost, cost_report, try_layouts};
@@ -104,6 +113,10 @@ mod _core {
     use crate::layout::{BatchField, PyBatchLayout};
     #[pymodule_export]
     use crate::lines::{PyLineWriter, PyRowFilter};
+    #[pymodule_export]
+    use crate::live_cluster::PyLiveCluster;
+    #[pymodule_export]
+    use crate::live_in_turn::read_in_turn;
     #[pymodule_export]
     use crate::log::{PyLogBatches, PyLogRecords, PyPartitionReader, list_log};
     #[pymodule_export]
@@ -152,8 +165,8 @@ mod _core {
     use crate::wire::{PyWireReader, request_record_sets, response_record_sets};
     #[pymodule_export]
     use crate::writer::{
-        PyPartitionWriter, PyRowsWriter, begin_partition, finish_partition, rebuild_sidecars, rewrite_chunks,
-        set_aside,
+        PyPartitionWriter, PyRowsWriter, begin_partition, finish_partition, forget_producers,
+        rebuild_sidecars, rewrite_chunks, set_aside,
     };
     #[pymodule_export]
     use crate::{crc32c, decode_varint, encode_varint};
@@ -173,6 +186,7 @@ mod _core {
         module.add("LISTED", magicbyte_log::LISTED)?;
         module.add("CONSUMED_COLUMNS", RecordColumn::CONSUMED.map(RecordColumn::name))?;
         module.add("MAX_COLUMN_PAYLOAD", magicbyte_arrow::MAX_PAYLOAD)?;
+        module.add("TRANSACTION_STATES", magicbyte_protocol::internal_topics::TRANSACTION_STATES)?;
         module.add("PROBLEMS_TOPIC", magicbyte_serve::PROBLEMS_TOPIC)?;
         module.add("DEFAULT_MAX_DECOMPRESSED_BYTES", magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES)?;
         crate::compat::add_module(module.py())

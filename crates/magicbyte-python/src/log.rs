@@ -6,23 +6,26 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ::bytes::Bytes;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use magicbyte::state::IsolationLevel;
 use magicbyte::{Decompressor, Error};
 use magicbyte_arrow::Selection;
 use magicbyte_log::{
-    DamageMode, Disposition, LogBatch, LogBatches, LogError, LogResult, PartitionLog, PlanOptions, Problem,
-    Problems, ReadOptions,
+    DamageMode, Disposition, Listing, LivePartition, LogBatch, LogBatches, LogError, LogResult, PartitionLog,
+    PlanOptions, Problem, Problems, ReadOptions,
 };
 
 use crate::arguments::{Millis, millis};
 use crate::arrow_stream::{Origin, PyArrowStream, ToArrowArguments};
 use crate::batch::{Reading, new_batch};
 use crate::errors::{log_to_py, to_py};
+use crate::fetched::PyFetchedChunks;
 use crate::gil_cell::GilCell;
 use crate::indexed_batch::IndexedBatch;
-use crate::jobs::{parse_located, to_json};
+use crate::json::{parse_located, to_json};
+use crate::live::ClusterPartition;
 use crate::locked::Locked;
 use crate::objects::record_object::{RECORD, record_at};
 use crate::store::located;
@@ -45,9 +48,32 @@ pub(super) struct PyPartitionReader {
     check_crcs: bool,
     max_decompressed_bytes: usize,
     mode: String,
+    /// The partition of a running cluster.
+    pub(super) live: Option<ClusterPartition>,
 }
 
 impl PyPartitionReader {
+    pub(super) fn of_cluster(
+        url: &str,
+        live: ClusterPartition,
+        check_crcs: bool,
+        max_decompressed_bytes: usize,
+        mode: String,
+    ) -> PyResult<Self> {
+        let (topic, partition) = &live.place;
+        let log = PartitionLog::of_cluster(url, topic, *partition, Arc::new(live.clone()));
+        let reader = Self { log, check_crcs, max_decompressed_bytes, mode, live: Some(live) };
+        reader.options()?;
+        Ok(reader)
+    }
+
+    /// A reader of the same partition of a running cluster, which gets its batches from `live`.
+    pub(super) fn read_from(&self, live: Arc<dyn LivePartition>) -> Self {
+        let Listing { location, topic, partition, .. } = self.log.listing();
+        let log = PartitionLog::of_cluster(&location.path().to_string_lossy(), topic, *partition, live);
+        Self { log, mode: self.mode.clone(), live: None, ..*self }
+    }
+
     fn options(&self) -> PyResult<ReadOptions> {
         let (check_crcs, max_decompressed_bytes) = (self.check_crcs, self.max_decompressed_bytes);
         Ok(ReadOptions {
@@ -69,14 +95,55 @@ impl PyPartitionReader {
     #[new]
     fn new(listing: &str, check_crcs: bool, max_decompressed_bytes: usize, mode: String) -> PyResult<Self> {
         let log = PartitionLog::of_listing(parse_located(listing)?);
-        let reader = Self { log, check_crcs, max_decompressed_bytes, mode };
+        let reader = Self { log, check_crcs, max_decompressed_bytes, mode, live: None };
         reader.options()?;
         Ok(reader)
     }
 
     /// For pickle: the arguments of the constructor.
     fn __getnewargs__(&self) -> PyResult<(String, bool, usize, &str)> {
+        if self.log.is_live() {
+            return Err(PyTypeError::new_err("a partition of a running cluster cannot be pickled"));
+        }
         Ok((to_json(self.log.listing())?, self.check_crcs, self.max_decompressed_bytes, &self.mode))
+    }
+
+    #[doc = docstring!(log, PartitionReader.listing)]
+    fn listing(&self) -> PyResult<String> {
+        panics::here();
+        to_json(self.log.listing())
+    }
+
+    #[doc = docstring!(log, PartitionReader.offsets)]
+    fn offsets(
+        &self,
+        py: Python<'_>,
+        start_offset: Option<i64>,
+        end_offset: Option<i64>,
+        isolation_level: &str,
+    ) -> PyResult<(i64, i64)> {
+        panics::here();
+        let level = parse_name(isolation_level)?;
+        let offsets = py.detach(|| self.log.live_offsets((start_offset, end_offset), level));
+        let offsets = offsets.map_err(|e| log_to_py(py, &e))?.ok_or_else(has_files)?;
+        Ok((offsets.start, offsets.end))
+    }
+
+    #[doc = docstring!(log, PartitionReader.fetch)]
+    #[pyo3(signature = (*, start_offset, end_offset, isolation_level, part = (None, None)))]
+    fn fetch(
+        &self,
+        py: Python<'_>,
+        start_offset: Option<i64>,
+        end_offset: Option<i64>,
+        isolation_level: &str,
+        part: (Option<i64>, Option<i64>),
+    ) -> PyResult<PyFetchedChunks> {
+        panics::here();
+        let level = parse_name(isolation_level)?;
+        let chunks = py.detach(|| self.log.live_part(part, (start_offset, end_offset), level));
+        let chunks = chunks.map_err(|e| log_to_py(py, &e))?;
+        chunks.map(PyFetchedChunks::new).ok_or_else(has_files)
     }
 
     #[doc = docstring!(log, PartitionReader.max_decompressed_bytes)]
@@ -170,6 +237,10 @@ impl PyPartitionReader {
         };
         Ok(PyLogRecords { reading: Locked::new(reading), located: GilCell::new(VecDeque::new()) })
     }
+}
+
+fn has_files() -> PyErr {
+    PyTypeError::new_err("the partition has files: expected one of a running cluster")
 }
 
 /// The options of a read with what Python has in other types.

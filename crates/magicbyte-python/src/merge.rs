@@ -10,7 +10,7 @@ use magicbyte_log::steps::{self, Alignment, MergeOptions, Plan};
 use magicbyte_log::{Listing, LogResult};
 
 use crate::errors::log_to_py;
-use crate::jobs::{parse, parse_located, to_json};
+use crate::json::{parse, parse_located, to_json};
 use crate::view::items;
 use crate::{docs::docstring, panics};
 

@@ -106,7 +106,7 @@ fn decoded<'py>(py: Python<'py>, mut message: Message<'_>, secrets: bool) -> PyR
 }
 
 /// Takes the fields, so that their memory and that of the dict are not needed at once.
-fn dict<'py>(py: Python<'py>, fields: Struct<'_>) -> PyResult<Bound<'py, PyDict>> {
+pub(super) fn dict<'py>(py: Python<'py>, fields: Struct<'_>) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for (name, value) in fields.fields {
         dict.set_item(PyString::intern(py, &name), object(py, value)?)?;

@@ -8,7 +8,7 @@ use magicbyte_log::steps::{self, BatchMark};
 
 use crate::docs::docstring;
 use crate::errors::log_to_py;
-use crate::jobs::{parse, to_json};
+use crate::json::{parse, to_json};
 use crate::store::located;
 
 #[doc = docstring!(runs, find_runs)]

@@ -1,18 +1,21 @@
 //! The read-only broker.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyTuple;
 
 use magicbyte_log::Listing;
-use magicbyte_serve::{ReadOnlyBroker, ServeLimits, ServeOptions, ServedTopic, Server};
+use magicbyte_serve::{
+    GroupMetadata, GroupType, ReadOnlyBroker, ServeLimits, ServeOptions, ServedTopic, Server,
+    TransactionMetadata,
+};
 
-use crate::jobs::parse_located;
+use crate::json::parse_located;
 use crate::locked::Locked;
 use crate::view::items;
 use crate::{docs::docstring, panics};
@@ -26,6 +29,30 @@ struct Topic {
     configs: BTreeMap<String, String>,
 }
 
+/// A group in the report of `magicbyte offsets`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Group {
+    group: String,
+    #[pyo3(item("type"))]
+    group_type: String,
+    epoch: Option<i32>,
+    assignment_epoch: Option<i32>,
+    protocol_type: Option<String>,
+}
+
+/// A `CoordinatedTransaction`.
+#[derive(FromPyObject)]
+struct Transaction {
+    transactional_id: String,
+    producer_id: i64,
+    producer_epoch: i16,
+    state: String,
+    timeout_ms: i32,
+    start_timestamp: i64,
+    partitions: BTreeSet<(String, i32)>,
+}
+
 /// A committed offset in the report of `magicbyte offsets`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -36,6 +63,39 @@ struct CommittedOffset {
     offset: i64,
     leader_epoch: Option<i32>,
     metadata: Option<String>,
+}
+
+impl Group {
+    fn described(self) -> PyResult<(String, GroupMetadata)> {
+        let Some(group_type) = GroupType::of_name(&self.group_type) else {
+            return Err(PyValueError::new_err(format!("{:?} is not a type of groups", self.group_type)));
+        };
+        let metadata = GroupMetadata {
+            group_type,
+            epoch: self.epoch.unwrap_or_default(),
+            assignment_epoch: self.assignment_epoch.unwrap_or_default(),
+            protocol_type: self.protocol_type.unwrap_or_default(),
+        };
+        Ok((self.group, metadata))
+    }
+}
+
+impl Transaction {
+    fn described(self) -> (String, TransactionMetadata) {
+        let mut partitions: BTreeMap<String, Vec<i32>> = BTreeMap::new();
+        for (topic, partition) in self.partitions {
+            partitions.entry(topic).or_default().push(partition);
+        }
+        let metadata = TransactionMetadata {
+            producer_id: self.producer_id,
+            producer_epoch: self.producer_epoch,
+            state: self.state,
+            timeout_ms: self.timeout_ms,
+            start_timestamp: self.start_timestamp,
+            partitions,
+        };
+        (self.transactional_id, metadata)
+    }
 }
 
 #[doc = docstring!(serve, Server)]
@@ -53,12 +113,12 @@ impl PyServer {
     #[pyo3(
         signature = (
             listings, listen, *, advertised_listener = None, to_magic_2 = false, as_of = None,
-            read_committed_only = false, follow = false, topics = Vec::new(), committed = Vec::new(),
-            problems = Vec::new(), max_connections = None, max_request_bytes = None, idle_ms = None
+            read_committed_only = false, follow = false, topics = Vec::new(), groups = Vec::new(),
+            committed = Vec::new(), transactions = Vec::new(), problems = Vec::new(), max_connections = None, max_request_bytes = None, idle_ms = None
         ),
         text_signature = "(listings, listen, *, advertised_listener=None, to_magic_2=False, as_of=None, \
-            read_committed_only=False, follow=False, topics=(), committed=(), problems=(), \
-            max_connections=None, max_request_bytes=None, idle_ms=None)"
+            read_committed_only=False, follow=False, topics=(), groups=(), committed=(), \
+            transactions=(), problems=(), max_connections=None, max_request_bytes=None, idle_ms=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn new(
@@ -71,7 +131,9 @@ impl PyServer {
         read_committed_only: bool,
         follow: bool,
         #[pyo3(from_py_with = items)] topics: Vec<Topic>,
+        #[pyo3(from_py_with = items)] groups: Vec<Group>,
         #[pyo3(from_py_with = items)] committed: Vec<CommittedOffset>,
+        #[pyo3(from_py_with = items)] transactions: Vec<Transaction>,
         #[pyo3(from_py_with = items)] problems: Vec<String>,
         max_connections: Option<usize>,
         max_request_bytes: Option<usize>,
@@ -104,6 +166,8 @@ impl PyServer {
             read_committed_only,
             follow,
             topics: topics.collect(),
+            groups: groups.into_iter().map(Group::described).collect::<PyResult<_>>()?,
+            transactions: transactions.into_iter().map(Transaction::described).collect(),
             committed: committed.collect(),
             limits,
         };

@@ -17,7 +17,7 @@ use magicbyte_log::{CoordinatedTransaction, HistoryOptions, steps};
 
 use crate::batch::BatchBase;
 use crate::errors::log_to_py;
-use crate::jobs::{parse, parse_located, to_json};
+use crate::json::{parse, parse_located, to_json};
 use crate::locked::Locked;
 use crate::results::result_class;
 use crate::view::{content, items};

@@ -18,8 +18,9 @@ use magicbyte_log::{
 
 use crate::arguments::Codec;
 use crate::errors::log_to_py;
-use crate::jobs::{parse, parse_located, to_json};
+use crate::json::{parse, parse_located, to_json};
 use crate::locked::Locked;
+use crate::state::ProducerStateEntry;
 use crate::store::located;
 use crate::view::items;
 use crate::{arrow, docs::docstring, panics, view};
@@ -89,6 +90,14 @@ pub(super) fn finish_partition(
     let epochs_of = epochs_of.as_deref().map(located);
     py.detach(|| magicbyte_log::finish_partition(&target, &summaries, topic_id, epochs_of.as_ref()))
         .map_err(|e| log_to_py(py, &e))
+}
+
+#[doc = docstring!(writer, forget_producers)]
+#[pyfunction]
+pub(super) fn forget_producers(py: Python<'_>, directory: PathBuf) -> PyResult<Vec<ProducerStateEntry>> {
+    panics::here();
+    let open = py.detach(|| magicbyte_log::forget_producers(&directory));
+    ProducerStateEntry::all(py, &open.map_err(|e| log_to_py(py, &e))?)
 }
 
 #[doc = docstring!(writer, rebuild_sidecars)]

@@ -25,6 +25,7 @@ mod error;
 mod failure;
 pub mod json;
 mod nested;
+mod not_finite;
 mod payload;
 pub mod protobuf;
 #[cfg(test)]

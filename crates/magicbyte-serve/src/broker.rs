@@ -10,6 +10,7 @@ use magicbyte_protocol::message::body::produce_response::{PartitionProduceRespon
 use magicbyte_protocol::message::body::{ProduceRequest, ProduceResponse, RequestHeader};
 use magicbyte_protocol::message::{ApiKey, Struct};
 
+use crate::administration;
 use crate::archive::{Archive, TopicRef};
 use crate::cluster::{self, Address};
 use crate::configs::describe_configs;
@@ -32,6 +33,7 @@ use crate::request::{Request, RequestStart};
 use crate::requested::{RequestedTopic, requested};
 use crate::response::{Response, array};
 use crate::stopping::Stopping;
+use crate::transactions::Transactions;
 use crate::view::ViewOptions;
 
 /// The first version of Produce with ids of topics instead of names.
@@ -57,6 +59,7 @@ pub struct ReadOnlyBroker {
     archive: Archive,
     sessions: FetchSessions,
     coordinator: Coordinator,
+    transactions: Transactions,
     advertised: Option<Address>,
     /// The memory of requests that are under way.
     pub(super) requests: Memory,
@@ -88,7 +91,8 @@ impl ReadOnlyBroker {
         let max_response = MAX_RESPONSE_MEMORY.max(archive.partitions().saturating_mul(PARTITION_MEMORY));
         Self {
             sessions: FetchSessions::default(),
-            coordinator: Coordinator::new(options.committed, archive.topic_partitions()),
+            coordinator: Coordinator::new(options.groups, options.committed, archive.topic_partitions()),
+            transactions: Transactions::new(options.transactions, options.as_of),
             archive,
             advertised: options.advertised_listener.map(|(host, port)| Address { host, port }),
             requests: Memory::new(OWN_REQUESTS, SHARED_REQUESTS.max(options.limits.request_bytes)),
@@ -200,6 +204,10 @@ impl ReadOnlyBroker {
             Request::DescribeProducers(request) => {
                 return Ok(Dispatched::DescribeProducers(ProducerLookups::new(request)));
             }
+            Request::DescribeTransactions(request) => {
+                start.respond(&self.transactions.describe(budget, &request)?)
+            }
+            Request::ListTransactions(request) => start.respond(&self.transactions.list(budget, &request)?),
             Request::JoinGroup(request) => {
                 let client_id = client_id(message.header)?;
                 let client = Client { id: &client_id, host: &peer.host };
@@ -231,6 +239,9 @@ impl ReadOnlyBroker {
             Request::ConsumerGroupDescribe(request) => {
                 start.respond(&coordinator.describe_consumer_groups(archive, budget, &request)?)
             }
+            Request::ShareGroupDescribe(request) => {
+                start.respond(&coordinator.describe_share_groups(budget, &request)?)
+            }
             Request::ListGroups(request) => start.respond(&coordinator.list(budget, &request)?),
             Request::ApiVersions(_) => start.respond(&cluster::api_versions(ErrorCode::None)),
             Request::DescribeConfigs(request) => start.respond(&describe_configs(archive, budget, &request)?),
@@ -241,6 +252,7 @@ impl ReadOnlyBroker {
             Request::DescribeTopicPartitions(request) => {
                 start.respond(&cluster::describe_topic_partitions(archive, budget, &request)?)
             }
+            Request::Administration(request) => administration::respond(archive, budget, start, &request),
         };
         response.map(Dispatched::Response)
     }

@@ -178,7 +178,7 @@ impl Coordinator {
         of: OffsetsOf<'_>,
     ) -> Result<Vec<OffsetFetchResponseTopics<'static>>, Unanswered> {
         let OffsetsOf { archive, budget, version, group } = of;
-        let archived = self.archived.get(group);
+        let archived = self.archived.get(group).map(|group| &group.offsets);
         let mut topics: Vec<Arc<str>> = archived.into_iter().flat_map(Offsets::topics).cloned().collect();
         topics.extend(
             lock(&self.groups).group(group).into_iter().flat_map(|group| group.offsets.topics()).cloned(),
@@ -225,7 +225,7 @@ impl Coordinator {
                 (TopicRef::Name(name), Err(_)) => (Arc::clone(name), ErrorCode::None),
                 (TopicRef::Id(_), Err(error)) => ("".into(), error),
             };
-            let archived = self.archived.get(group);
+            let archived = self.archived.get(group).map(|group| &group.offsets);
             let mut responses = Vec::new();
             for turn in partitions.chunks(TURN) {
                 let groups = lock(&self.groups);

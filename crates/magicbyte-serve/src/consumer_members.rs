@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::Regex;
 
 use magicbyte_broker::ErrorCode;
 use magicbyte_protocol::message::body::consumer_group_describe_response::{
@@ -19,6 +19,7 @@ use magicbyte_protocol::message::body::{
 };
 
 use crate::archive::{Archive, TopicRef};
+use crate::archived_groups::{EMPTY, GroupType};
 use crate::assignors::{Assignor, Place, TopicId};
 use crate::caller::Result;
 use crate::consumer_group::{Heartbeat, JOIN, LEAVE, LEAVE_FOR_NOW, Member, Subscription};
@@ -28,14 +29,13 @@ use crate::limits::repeated;
 use crate::lock::lock;
 use crate::members::Client;
 use crate::memory::{Budget, Unanswered};
+use crate::patterns::compile;
 use crate::response::{array, blob, distinct};
 
 /// The interval of heartbeats (`group.consumer.heartbeat.interval.ms`, 5 s in Kafka): a rebalance takes two of them.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(300);
 /// The first version of ConsumerGroupHeartbeat in which members choose their ids themselves.
 const OWN_IDS: i16 = 1;
-/// The maximum size of a compiled pattern in bytes, which also bounds the time that it takes for each topic.
-const MAX_PATTERN_SIZE: usize = 64 << 10;
 /// `ConsumerGroupMember.memberType` of members that use the new protocol.
 const CONSUMER: i8 = 1;
 
@@ -117,16 +117,23 @@ impl Coordinator {
         let known = groups.group(name);
         let Some((Protocol::Consumer(group), state)) = known.map(|group| (&group.protocol, group.state()))
         else {
-            let message = match known.is_some() || self.archived.contains_key(name) {
-                true => format!("Group {} is not a consumer group.", repeated(name)),
-                false => format!("Group {} not found.", repeated(name)),
-            };
-            let error = if name.is_empty() { ErrorCode::InvalidGroupId } else { ErrorCode::GroupIdNotFound };
-            return Ok(DescribedGroup {
-                error_code: error.code(),
-                error_message: Some(message.into()),
-                group_id: name.into(),
-                ..Default::default()
+            drop(groups);
+            let group_id = name.into();
+            return Ok(match self.archived_group(name, GroupType::Consumer) {
+                Ok(group) => DescribedGroup {
+                    group_id,
+                    group_state: EMPTY.into(),
+                    group_epoch: group.metadata.epoch,
+                    assignment_epoch: group.metadata.assignment_epoch,
+                    assignor_name: Assignor::default().name().into(),
+                    ..Default::default()
+                },
+                Err((error, message)) => DescribedGroup {
+                    error_code: error.code(),
+                    error_message: Some(message.into()),
+                    group_id,
+                    ..Default::default()
+                },
             });
         };
         let (epoch, assignment_epoch, assignor) = (group.epoch, group.assignment_epoch, group.assignor());
@@ -215,19 +222,6 @@ fn check(version: i16, request: &ConsumerGroupHeartbeatRequest<'_>) -> Result<Op
     }
     let of_name = |name: &Cow<'_, str>| Assignor::of_name(name).ok_or(ErrorCode::UnsupportedAssignor);
     request.server_assignor.as_ref().map(of_name).transpose()
-}
-
-/// Compiles a pattern; None for the empty one, which is no subscription. As in RE2, classes such as `\w` are those of
-/// ASCII, as the names of topics are.
-fn compile(pattern: &str) -> Result<Option<Regex>> {
-    let build =
-        |pattern: &str| RegexBuilder::new(pattern).unicode(false).size_limit(MAX_PATTERN_SIZE).build().ok();
-    if pattern.is_empty() {
-        return Ok(None);
-    }
-    // By itself, so that it cannot close the group around it.
-    let regex = build(pattern).and_then(|_| build(&format!(r"\A(?:{pattern})\z")));
-    regex.map(Some).ok_or(ErrorCode::InvalidRegularExpression)
 }
 
 /// The topics that a pattern matches.

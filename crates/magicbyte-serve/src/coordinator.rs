@@ -8,12 +8,14 @@ use magicbyte_broker::ErrorCode;
 use magicbyte_protocol::message::body::find_coordinator_response::Coordinator as CoordinatorOfKey;
 use magicbyte_protocol::message::body::{FindCoordinatorRequest, FindCoordinatorResponse};
 
+use crate::archived_groups::{ArchivedGroup, GroupMetadata, GroupType};
 use crate::assignors::TopicPartitions;
 use crate::caller::Result;
 use crate::classic_group::Step;
 use crate::cluster::{Address, NODE_ID};
-use crate::committed::{CommittedOffset, Offsets};
+use crate::committed::CommittedOffset;
 use crate::groups::Groups;
+use crate::limits::repeated;
 use crate::lock::lock;
 use crate::memory::{Budget, Unanswered};
 use crate::response::{array, distinct};
@@ -24,6 +26,8 @@ const LOOK: Duration = Duration::from_millis(500);
 pub(super) const TURN: usize = 1000;
 /// `FindCoordinatorRequest.CoordinatorType.GROUP`.
 const GROUP: i8 = 0;
+/// `FindCoordinatorRequest.CoordinatorType.TRANSACTION`.
+const TRANSACTION: i8 = 1;
 /// The first version of FindCoordinator with several keys.
 const KEYS: i16 = 4;
 
@@ -34,12 +38,11 @@ pub(super) struct Coordinator {
     changed: Condvar,
     /// The partitions that the coordinator assigns.
     pub(super) partitions: TopicPartitions,
-    /// The offsets that the groups of the archived cluster had committed. A group continues there until it commits an
-    /// offset itself.
-    pub(super) archived: BTreeMap<String, Offsets>,
+    /// The groups of the archived cluster.
+    pub(super) archived: BTreeMap<String, ArchivedGroup>,
 }
 
-/// Responds to FindCoordinator: there is one broker. Transactions and share groups have no coordinator.
+/// Responds to FindCoordinator: there is one broker. The states of share groups have no coordinator.
 ///
 /// # Errors
 /// If memory is exhausted.
@@ -50,7 +53,7 @@ pub(super) fn find_coordinator<'a>(
     request: &'a FindCoordinatorRequest<'_>,
 ) -> std::result::Result<FindCoordinatorResponse<'a>, Unanswered> {
     let coordinator_of = |key: &'a str| match request.key_type {
-        GROUP => CoordinatorOfKey {
+        GROUP | TRANSACTION => CoordinatorOfKey {
             key: key.into(),
             node_id: NODE_ID,
             host: (&*address.host).into(),
@@ -64,7 +67,9 @@ pub(super) fn find_coordinator<'a>(
             host: "".into(),
             port: -1,
             error_code: ErrorCode::CoordinatorNotAvailable.code(),
-            error_message: Some("magicbyte serve has only groups of consumers".into()),
+            error_message: Some(
+                "magicbyte serve coordinates groups of consumers, and lists transactions".into(),
+            ),
         },
     };
     if version < KEYS {
@@ -79,16 +84,44 @@ pub(super) fn find_coordinator<'a>(
 }
 
 impl Coordinator {
-    /// A coordinator of groups that had committed these offsets in the archived cluster.
+    /// A coordinator of groups of the archived cluster, which had committed these offsets.
     pub(super) fn new(
+        groups: BTreeMap<String, GroupMetadata>,
         committed: Vec<(String, String, i32, CommittedOffset)>,
         partitions: TopicPartitions,
     ) -> Self {
-        let mut archived: BTreeMap<String, Offsets> = BTreeMap::new();
+        let archived = groups.into_iter().map(|(name, metadata)| {
+            let group = ArchivedGroup { metadata, ..ArchivedGroup::default() };
+            (name, group)
+        });
+        let mut archived: BTreeMap<String, ArchivedGroup> = archived.collect();
         for (group, topic, partition, offset) in committed {
-            archived.entry(group).or_default().insert(&topic.into(), partition, offset);
+            archived.entry(group).or_default().offsets.insert(&topic.into(), partition, offset);
         }
         Self { groups: Mutex::default(), changed: Condvar::new(), partitions, archived }
+    }
+
+    /// An archived group of this type, unless clients have made it theirs.
+    ///
+    /// # Errors
+    /// If there is none: Kafka's error, and its message.
+    pub(super) fn archived_group(
+        &self,
+        name: &str,
+        group_type: GroupType,
+    ) -> std::result::Result<&ArchivedGroup, (ErrorCode, String)> {
+        let is_in_use = lock(&self.groups).group(name).is_some();
+        let archived = self.archived.get(name).filter(|_| !is_in_use);
+        if let Some(archived) = archived.filter(|group| group.metadata.group_type == group_type) {
+            return Ok(archived);
+        }
+        let shown = repeated(name);
+        let message = match is_in_use || archived.is_some() {
+            true => format!("Group {shown} is not a {} group.", group_type.name()),
+            false => format!("Group {shown} not found."),
+        };
+        let error = if name.is_empty() { ErrorCode::InvalidGroupId } else { ErrorCode::GroupIdNotFound };
+        Err((error, message))
     }
 
     /// Wakes all waiting clients; the server stops.

@@ -3,16 +3,15 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use magicbyte_broker::ErrorCode;
 use magicbyte_protocol::message::body::describe_groups_response::{DescribedGroup, DescribedGroupMember};
 use magicbyte_protocol::message::body::list_groups_response::ListedGroup;
 use magicbyte_protocol::message::body::{
     DescribeGroupsRequest, DescribeGroupsResponse, ListGroupsRequest, ListGroupsResponse,
 };
 
+use crate::archived_groups::{EMPTY, GroupType};
 use crate::coordinator::{Coordinator, TURN};
 use crate::group::{Group, Protocol};
-use crate::limits::repeated;
 use crate::lock::lock;
 use crate::memory::{Budget, Unanswered};
 use crate::response::{array, blob, distinct, push};
@@ -21,12 +20,14 @@ use crate::response::{array, blob, distinct, push};
 const NOT_FOUND: i16 = 6;
 
 /// The type, protocol type and state of a group.
-type Kind = (&'static str, Arc<str>, &'static str);
+type Kind = (GroupType, Arc<str>, &'static str);
 
 fn kind(group: &Group) -> Kind {
     match &group.protocol {
-        Protocol::Classic(classic) => ("classic", Arc::clone(&classic.protocol_type), classic.state()),
-        Protocol::Consumer(consumer) => ("consumer", "consumer".into(), consumer.state()),
+        Protocol::Classic(classic) => {
+            (GroupType::Classic, Arc::clone(&classic.protocol_type), classic.state())
+        }
+        Protocol::Consumer(consumer) => (GroupType::Consumer, "consumer".into(), consumer.state()),
     }
 }
 
@@ -44,13 +45,14 @@ impl Coordinator {
             filter.is_empty() || filter.iter().any(|listed| listed.eq_ignore_ascii_case(name))
         };
         let listed = |name: &str, (group_type, protocol_type, state): &Kind| {
+            let group_type = group_type.name();
             let is_listed =
                 is_listed(&request.states_filter, state) && is_listed(&request.types_filter, group_type);
             is_listed.then(|| ListedGroup {
                 group_id: name.to_owned().into(),
                 protocol_type: protocol_type.to_string().into(),
                 group_state: (*state).into(),
-                group_type: (*group_type).into(),
+                group_type: group_type.into(),
             })
         };
         let mut listing = Vec::new();
@@ -73,10 +75,10 @@ impl Coordinator {
                 None => break,
             }
         }
-        let archived = ("classic", "".into(), "Empty");
-        for name in self.archived.keys() {
+        for (name, archived) in &self.archived {
+            let kind = (archived.metadata.group_type, archived.protocol_type(), EMPTY);
             let is_in_use = lock(&self.groups).group(name).is_some();
-            if let Some(group) = listed(name, &archived).filter(|_| !is_in_use) {
+            if let Some(group) = listed(name, &kind).filter(|_| !is_in_use) {
                 push(budget, &mut listing, group)?;
             }
         }
@@ -105,23 +107,24 @@ impl Coordinator {
     ) -> Result<DescribedGroup<'a>, Unanswered> {
         let group_id = name.into();
         let groups = lock(&self.groups);
-        let group = match groups.group(name).map(|group| &group.protocol) {
-            Some(Protocol::Classic(group)) => group,
-            None if self.archived.contains_key(name) => {
-                return Ok(DescribedGroup { group_id, group_state: "Empty".into(), ..Default::default() });
-            }
-            other => {
-                let dead = DescribedGroup { group_id, group_state: "Dead".into(), ..Default::default() };
-                let message = match other {
-                    Some(_) => format!("Group {} is not a classic group.", repeated(name)),
-                    None => format!("Group {} not found.", repeated(name)),
-                };
-                let error_code = ErrorCode::GroupIdNotFound.code();
-                return Ok(match version {
-                    ..NOT_FOUND => dead,
-                    _ => DescribedGroup { error_code, error_message: Some(message.into()), ..dead },
-                });
-            }
+        let Some(Protocol::Classic(group)) = groups.group(name).map(|group| &group.protocol) else {
+            drop(groups);
+            return Ok(match self.archived_group(name, GroupType::Classic) {
+                Ok(group) => DescribedGroup {
+                    group_id,
+                    group_state: EMPTY.into(),
+                    protocol_type: group.protocol_type().to_string().into(),
+                    ..Default::default()
+                },
+                Err((error, message)) => {
+                    let dead = DescribedGroup { group_id, group_state: "Dead".into(), ..Default::default() };
+                    let (error_code, error_message) = (error.code(), Some(message.into()));
+                    match version {
+                        ..NOT_FOUND => dead,
+                        _ => DescribedGroup { error_code, error_message, ..dead },
+                    }
+                }
+            });
         };
         let (state, protocol_type) = (group.state(), Arc::clone(&group.protocol_type));
         let protocol = group.protocol.clone();

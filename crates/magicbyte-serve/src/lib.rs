@@ -16,7 +16,9 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod administration;
 pub(crate) mod archive;
+pub(crate) mod archived_groups;
 mod assignors;
 mod batch_map;
 pub(crate) mod broker;
@@ -44,6 +46,7 @@ mod offsets;
 pub(crate) mod options;
 mod outgoing;
 mod partition;
+mod patterns;
 pub(crate) mod problem_log;
 mod producers;
 mod recipient;
@@ -51,13 +54,17 @@ mod request;
 mod requested;
 mod response;
 pub(crate) mod server;
+mod share_groups;
 mod span;
 mod stopping;
+pub(crate) mod transactions;
 mod view;
 
 pub use archive::ServedTopic;
+pub use archived_groups::{GroupMetadata, GroupType};
 pub use broker::ReadOnlyBroker;
 pub use committed::CommittedOffset;
 pub use options::{ServeLimits, ServeOptions};
 pub use problem_log::PROBLEMS_TOPIC;
 pub use server::Server;
+pub use transactions::TransactionMetadata;

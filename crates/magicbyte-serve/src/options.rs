@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::archive::ServedTopic;
+use crate::archived_groups::GroupMetadata;
 use crate::committed::CommittedOffset;
+use crate::transactions::TransactionMetadata;
 
 /// Options of a server: the data that it serves, and the way it does.
 #[derive(Clone, Debug, Default)]
@@ -23,8 +25,12 @@ pub struct ServeOptions {
     pub follow: bool,
     /// Known properties of the topics, by name.
     pub topics: BTreeMap<String, ServedTopic>,
+    /// The groups of the archived cluster, by name. One that has only committed offsets need not be among them.
+    pub groups: BTreeMap<String, GroupMetadata>,
     /// Committed offsets of groups: group, topic, partition, offset.
     pub committed: Vec<(String, String, i32, CommittedOffset)>,
+    /// The states of transactional ids in the archived cluster, by id.
+    pub transactions: BTreeMap<String, TransactionMetadata>,
     /// The limits.
     pub limits: ServeLimits,
 }

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use ::bytes::Bytes;
 
 use magicbyte::convert::Converter;
-use magicbyte::state::AbortedTransaction;
+use magicbyte::state::{AbortedTransaction, ProducerStateEntry};
 use magicbyte::{Batches, DEFAULT_MAX_DECOMPRESSED_BYTES};
 use magicbyte_broker::ListedOffset;
 use magicbyte_broker::internals::{Bounds, ConsumedLog, Lookup, Slice, Wanted};
-use magicbyte_log::internals::{FoundRecord, record_for_timestamp};
-use magicbyte_log::steps::{Chunk, Survey, partition_history, segment_history};
-use magicbyte_log::{HistoryOptions, Listing, LogResult, Problem, ProducerHistory, list_partition};
+use magicbyte_log::internals::{FoundRecord, ProducerReplay, record_for_timestamp};
+use magicbyte_log::steps::{Chunk, Survey};
+use magicbyte_log::{Listing, Problem, list_partition};
 
 use crate::batch_map::Run;
 use crate::limits::MAX_FETCH_MEMORY;
@@ -118,9 +118,9 @@ impl Partition {
     ///
     /// # Errors
     /// If a file cannot be read now.
-    pub(super) fn producers(&self) -> io::Result<Vec<ProducerHistory>> {
+    pub(super) fn producers(&self, shared: &Shared) -> io::Result<Vec<ProducerStateEntry>> {
         match self {
-            Self::Directory(directory) => directory.producers().map_err(io_error),
+            Self::Directory(directory) => directory.producers(shared),
             Self::Problems => Ok(Vec::new()),
         }
     }
@@ -210,26 +210,13 @@ impl Directory {
         self.size.load(Ordering::Relaxed)
     }
 
-    fn producers(&self) -> LogResult<Vec<ProducerHistory>> {
-        let listing = lock(&self.state).listing.clone();
-        let start = listing.log_start_offset();
-        let segments = listing.segments.iter().map(|segment| segment_history(segment, start));
-        let segments = segments.collect::<LogResult<Vec<_>>>()?;
-        let options = HistoryOptions {
-            now: 0,
-            transaction_max_timeout_ms: 0,
-            coordinated: Vec::new(),
-            bins: 1,
-            listed: usize::MAX,
-        };
-        let history = partition_history(&listing, &segments, &options)?;
-        let latest = history.max_timestamp;
-        let is_known = |producer: &ProducerHistory| {
-            producer.is_current
-                && (producer.current_txn_first_offset.is_some()
-                    || producer.last_timestamp > latest.saturating_sub(PRODUCER_ID_EXPIRATION_MS))
-        };
-        Ok(history.producers.into_iter().filter(is_known).collect())
+    fn producers(&self, shared: &Shared) -> io::Result<Vec<ProducerStateEntry>> {
+        let view = self.view(shared)?;
+        let segments = view.plan.segments.iter().map(|planned| &planned.segment);
+        let ProducerReplay { mut producers, max_timestamp, .. } =
+            ProducerReplay::of(segments, view.start..view.end).map_err(io_error)?;
+        producers.expire(max_timestamp.saturating_sub(PRODUCER_ID_EXPIRATION_MS));
+        Ok(producers.entries().to_vec())
     }
 
     /// The log as it is now.

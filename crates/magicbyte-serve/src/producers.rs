@@ -1,7 +1,7 @@
 //! DescribeProducers: the producers of partitions, which tools search for transactions that nobody ends.
 
+use magicbyte::state::ProducerStateEntry;
 use magicbyte_broker::ErrorCode;
-use magicbyte_log::ProducerHistory;
 use magicbyte_protocol::message::body::describe_producers_response::{
     PartitionResponse, ProducerState, TopicResponse,
 };
@@ -37,9 +37,9 @@ pub(super) fn describe_producers<'l>(
     let topics = lookups.0.iter().map(|RequestedTopic { topic, partitions }| {
         let partitions = partitions.iter().map(|requested| {
             budget.check_client()?;
-            let producers = archive
-                .partition(topic, requested.partition)
-                .and_then(|partition| partition.producers().map_err(|_| ErrorCode::KafkaStorageError));
+            let producers = archive.partition(topic, requested.partition).and_then(|partition| {
+                partition.producers(&archive.shared).map_err(|_| ErrorCode::KafkaStorageError)
+            });
             let (error, producers) = match producers {
                 Ok(producers) => (ErrorCode::None, producers),
                 Err(error) => (error, Vec::new()),
@@ -56,11 +56,11 @@ pub(super) fn describe_producers<'l>(
     Ok(DescribeProducersResponse { topics: array(budget, topics)?, ..Default::default() })
 }
 
-fn state_of(producer: &ProducerHistory) -> ProducerState {
+fn state_of(producer: &ProducerStateEntry) -> ProducerState {
     ProducerState {
         producer_id: producer.producer_id,
         producer_epoch: producer.producer_epoch.into(),
-        last_sequence: producer.last_sequence,
+        last_sequence: producer.last_sequence(),
         last_timestamp: producer.last_timestamp,
         coordinator_epoch: producer.coordinator_epoch,
         current_txn_start_offset: producer.current_txn_first_offset.unwrap_or(-1),

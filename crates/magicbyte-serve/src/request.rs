@@ -3,11 +3,15 @@
 use magicbyte::internals::be;
 use magicbyte::{Error, ErrorKind, Result};
 use magicbyte_protocol::message::body::{
-    ApiVersionsRequest, ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest, DescribeClusterRequest,
+    AlterPartitionReassignmentsRequest, ApiVersionsRequest, ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest, DescribeAclsRequest, DescribeClientQuotasRequest, DescribeClusterRequest,
     DescribeConfigsRequest, DescribeGroupsRequest, DescribeLogDirsRequest, DescribeProducersRequest,
-    DescribeTopicPartitionsRequest, FetchRequest, FindCoordinatorRequest, HeartbeatRequest, JoinGroupRequest,
-    LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest,
-    OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest, SyncGroupRequest,
+    DescribeQuorumRequest, DescribeTopicPartitionsRequest, DescribeTransactionsRequest,
+    DescribeUserScramCredentialsRequest, ElectLeadersRequest, FetchRequest, FindCoordinatorRequest,
+    HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, ListGroupsRequest, ListOffsetsRequest,
+    ListPartitionReassignmentsRequest, ListTransactionsRequest, MetadataRequest, OffsetCommitRequest,
+    OffsetFetchRequest, OffsetForLeaderEpochRequest, ProduceRequest, ShareGroupDescribeRequest,
+    SyncGroupRequest,
 };
 use magicbyte_protocol::message::{ApiKey, Struct, read_request};
 
@@ -24,21 +28,45 @@ pub(super) struct ServedApi {
 }
 
 macro_rules! served_apis {
-    ($($api:ident($request:ty): $oldest:literal to $newest:literal,)*) => {
+    (
+        requests {
+            $($api:ident($request:ty): $oldest:literal to $newest:literal,)*
+        }
+        administration {
+            $($of_admin:ident($admin_request:ty): $admin_oldest:literal to $admin_newest:literal,)*
+        }
+    ) => {
         /// A request of an API that is served.
         #[derive(Debug)]
-        #[expect(dead_code, reason = "the same response for every ApiVersions and DescribeCluster")]
+        #[expect(dead_code, reason = "some have the same response, whatever they ask")]
         pub(super) enum Request<'a> {
             $($api($request),)*
+            Administration(AdministrationRequest<'a>),
         }
 
-        /// The APIs that are served, by their keys.
+        /// A request about something that a read-only broker does not have or change.
+        #[derive(Debug)]
+        #[expect(dead_code, reason = "some have the same response, whatever they ask")]
+        pub(super) enum AdministrationRequest<'a> {
+            $($of_admin($admin_request),)*
+        }
+
+        /// The APIs that are served.
         pub(super) const SERVED_APIS: &[ServedApi] = &[
             $(ServedApi {
                 key: ApiKey::$api,
                 oldest: $oldest,
                 newest: $newest,
                 read: |body| body.try_into().map(Request::$api),
+            },)*
+            $(ServedApi {
+                key: ApiKey::$of_admin,
+                oldest: $admin_oldest,
+                newest: $admin_newest,
+                read: |body| {
+                    let request = body.try_into().map(AdministrationRequest::$of_admin);
+                    request.map(Request::Administration)
+                },
             },)*
         ];
     };
@@ -47,28 +75,42 @@ macro_rules! served_apis {
 // librdkafka fetches nothing from a broker that does not offer Produce, and learns by its versions which codecs the broker
 // has.
 served_apis! {
-    Produce(ProduceRequest<'a>): 0 to 13,
-    Fetch(FetchRequest<'a>): 4 to 18,
-    ListOffsets(ListOffsetsRequest<'a>): 1 to 11,
-    Metadata(MetadataRequest<'a>): 0 to 13,
-    OffsetCommit(OffsetCommitRequest<'a>): 2 to 10,
-    OffsetFetch(OffsetFetchRequest<'a>): 1 to 10,
-    FindCoordinator(FindCoordinatorRequest<'a>): 0 to 6,
-    JoinGroup(JoinGroupRequest<'a>): 0 to 9,
-    Heartbeat(HeartbeatRequest<'a>): 0 to 4,
-    LeaveGroup(LeaveGroupRequest<'a>): 0 to 5,
-    SyncGroup(SyncGroupRequest<'a>): 0 to 5,
-    DescribeGroups(DescribeGroupsRequest<'a>): 0 to 6,
-    ListGroups(ListGroupsRequest<'a>): 0 to 5,
-    ApiVersions(ApiVersionsRequest<'a>): 0 to 5,
-    OffsetForLeaderEpoch(OffsetForLeaderEpochRequest<'a>): 2 to 4,
-    DescribeConfigs(DescribeConfigsRequest<'a>): 1 to 4,
-    DescribeLogDirs(DescribeLogDirsRequest<'a>): 1 to 5,
-    DescribeCluster(DescribeClusterRequest): 0 to 2,
-    DescribeProducers(DescribeProducersRequest<'a>): 0 to 0,
-    ConsumerGroupHeartbeat(ConsumerGroupHeartbeatRequest<'a>): 0 to 1,
-    ConsumerGroupDescribe(ConsumerGroupDescribeRequest<'a>): 0 to 1,
-    DescribeTopicPartitions(DescribeTopicPartitionsRequest<'a>): 0 to 0,
+    requests {
+        Produce(ProduceRequest<'a>): 0 to 13,
+        Fetch(FetchRequest<'a>): 4 to 18,
+        ListOffsets(ListOffsetsRequest<'a>): 1 to 11,
+        Metadata(MetadataRequest<'a>): 0 to 13,
+        OffsetCommit(OffsetCommitRequest<'a>): 2 to 10,
+        OffsetFetch(OffsetFetchRequest<'a>): 1 to 10,
+        FindCoordinator(FindCoordinatorRequest<'a>): 0 to 6,
+        JoinGroup(JoinGroupRequest<'a>): 0 to 9,
+        Heartbeat(HeartbeatRequest<'a>): 0 to 4,
+        LeaveGroup(LeaveGroupRequest<'a>): 0 to 5,
+        SyncGroup(SyncGroupRequest<'a>): 0 to 5,
+        DescribeGroups(DescribeGroupsRequest<'a>): 0 to 6,
+        ListGroups(ListGroupsRequest<'a>): 0 to 5,
+        ApiVersions(ApiVersionsRequest<'a>): 0 to 5,
+        OffsetForLeaderEpoch(OffsetForLeaderEpochRequest<'a>): 2 to 4,
+        DescribeConfigs(DescribeConfigsRequest<'a>): 1 to 4,
+        DescribeLogDirs(DescribeLogDirsRequest<'a>): 1 to 5,
+        DescribeCluster(DescribeClusterRequest): 0 to 2,
+        DescribeProducers(DescribeProducersRequest<'a>): 0 to 0,
+        DescribeTransactions(DescribeTransactionsRequest<'a>): 0 to 0,
+        ListTransactions(ListTransactionsRequest<'a>): 0 to 2,
+        ConsumerGroupHeartbeat(ConsumerGroupHeartbeatRequest<'a>): 0 to 1,
+        ConsumerGroupDescribe(ConsumerGroupDescribeRequest<'a>): 0 to 1,
+        DescribeTopicPartitions(DescribeTopicPartitionsRequest<'a>): 0 to 0,
+        ShareGroupDescribe(ShareGroupDescribeRequest<'a>): 0 to 1,
+    }
+    administration {
+        DescribeAcls(DescribeAclsRequest<'a>): 1 to 3,
+        ElectLeaders(ElectLeadersRequest<'a>): 0 to 2,
+        AlterPartitionReassignments(AlterPartitionReassignmentsRequest<'a>): 0 to 1,
+        ListPartitionReassignments(ListPartitionReassignmentsRequest<'a>): 0 to 0,
+        DescribeClientQuotas(DescribeClientQuotasRequest<'a>): 0 to 1,
+        DescribeUserScramCredentials(DescribeUserScramCredentialsRequest<'a>): 0 to 0,
+        DescribeQuorum(DescribeQuorumRequest<'a>): 0 to 2,
+    }
 }
 
 /// The start of a request: its API, which is served, its version and its correlation id.

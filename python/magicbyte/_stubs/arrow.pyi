@@ -108,6 +108,22 @@ def arrow_schema(
     `key_as` and `value_as` are as in ChunkDecoder.
     """
 
+def digest_rows(data: object, width: int) -> list[tuple[str, int, list[tuple[int, int, int]], list[int]]]:
+    """Digests rows of the table `records` by ranges of `width` offsets, as `digest_chunk` does the records
+    that they were made of.
+
+    Returns topic, partition, digests and offsets for each partition in each record batch of `data`, any
+    object with Arrow's PyCapsule interface. A digest is the number of a range (an offset divided by `width`),
+    the rows in it, and the sum of their hashes modulo 2**128. A null key or value counts as its bytes in
+    `invalidKey` or `invalidValue`, and a null timestamp as that in `timestampMillis`, if there are these
+    columns. The offsets are those of rows whose timestamp is in no column: they have the hash of no record.
+
+    Raises:
+        InvalidRecordError: a topic, partition or offset is null.
+        ValueError: a column is missing or has another type, as typed keys and values have.
+
+    """
+
 def digest_records(data: object) -> list[tuple[str, int, int, int, int, int]]:
     """Counts and digests of rows of the table `records`, to compare a table with its log.
 

@@ -1,10 +1,13 @@
 """Records of Kafka's internal topics: used by `magicbyte.internal_topics`."""
 
-from typing import Any, final
+from typing import Any, Final, final
 
 from magicbyte._stubs.batches import LegacyBatch, RecordBatch
 from magicbyte.errors import Error
 from typing_extensions import Buffer
+
+TRANSACTION_STATES: Final[list[str]]
+"""The names of the states of transactions in `__transaction_state`, by their ids."""
 
 def decode_record(
     topic: str, key: Buffer | None, value: Buffer | None, secrets: bool = True

@@ -7,6 +7,7 @@ from typing import Self, final
 from magicbyte._stubs.arrow import ArrowStream
 from magicbyte._stubs.batches import LegacyBatch, RecordBatch
 from magicbyte._stubs.records import Record
+from magicbyte._stubs.steps import FetchedChunks
 from magicbyte.model import Problem
 
 def list_log(path: str, *, include_deleted_records: bool = False) -> str:
@@ -21,6 +22,30 @@ class PartitionReader:
 
     def __new__(cls, listing: str, check_crcs: bool, max_decompressed_bytes: int, mode: str) -> Self: ...
     def __getnewargs__(self) -> tuple[str, bool, int, str]: ...
+    def listing(self) -> str:
+        """The partition's files as a PartitionListing in JSON; a partition of a running cluster has none."""
+    def offsets(
+        self, start_offset: int | None, end_offset: int | None, isolation_level: str
+    ) -> tuple[int, int]:
+        """The part of a range of offsets (the end is exclusive) that the log of a running cluster has now.
+
+        Errors are those of `fetch`.
+        """
+    def fetch(
+        self,
+        *,
+        start_offset: int | None,
+        end_offset: int | None,
+        isolation_level: str,
+        part: tuple[int | None, int | None] = ...,
+    ) -> FetchedChunks:
+        """Fetches a range of offsets (the end is exclusive) of a running cluster, as far as its log has them.
+
+        With a `part` of this range, only the batches that end in it: a batch that extends behind its end is
+        one of the next part. So parts that are neighbours give each batch once.
+
+        Raises TypeError for a partition with files, and OSError if the cluster does not answer or refuses.
+        """
     @property
     def max_decompressed_bytes(self) -> int:
         """The limit for one batch, stored or decompressed, in bytes."""

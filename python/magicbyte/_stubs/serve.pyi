@@ -28,7 +28,9 @@ class Server:
         read_committed_only: bool = False,
         follow: bool = False,
         topics: Iterable[Mapping[str, object]] = (),
+        groups: Iterable[Mapping[str, object]] = (),
         committed: Iterable[Mapping[str, object]] = (),
+        transactions: Iterable[object] = (),
         problems: Iterable[str] = (),
         max_connections: int | None = None,
         max_request_bytes: int | None = None,
@@ -44,7 +46,7 @@ class Server:
 
     @property
     def problems(self) -> list[str]:
-        """Problems with reading the cluster's metadata and the committed offsets."""
+        """Problems with reading the cluster's metadata, the groups and the transactions."""
 
     @property
     def connections(self) -> int:

@@ -114,7 +114,37 @@ def trim_chunk(chunk: str) -> str | None:
 def reconcile(plan: str, results: Sequence[str]) -> str:
     """Joins the ChunkResults of a plan, in any order, into a PartitionReconciliation."""
 
-def check_chunk(chunk: str, max_decompressed_bytes: int) -> tuple[str, str]:
+@final
+class FetchedChunks:
+    """The answers to a fetch as chunks, in the order of their offsets: see `PartitionReader.fetch`.
+
+    A thread fetches ahead: two answers of about 2 MiB wait, or of the size of a larger batch.
+    """
+
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> FetchedChunk: ...
+    @property
+    def offsets(self) -> tuple[int, int]:
+        """The offsets that are fetched, the end exclusive: those that the log had when the fetch began."""
+
+@final
+class FetchedChunk:
+    """A chunk whose bytes are in memory, for `ChunkDecoder` and `check_chunk`."""
+
+    def to_json(self) -> str:
+        """The chunk as JSON, without its bytes."""
+
+def join_results(results: Sequence[str]) -> str:
+    """Joins the ChunkResults of chunks that follow each other into one; of none, into an empty one."""
+
+def reconcile_fetched(listing: str, isolation_level: str, results: Sequence[str]) -> str:
+    """Joins the results of all chunks of a fetch, or of the fetches of neighbouring parts, in order: a
+    PartitionReconciliation as JSON.
+
+    Its bytes are those that were fetched, and it has no segments.
+    """
+
+def check_chunk(chunk: str | FetchedChunk, max_decompressed_bytes: int) -> tuple[str, str]:
     """Decodes every record of a Chunk: its ChunkResult, and the first `LISTED` problems with their rest.
 
     The problems are a JSON object: the list `problems`, and the number `problems_left_out`. Raises OSError if
@@ -122,14 +152,15 @@ def check_chunk(chunk: str, max_decompressed_bytes: int) -> tuple[str, str]:
     """
 
 def digest_chunk(
-    chunk: str, width: int, max_decompressed_bytes: int
+    chunk: str, width: int, max_decompressed_bytes: int, with_control: bool = True
 ) -> tuple[list[tuple[int, int, int]], str, str]:
     """Decodes every record of a Chunk, and adds up hashes of the records in each range of `width` offsets.
 
     Returns the number of each range that has records (an offset divided by `width`), the records in it, and
     the sum of their hashes modulo 2**128; then the ChunkResult and the problems as `check_chunk` does. A hash
     is that of offset, timestamp, its type, key, value, headers, and whether it is a control record; codec,
-    magic and batch make no difference. Raises OSError if the file cannot be opened.
+    magic and batch make no difference. `with_control=False` leaves out control records, which no table has.
+    Raises OSError if the file cannot be opened.
     """
 
 def hash_chunk(chunk: str) -> int:
@@ -141,7 +172,7 @@ def hash_chunk(chunk: str) -> int:
 
 @final
 class ChunkDecoder:
-    """Decodes one Chunk of a plan into Arrow batches of the table `records`, with Spark's types.
+    """Decodes one Chunk into Arrow batches of the table `records`, with Spark's types.
 
     With `string` or `json`, the columns `key` and `value` are text, and `invalidKey` and `invalidValue` at
     the end of each batch have the bytes that are not such text (otherwise null). Records with
@@ -150,7 +181,7 @@ class ChunkDecoder:
 
     def __new__(
         cls,
-        chunk: str,
+        chunk: str | FetchedChunk,
         *,
         columns: Sequence[str],
         max_batch_bytes: int = ...,

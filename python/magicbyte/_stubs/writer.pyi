@@ -5,6 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Self, final
 
+from magicbyte._stubs.state import ProducerStateEntry
 from typing_extensions import Buffer
 
 def begin_partition(target: str | PathLike[str]) -> Path:
@@ -69,6 +70,16 @@ def finish_partition(
     Raises:
         ValueError: Segments overlap, are elsewhere or differ from their summary; the topic id is invalid.
         FileExistsError: The target already exists.
+    """
+
+def forget_producers(directory: str | PathLike[str]) -> list[ProducerStateEntry]:
+    """Rewrites the `.snapshot` files of a partition so that they only have open transactions, without
+    sequences and with the epoch of a new producer; returns those at the end of the log.
+
+    This is for a log that goes to another cluster, where other producers get the same ids: a broker that knew
+    the old sequences would refuse their batches, or drop them as duplicates.
+
+    Raises Error or, for a wrong CRC, CorruptRecordError.
     """
 
 def rebuild_sidecars(

@@ -96,7 +96,8 @@ def verify_code(report: VerifyReport) -> int:
         problems += len(report["certificate"]["differences"])
     problems += report["total"]["problems"] + sum(len(log_dir["problems"]) for log_dir in report["log_dirs"])
     if report["cluster"] is not None:
-        is_equal &= report["cluster"]["equal"]
+        problems += not report["cluster"]["equal"]
+        is_equal &= not report["cluster"]["differs"]
     return exit_code(problems, balanced=report["balanced"] and is_equal)
 
 

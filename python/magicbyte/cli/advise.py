@@ -56,11 +56,11 @@ def advise(
     from magicbyte.cli import inputs, reports
     from magicbyte.cli.advice_page import advice_page
     from magicbyte.cli.advice_text import print_advice
-    from magicbyte.cli.html_page import check_replaceable, write_page
+    from magicbyte.cli.html_page import check_page, write_page
     from magicbyte.jobs.run.progress import terminal_progress
 
     if page is not None:
-        check_replaceable(page, "advise")
+        check_page(page, "advise", sources)
     with engine.open("magicbyte advise") as runner:
         report = magicbyte.advise(
             sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)

@@ -15,6 +15,7 @@ from click.shell_completion import shell_complete
 from magicbyte import _core
 from magicbyte.cli.advise import advise
 from magicbyte.cli.audit import audit
+from magicbyte.cli.backup import backup
 from magicbyte.cli.cluster import cluster
 from magicbyte.cli.compact import compact
 from magicbyte.cli.completion import COMPLETE_VARIABLE, completion
@@ -35,7 +36,7 @@ from magicbyte.cli.restore import restore
 from magicbyte.cli.schemas import schemas
 from magicbyte.cli.serve import serve
 from magicbyte.cli.stats import stats
-from magicbyte.cli.terminal import ReaderGoneError, drop_output, prepare, print_problem
+from magicbyte.cli.terminal import NAMES, ReaderGoneError, drop_output, is_reader_gone, prepare, print_problem
 from magicbyte.cli.topics import topics
 from magicbyte.cli.verify import verify
 from magicbyte.cli.wire import wire
@@ -47,7 +48,7 @@ __all__ = ["app", "run"]
 
 
 _SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Read": (records, dump, ingest, serve, cluster, topics, offsets, schemas, wire),
+    "Read": (records, dump, ingest, serve, backup, cluster, topics, offsets, schemas, wire),
     "Check": (verify, diff, explain, audit),
     "Repair": (rescue, recover, merge, restore, find),
     "Change": (convert, compact, redact),
@@ -100,6 +101,7 @@ for command in chain.from_iterable(_SECTIONS.values()):
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code and never raises."""
     prepare()
+    NAMES.clear()
     if sys.stdout is None:
         return _failed("standard output is closed: use /dev/null if nobody reads it")
     code = _run(list(sys.argv[1:] if arguments is None else arguments))
@@ -131,6 +133,9 @@ def _run(arguments: list[str]) -> int:
         return _interrupted()
     except ReaderGoneError:
         return CLEAN
+    except BrokenPipeError as error:
+        # That of standard output, as of a help text, or of a connection.
+        return CLEAN if is_reader_gone() else _failed(str(error))
     except (RefusedError, MissingPackageError) as error:
         print_problem(f"magicbyte: {error}")
         return USAGE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +11,7 @@ import magicbyte
 from magicbyte.cli import options, partition_choice
 from magicbyte.cli.exits import exit_code
 from magicbyte.cli.flags import flags
+from magicbyte.cli.schema_source import http_settings, registry_config
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.options.audit import AuditOptions
 
@@ -32,12 +34,13 @@ _SHOWN = 20
 )
 @click.option(
     "--offsets-out",
-    type=click.Path(dir_okay=False),
+    type=options.OutFile(),
     metavar="FILE",
     help="Write the offsets of the findings to this file, for `redact --offsets`: only of those that are more"
     " than possible.",
 )
 @flags(AuditOptions, "given")
+@registry_config
 @options.as_json
 def audit(
     sources: tuple[str, ...],
@@ -45,6 +48,7 @@ def audit(
     misrouted: bool,
     offsets_out: str | None,
     given: AuditOptions,
+    registry_config: str | None,
     as_json: bool,
 ) -> int:
     """Find batches below SRC that are in another topic than their own (KAFKA-19012, CVE-2026-35554).
@@ -63,12 +67,14 @@ def audit(
     magicbyte audit --misrouted --json /backup/kafka-logs | jq '.misrouted[] | .topic'
     magicbyte audit --misrouted --offsets-out found.json /backup/kafka-logs
     magicbyte redact --offsets found.json /backup/kafka-logs out/
+    magicbyte audit --misrouted --schema-registry /backup/kafka-logs /backup/kafka-logs
 
     Exit codes: 0 nothing was found; 1 there are findings, or something is damaged.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
     from magicbyte.jobs.run.progress import terminal_progress
 
+    given = replace(given, http=http_settings(registry_config))
     report = magicbyte.audit(
         sources, choice=choice, offsets_out=offsets_out, progress=terminal_progress(), **vars(given)
     )

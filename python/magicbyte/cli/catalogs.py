@@ -14,4 +14,4 @@ def check_catalog(given: CatalogOptions, *, needed: bool) -> None:
     if needed and given.catalog is None:
         raise click.UsageError("--format iceberg needs --catalog")
     if not needed and (given.catalog is not None or given.catalog_properties):
-        raise click.UsageError("--catalog is for Iceberg tables")
+        raise click.UsageError("--catalog and --catalog-property are for Iceberg tables")

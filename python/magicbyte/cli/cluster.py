@@ -61,12 +61,12 @@ def cluster(
     from magicbyte.cli import reports
     from magicbyte.cli.cluster_page import cluster_page
     from magicbyte.cli.cluster_text import print_cluster
-    from magicbyte.cli.html_page import check_replaceable, write_page
+    from magicbyte.cli.html_page import check_page, write_page
     from magicbyte.jobs.cluster import findings
     from magicbyte.jobs.run.progress import terminal_progress
 
     if page is not None:
-        check_replaceable(page, "cluster")
+        check_page(page, "cluster", sources)
     with engine.open("magicbyte cluster") as runner:
         report = magicbyte.cluster(
             sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from magicbyte.cli.html_page import Cell, Value
+from magicbyte.cli.offsets import deliveries
 from magicbyte.cli.times import time_text
 from magicbyte.jobs.cluster import ClusterReport
 from magicbyte.jobs.disks.brokers import ClusterBroker, Disk
@@ -263,7 +264,8 @@ def _groups(groups: Sequence[ClusterGroup]) -> Iterator[ClusterTable]:
                 group["state"],
                 len(group["members"]),
                 len(group["positions"]),
-                sum(one["lag"] or 0 for one in group["positions"]),
+                # One beyond the end of its log does not make up for the lag of others.
+                sum(max(0, one["lag"] or 0) for one in group["positions"]),
                 sum(one["lost_ahead"] or 0 for one in group["positions"]),
                 sum(one["out_of_range"] for one in group["positions"]),
             ]
@@ -274,7 +276,17 @@ def _groups(groups: Sequence[ClusterGroup]) -> Iterator[ClusterTable]:
     positions.sort(key=lambda pair: not _is_hurt(pair[1]))
     yield ClusterTable(
         "Positions",
-        ["group", "partition", "offset", "log start", "log end", "lag", "lost ahead", "out of range"],
+        [
+            "group",
+            "partition",
+            "offset",
+            "log start",
+            "log end",
+            "lag",
+            "delivered",
+            "lost ahead",
+            "out of range",
+        ],
         [
             [
                 group,
@@ -283,6 +295,7 @@ def _groups(groups: Sequence[ClusterGroup]) -> Iterator[ClusterTable]:
                 one["log_start_offset"],
                 one["log_end_offset"],
                 one["lag"],
+                None if one["share_state"] is None else deliveries(one["share_state"]["state_batches"]),
                 _lost(one),
                 Cell("yes", _BAD) if one["out_of_range"] else None,
             ]

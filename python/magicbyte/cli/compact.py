@@ -34,7 +34,7 @@ def compact(
 
     A topic is compacted if its cleanup.policy includes compact, by __cluster_metadata in SRC or by
     --topic-config. Partitions of other topics are left out of OUT, and listed, and so are those with the
-    brokers' default, which only server.properties has. If nothing is known about a topic, a record without a
+    brokers' default, unless --server-properties has it. If nothing is known about a topic, a record without a
     key shows that it is not compacted, since Kafka refuses such records there: the command then refuses to
     start. --all-topics compacts everything but __cluster_metadata.
 

@@ -124,7 +124,8 @@ def _type_of(kind: Kind, default: Any) -> dict[str, Any]:
 def _content(_ctx: click.Context, param: click.Parameter, file: BinaryIO | None) -> str | None:
     """The callback of an option whose value is the text of a file."""
     try:
-        return None if file is None else file.read().decode()
+        # Editors on Windows put a byte order mark before the text.
+        return None if file is None else file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise click.BadParameter(f"not UTF-8: {error}", param=param) from None
 

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from magicbyte.cli.html_charts import Chart
 from magicbyte.cli.terminal import plain
-from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.outputs import UNFINISHED
+from magicbyte.jobs.publish.single_files import check_replaceable
 from magicbyte.jobs.publish.workspace import sync, write_text
 
 __all__ = [
     "Cell",
     "Value",
     "card",
-    "check_replaceable",
+    "check_page",
     "document",
     "facts",
     "figure",
@@ -103,16 +103,12 @@ def document(command: str, title: str, body: str, footer: str) -> str:
     )
 
 
-def check_replaceable(path: Path, command: str) -> None:
-    """Raises `RefusedError` if the path is a file other than a page of this command."""
-    if path.is_file():
-        head = _head(command).encode()
-        with path.open("rb") as file:
-            # An empty file has nothing to lose.
-            if file.read(len(head)) not in (head, b""):
-                raise RefusedError(
-                    f"{path} exists and is not a page of magicbyte {command}: choose another name"
-                )
+def check_page(path: Path, command: str, sources: Sequence[str] = ()) -> None:
+    """Raises `RefusedError` if the path is a file other than a page of this command, or is among the sources.
+    A pipe or a terminal gets the page as it is.
+    """
+    if path.is_file() or not path.exists():
+        check_replaceable(str(path), _head(command), f"a page of magicbyte {command}", sources)
 
 
 def write_page(path: Path, command: str, page: str) -> None:
@@ -131,7 +127,7 @@ def write_page(path: Path, command: str, page: str) -> None:
     beside = os.path.join(directory, f".{uuid.uuid4().hex[:12]}{UNFINISHED}")
     try:
         write_text(beside, page)
-        check_replaceable(path, command)
+        check_page(path, command)
         os.replace(beside, target)
     except BaseException:
         Path(beside).unlink(missing_ok=True)

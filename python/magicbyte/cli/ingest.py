@@ -38,7 +38,7 @@ class _Following(Follow, FollowOptions):
 
 
 @click.command(short_help="Write Parquet tables, with proof that nothing is lost.", epilog=expressions.HELP)
-@partition_choice.sources
+@partition_choice.sources_or_clusters
 @click.argument("out", metavar="OUT", type=click.Path())
 @partition_choice.choice(prefer=True, assigned=True)
 @flags(IngestOptions, "given")
@@ -65,6 +65,11 @@ def ingest(
     committed) and topics (__cluster_metadata) are added. An output without OUT/_SUCCESS is incomplete. OUT
     may be a URL. On a Spark cluster, SRC and OUT must be URLs, or on a file system that all machines share,
     and magicbyte must be installed on each.
+
+    SRC may be a running cluster, or a topic or partition of it: kafka://HOST:PORT/TOPIC/PARTITION. Each
+    partition is fetched as far as its consumers could read it when the run began, in ranges of offsets by
+    several tasks; with --engine spark by the executors, where the file that --command-config names must
+    have the same path. Tables of Kafka's own topics are left out.
 
     Records outside a range of offsets or timestamps, or for which EXPR is not true, are read and counted as
     outside, but not written. A record is in a range of timestamps if its own timestamp is, regardless of its
@@ -101,6 +106,7 @@ def ingest(
     magicbyte ingest --isolation-level read_committed --overwrite /backup/kafka-logs tables/
     magicbyte ingest --format delta --partition-by day /backup/kafka-logs records/
     magicbyte ingest --format delta --follow --interval 5 /var/lib/kafka records/
+    magicbyte ingest --format delta --follow kafka://broker:9092/orders orders/
     magicbyte ingest --format delta --repair /backup/kafka-logs records/
     magicbyte ingest --format delta --value-format avro --schema-registry schemas/ logs/orders-0 orders/
     magicbyte ingest --format iceberg --catalog prod /backup/kafka-logs kafka.records
@@ -176,6 +182,8 @@ def _print(report: IngestReport, out: str, view: View) -> None:
         print_line(
             f"{pending:,} offsets of transactions that had not ended are left out of the table offsets"
         )
+    if topics := report["internal_topics"]["left_out"]:
+        print_line(f"{', '.join(topics)}: a running cluster gets no tables of what these records mean")
     for problem in report["internal_topics"]["problems"][:_PROBLEMS_SHOWN]:
         print_line(problem)
     total = report["total"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -12,12 +13,13 @@ from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import exit_code
 from magicbyte.cli.flags import flags
 from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.jobs.find.problems import offsets_text
 from magicbyte.options.merge import MergeOptions
 
 if TYPE_CHECKING:
     from magicbyte.jobs.merging.report import MergedPartition, MergeReport
 
-__all__ = ["merge", "print_merged"]
+__all__ = ["merge", "print_changed"]
 
 _SHOWN = 20
 
@@ -93,7 +95,7 @@ def _print(report: MergeReport, out: str | None, *, certified: bool) -> None:
     ]
     print_table(names, [*rows, ["total", *map(sum, list(zip(*rows, strict=True))[1:])]])
     for partition in report["partitions"]:
-        print_merged(partition)
+        _print_merged(partition)
     # What a copy has lost, another one may have.
     damage = [{**problem, "first_lost_offset": None} for problem in report["problems"]]
     print_problems(damage, report["problems_left_out"])
@@ -122,42 +124,66 @@ def _row(partition: MergedPartition) -> list[str | int]:
     ]
 
 
-def print_merged(partition: MergedPartition) -> None:
+def print_changed(merged: Iterable[MergedPartition], offline: Collection[tuple[str, int]] = ()) -> None:
+    """Prints the merged logs that are not as one of their copies is; those of `offline` are not written."""
+    for partition in merged:
+        lost, left_out = partition["lost_offsets"], partition["left_out"]
+        has_start = partition["log_start_offset"] is not None
+        if lost or left_out or has_start or partition["repaired_batches"] or partition["not_believed"]:
+            is_written = (partition["topic"], partition["partition"]) not in offline
+            _print_merged(partition, is_written=is_written)
+
+
+def _print_merged(partition: MergedPartition, *, is_written: bool = True) -> None:
     """Prints which copy leads, if there is a choice, and everything that is not in the merged log."""
     from magicbyte.cli.terminal import print_line
 
     name = f"{partition['topic']}-{partition['partition']}"
-    if len(partition["copies"]) > 1:
+    details = list(_details(partition, is_written=is_written))
+    if len(partition["copies"]) > 1 and is_written:
         print_line(f"{name}: {partition['leader']} leads, up to offset {partition['next_offset'] - 1:,}")
+    elif details:
+        copies = [copy["path"] for copy in partition["copies"]]
+        only = f"its only copy here is {copies[0]}"
+        print_line(f"{name}: {only if len(copies) == 1 else 'nothing is readable of ' + ', '.join(copies)}")
+    for detail in details:
+        print_line(f"  {detail}")
+
+
+def _details(partition: MergedPartition, *, is_written: bool) -> Iterator[str]:
+    """The records and bytes that are not in the merged log, with the reasons."""
     if partition["cleaned_copy"] is not None:
-        print_line(
-            f"  compacted: offsets before {partition['cleaned_until']:,} are those of"
+        yield (
+            f"compacted: offsets before {partition['cleaned_until']:,} are those of"
             f" {partition['cleaned_copy']}"
         )
     if partition["log_start_offset"] is not None:
-        print_line(
-            f"  records before offset {partition['log_start_offset']:,} are left out: a copy's"
+        yield (
+            f"records before offset {partition['log_start_offset']:,} are left out: a copy's"
             " log-start-offset-checkpoint says that they were deleted"
         )
     for copy in partition["copies"]:
         if copy["damaged_bytes"]:
-            print_line(f"  {copy['path']}: {copy['damaged_bytes']:,} bytes are in no good batch of this log")
+            yield f"{copy['path']}: {copy['damaged_bytes']:,} bytes are in no good batch of this log"
     for first, last in partition["lost"][:_SHOWN]:
-        print_line(f"  lost: no copy has offsets {first:,}..={last:,}")
-    _print_more(len(partition["lost"]) + partition["lost_left_out"])
-    for one in partition["left_out"][:_SHOWN]:
-        print_line(
-            f"  left out: offsets {one['first_offset']:,}..={one['last_offset']:,} of {one['path']}"
-            f" (leader epoch {one['leader_epoch']}): {_REASONS[one['reason']]}"
+        yield f"lost: no copy has {offsets_text(first, last, ',')}"
+    yield from _more(len(partition["lost"]) + partition["lost_left_out"])
+    if partition["known_from"] is not None:
+        end = "the next offset is" if is_written else "it had reached offset"
+        yield f"{end} {partition['log_end_offset']:,}: {partition['known_from']}"
+    for one in partition["not_believed"]:
+        yield f"not believed, since no lost segment reaches so far: {one}"
+    for left_out in partition["left_out"][:_SHOWN]:
+        yield (
+            f"left out: {offsets_text(left_out['first_offset'], left_out['last_offset'], ',')} of"
+            f" {left_out['path']} (leader epoch {left_out['leader_epoch']}): {_REASONS[left_out['reason']]}"
         )
-    _print_more(len(partition["left_out"]) + partition["left_out_left_out"])
+    yield from _more(len(partition["left_out"]) + partition["left_out_left_out"])
 
 
-def _print_more(count: int) -> None:
-    from magicbyte.cli.terminal import print_line
-
+def _more(count: int) -> Iterator[str]:
     if count > _SHOWN:
-        print_line(f"  ... and {count - _SHOWN:,} more (--json has them)")
+        yield f"... and {count - _SHOWN:,} more (--json has them)"
 
 
 _REASONS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from magicbyte.internal_topics.decode import DECODERS
 from magicbyte.options.declare import Options, option
 from magicbyte.options.values import OneOf
 
-__all__ = ["BYTE_FORMATS", "InternalTopics", "Json", "Secrets", "as_json", "html", "key_bytes"]
+__all__ = ["BYTE_FORMATS", "InternalTopics", "Json", "OutFile", "Secrets", "as_json", "html", "key_bytes"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -72,12 +73,29 @@ class Json(Options):
     as_json: bool = option("Print one JSON document instead of text.", default=False, flag="--json")
 
 
+class OutFile(click.Path):
+    """The path of a file that a command writes at its end, in a directory that is there at its start."""
+
+    def __init__(self, *, path_type: type[Path] | None = None) -> None:
+        super().__init__(dir_okay=False, writable=True, path_type=path_type)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """See `click.ParamType.convert`."""
+        if not os.fspath(value):
+            self.fail("the path is empty: expected a file", param, ctx)
+        directory = os.path.dirname(os.path.abspath(value))
+        if not os.path.isdir(directory):
+            what = "is not a directory" if os.path.lexists(directory) else "does not exist"
+            self.fail(f"{directory} {what}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def html(what: str) -> Callable[[F], F]:
     """`--html`, which the command gets as `page`; `what` is what the page shows."""
     return click.option(
         "--html",
         "page",
-        type=click.Path(dir_okay=False, writable=True, path_type=Path),
+        type=OutFile(path_type=Path),
         help=f"Also write {what} as an HTML page to this file, which may replace an earlier page but no other"
         " file.",
     )

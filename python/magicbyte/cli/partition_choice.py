@@ -12,26 +12,41 @@ import click
 from magicbyte.cli.flags import flags
 from magicbyte.cli.piped import saved
 from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.options.declare import declared
 
 __all__ = [
     "choice",
     "local_out_option",
+    "local_out_or_dry_run",
     "local_sources",
+    "local_sources_or_clusters",
+    "of_cluster",
     "out",
     "out_option",
     "sources",
     "sources_and_out",
+    "sources_or_clusters",
     "two_sources",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_dry_run = click.option("--dry-run", is_flag=True, help="Write nothing: all arguments are SRC.")
+_dry_run = click.option(
+    "--dry-run", is_flag=True, help="Write nothing, not even with --out: all arguments are SRC."
+)
 
 
 def local_sources(command: F) -> F:
     """The arguments `SRC...`: directories and segment files of the local file system."""
     return click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=_LocalPath(exists=True))(
+        _encryption_keys(command)
+    )
+
+
+def local_sources_or_clusters(command: F) -> F:
+    """Like `local_sources`, for a command that also describes running clusters."""
+    type_ = _LocalPath(exists=True, or_cluster=True)
+    return click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=type_)(
         _encryption_keys(command)
     )
 
@@ -64,14 +79,25 @@ def _encryption_keys(command: F) -> F:
 
 def sources(command: F) -> F:
     """The arguments `SRC...`, which may be URLs, and `--storage-option`, also for `OUT` if there is one."""
+    return _sources(_with_stores(command))
+
+
+def sources_or_clusters(command: F) -> F:
+    """Like `sources`, for a command that also reads running clusters."""
+    return _sources(_with_stores(command, reads_clusters=True))
+
+
+def _sources(command: F) -> F:
     return click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=_Source())(
-        _encryption_keys(_with_stores(command))
+        _encryption_keys(command)
     )
 
 
 def two_sources(command: F) -> F:
-    """The arguments `A` and `B`, which may be URLs, and `--storage-option`; the command gets `sources`."""
-    inner = _encryption_keys(_with_stores(command))
+    """The arguments `A` and `B`, which may be URLs, running clusters or the identifiers of tables in a
+    catalog, and `--storage-option`; the command gets `sources`.
+    """
+    inner = _encryption_keys(_with_stores(command, reads_clusters=True))
 
     @wraps(inner)
     def with_both(first: str, second: str, **others: Any) -> Any:
@@ -79,7 +105,7 @@ def two_sources(command: F) -> F:
 
     decorated: Callable[..., Any] = with_both
     for name, metavar in (("second", "B"), ("first", "A")):
-        decorated = click.argument(name, metavar=metavar, type=_Source())(decorated)
+        decorated = click.argument(name, metavar=metavar, type=_Source(or_identifier=True))(decorated)
     return cast(F, decorated)
 
 
@@ -100,6 +126,12 @@ def local_out_option(command: F) -> F:
     return _out_option(command, "Write into this directory, which is new or empty.")
 
 
+def local_out_or_dry_run(command: F) -> F:
+    """The options `--out` and `--dry-run`, for a command that changes its sources without the former."""
+    help = "Write into this directory, which is new or empty."
+    return click.option("--out", metavar="OUT", type=click.Path(), help=help)(_dry_run(command))
+
+
 def _out_option(inner: F, help: str) -> F:
     @wraps(inner)
     def with_out(out: str | None, dry_run: bool, **others: Any) -> Any:
@@ -109,19 +141,20 @@ def _out_option(inner: F, help: str) -> F:
     return cast(F, click.option("--out", metavar="OUT", type=click.Path(), help=help)(decorated))
 
 
-def _with_stores(command: F) -> F:
+def _with_stores(command: F, *, reads_clusters: bool = False) -> F:
     """Adds `--storage-option`, and mounts the stores of the URLs in `sources`, `out` and `table`."""
 
     @wraps(command)
-    def with_stores(storage_options: tuple[tuple[str, str], ...], **arguments: Any) -> Any:
+    def with_mounts(storage_options: tuple[tuple[str, str], ...], **arguments: Any) -> Any:
+        from magicbyte.storage.location import cluster_of
         from magicbyte.storage.mounts import mount
         from magicbyte.storage.paths import is_url
 
         others = [name for name in ("out", "table") if name in arguments]
-        urls = [*arguments["sources"], *(arguments[name] for name in others if arguments[name])]
-        urls = list(filter(is_url, urls))
+        urls = [*arguments.get("sources", ()), *(arguments[name] for name in others if arguments[name])]
+        urls = [url for url in urls if is_url(url) and not (reads_clusters and cluster_of(url))]
         if storage_options and not urls:
-            of = " or ".join(["a SRC", *map(str.upper, others)])
+            of = " or ".join([*["a SRC"] * ("sources" in arguments), *map(str.upper, others)])
             raise click.UsageError(
                 f"--storage-option needs {of} that is a URL, such as s3://bucket/kafka-logs"
             )
@@ -131,7 +164,7 @@ def _with_stores(command: F) -> F:
             raise click.UsageError(str(error)) from None
         return command(**arguments)
 
-    decorated: Callable[..., Any] = with_stores
+    decorated: Callable[..., Any] = with_mounts
     option = click.option(
         "--storage-option",
         "storage_options",
@@ -145,12 +178,20 @@ def _with_stores(command: F) -> F:
 
 
 class _LocalPath(click.Path):
-    """A path that is not a URL."""
+    """A path that is not a URL, or a running cluster if the command describes it."""
+
+    def __init__(self, *, exists: bool = False, or_cluster: bool = False) -> None:
+        super().__init__(exists=exists)
+        self._or_cluster = or_cluster
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """See `click.ParamType.convert`."""
+        from magicbyte.storage.location import cluster_of, refuse_cluster
         from magicbyte.storage.paths import is_url
 
+        if self._or_cluster and cluster_of(value) is not None:
+            return value
+        refuse_cluster(value)
         if is_url(value):
             command = f"`{ctx.command.name}`" if ctx is not None else "this command"
             self.fail(f"{command} reads local paths only; copy the log first, or part of it", param, ctx)
@@ -158,7 +199,13 @@ class _LocalPath(click.Path):
 
 
 class _Source(click.Path):
-    """A path or a URL. For a path inside an archive, the archive has to exist."""
+    """A path or a URL. For a path inside an archive, the archive has to exist. What does not exist may be the
+    identifier of a table in a catalog, as the job decides.
+    """
+
+    def __init__(self, *, or_identifier: bool = False) -> None:
+        super().__init__()
+        self._or_identifier = or_identifier
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """See `click.ParamType.convert`."""
@@ -167,7 +214,7 @@ class _Source(click.Path):
         value = saved(local_path(value))
         if is_stored(value) and not os.path.lexists(value):
             return value
-        return click.Path(exists=True).convert(value, param, ctx)
+        return click.Path(exists=not self._or_identifier).convert(value, param, ctx)
 
 
 class _KeyValue(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
@@ -222,3 +269,14 @@ def choice(*, prefer: bool = False, assigned: bool = False) -> Callable[[F], F]:
     """
     without = {name for name, wanted in (("prefer", prefer), ("one_disk", assigned)) if not wanted}
     return flags(PartitionChoice, "choice", without=without)
+
+
+def of_cluster() -> Callable[[F], F]:
+    """The flags of a `PartitionChoice` for a running cluster, which has no directories."""
+    of_directories = {declaration.name for declaration in declared(PartitionChoice)} - {
+        "topics",
+        "exclude",
+        "exclude_internal",
+        "partitions",
+    }
+    return flags(PartitionChoice, "choice", without=of_directories)

@@ -12,6 +12,7 @@ from typing import BinaryIO
 import click
 
 from magicbyte import _core
+from magicbyte.cli.terminal import NAMES
 
 __all__ = ["saved"]
 
@@ -25,22 +26,25 @@ _ENDINGS = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 def saved(path: str) -> str:
     """The path of a temporary file with the content of a pipe; the same path if it is not a pipe.
 
-    The file is removed when the command ends. A FIFO with the name of a broker's file is not read: opening it
-    could wait for ever, and nobody puts one into a partition's directory on purpose.
+    The file is removed when the command ends, and output has the name of the pipe instead of its path. A FIFO
+    with the name of a broker's file is not read: opening it could wait for ever, and nobody puts one into a
+    partition's directory on purpose.
 
     Raises:
-        UsageError: the pipe has more than 2 GiB, or there is no standard input.
+        UsageError: the pipe has more than 2 GiB or was given before, or there is no standard input.
         OSError: the pipe cannot be read, or its content cannot be written.
 
     """
+    if path in NAMES.values():
+        raise click.UsageError(f"{path} is given twice, but a pipe can be read only once")
     if path == "-":
         if sys.stdin is None:
             raise click.UsageError("-: there is no standard input")
-        return _save(sys.stdin.buffer)
+        return _save(path, sys.stdin.buffer)
     if not _is_pipe(path) or _is_brokers(os.path.basename(path)):
         return path
     with open(path, "rb", buffering=0) as pipe:
-        return _save(pipe)
+        return _save(path, pipe)
 
 
 def _is_brokers(name: str) -> bool:
@@ -56,7 +60,7 @@ def _is_pipe(path: str) -> bool:
     return stat.S_ISFIFO(mode) or (stat.S_ISCHR(mode) and path.startswith(("/dev/stdin", "/dev/fd/")))
 
 
-def _save(pipe: BinaryIO) -> str:
+def _save(name: str, pipe: BinaryIO) -> str:
     top = tempfile.mkdtemp(prefix="magicbyte-")
     context = click.get_current_context(silent=True)
     if context is not None:
@@ -67,6 +71,7 @@ def _save(pipe: BinaryIO) -> str:
     block = _read(pipe)
     ending = next((ending for start, ending in _ENDINGS.items() if block.startswith(start)), "")
     path = os.path.join(directory, f"stdin.log{ending}")
+    NAMES[path] = name
     size = 0
     with open(path, "xb") as file:
         while block:

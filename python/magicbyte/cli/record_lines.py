@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from magicbyte import _core
+from magicbyte.cli.dead_letters import joined_lines
 from magicbyte.cli.exits import exit_code
 from magicbyte.cli.internal_records import HIDDEN, decoder_for
 from magicbyte.cli.record_options import RecordOptions
-from magicbyte.cli.record_reading import Reader, Select
+from magicbyte.cli.record_reading import Found, Reader, Select
 from magicbyte.cli.terminal import is_terminal, json_line, print_bytes, print_data
 from magicbyte.cli.window_fields import csv_header, windowed_lines
 from magicbyte.errors import Error
@@ -22,10 +23,10 @@ from magicbyte.expressions.record_filter import RecordFilter
 from magicbyte.internal_topics.decode import Decoder
 from magicbyte.jobs.run.columns import RECORDS_WITH_METADATA
 from magicbyte.jobs.run.reading import ReadOptions, no_rows
-from magicbyte.model import PartitionListing
 
 if TYPE_CHECKING:
     from magicbyte.cli.typed_text import TypedText
+    from magicbyte.jobs.source_records import SourceRecords
 
 __all__ = ["Lines", "lines_of", "print_batches", "print_records"]
 
@@ -86,7 +87,7 @@ def lines_of(given: RecordOptions, by_schema: Collection[str]) -> Lines:
 
 
 def print_records(
-    listings: Sequence[PartitionListing],
+    found: Found,
     given: RecordOptions,
     lines: Lines,
     writer: _core.LineWriter,
@@ -94,10 +95,14 @@ def print_records(
     where: RecordFilter | None,
     filters: Sequence[Select],
     typed: TypedText | None,
+    sources: SourceRecords | None,
 ) -> int:
-    """Prints the selected records of partitions, in order; returns the exit code."""
+    """Prints the selected records of partitions, in order; returns the exit code.
+
+    With `sources`, dead letters are joined to their source records.
+    """
     options = ReadOptions(_COLUMNS, max_decompressed_bytes=given.max_decompressed_bytes, where=where)
-    reader = Reader(listings, given, given.isolation_level, options, filters, given.tail)
+    reader = Reader(found, given, given.isolation_level, options, filters, given.tail, follow=given.follow)
     windows = () if typed is None or lines.template is not None else typed.windows
     is_csv = lines.format == "csv"
     header = writer.header(no_rows(options.records_schema))
@@ -111,7 +116,9 @@ def print_records(
                     print_bytes(writer.lines(piece.rows))
             continue
         decoder = lines.decoder(topic)
-        if decoder is None:
+        if decoder is None and sources is not None:
+            print_bytes(b"".join(joined_lines(writer, records, sources)))
+        elif decoder is None:
             print_bytes(writer.lines(records))
         else:
             for row in _decoded(records, writer, decoder, reader):
@@ -141,10 +148,10 @@ def _decoded(
             yield {name: cell for name, cell in row.items() if name not in ("invalidKey", "invalidValue")}
 
 
-def print_batches(listings: Sequence[PartitionListing], given: RecordOptions) -> int:
+def print_batches(found: Found, given: RecordOptions) -> int:
     """Prints the batches that can hold records in range; returns the exit code."""
     options = ReadOptions(batches=True, max_decompressed_bytes=given.max_decompressed_bytes)
-    reader = Reader(listings, given, given.isolation_level, options)
+    reader = Reader(found, given, given.isolation_level, options)
     rows = (row for batch in reader.batches() for row in batch.to_pylist())
     chosen = (
         row for row in rows if given.may_include(row["baseOffset"], row["lastOffset"], row["maxTimestamp"])

@@ -12,7 +12,7 @@ from magicbyte.cli.options import BYTE_FORMATS, InternalTopics
 from magicbyte.cli.selection import Selection
 from magicbyte.enums import SchemaFormat
 from magicbyte.options.declare import option
-from magicbyte.options.shared import Decoding, Isolation
+from magicbyte.options.shared import Connection, DeadLetters, Decoding, Isolation
 from magicbyte.options.typed import Column, Registry
 from magicbyte.options.typed_rules import asks_for_schemas
 from magicbyte.options.values import COUNT, EXPRESSION, Kind, OneOf, Repeated
@@ -23,9 +23,10 @@ _FORMATS = OneOf({name: name for name in (*BYTE_FORMATS, "json", "avro", "protob
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordOptions(Selection, Registry, InternalTopics, Isolation, Decoding):
+class RecordOptions(Selection, Registry, InternalTopics, DeadLetters, Isolation, Connection, Decoding):
     """The records to print, and the form of their lines."""
 
+    follow: bool = option("Of a running cluster: go on with new records until interrupted.", default=False)
     tail: int | None = option("Only the last N records of each partition.", default=None, kind=COUNT)
     keys: tuple[str, ...] = option(
         "Only records with this key.", default=(), flag="--key", kind=Repeated("KEY")
@@ -73,9 +74,15 @@ class RecordOptions(Selection, Registry, InternalTopics, Isolation, Decoding):
         with_schemas = by_schema or asks_for_schemas(self, "key") or asks_for_schemas(self, "value")
         if self.batches and (one_record or as_text or with_schemas):
             raise click.UsageError("--batches goes with ranges, not with options about single records")
+        if self.follow and (self.batches or self.end_offset is not None or self.end_timestamp is not None):
+            raise click.UsageError("--follow has no end, and is for records")
         if self.template is not None and self.format != "jsonl":
             raise click.UsageError("-f and --format exclude each other")
+        if self.nulls and self.template is None:
+            raise click.UsageError("-Z needs -f")
         if self.decode not in ("auto", "none") and as_text:
             raise click.UsageError("--decode is for JSON lines")
+        if self.dead_letters and (self.batches or as_text or with_schemas):
+            raise click.UsageError("--dead-letters is for JSON lines of records without schemas")
         if self.keys and "key" in by_schema:
             raise click.UsageError(f"--key is not for keys in the format {self.key_format}: see --where")

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from time import sleep
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
 from magicbyte import _core
 from magicbyte.cli.selection import Selection
-from magicbyte.cli.terminal import print_problem
+from magicbyte.cli.terminal import flush, print_problem
 from magicbyte.enums import IsolationLevel
+from magicbyte.jobs.find.problems import offsets_text
 from magicbyte.jobs.run.engines import LocalEngine
+from magicbyte.jobs.run.live_partitions import LivePartition
 from magicbyte.jobs.run.plan import MIB, Planned, Range, plan_partitions, plan_surveyed
 from magicbyte.jobs.run.reading import ReadOptions, read_chunk
 from magicbyte.model import PartitionListing
 
-__all__ = ["Reader", "Select", "matching"]
+__all__ = ["Found", "Reader", "Select", "matching"]
 
 Select = Callable[[pa.RecordBatch], pa.RecordBatch]
 """Keeps rows of the table `records`."""
 
 _FIRST_STEP = 1000
 """The least number of offsets in which `--tail` looks for records first."""
+_FOLLOW_SECONDS = 0.2
+"""The time between two looks for new records."""
 
 
 def matching(keys: Sequence[bytes], pattern: str | None) -> Select:
@@ -42,11 +50,89 @@ def matching(keys: Sequence[bytes], pattern: str | None) -> Select:
     return select
 
 
+class Part(Protocol):
+    """A range of offsets of a partition."""
+
+    @property
+    def topic(self) -> str:
+        """The topic."""
+
+    @property
+    def offsets(self) -> tuple[int, int]:
+        """The first offset and the end (exclusive) of what is there."""
+
+    def chunks(self) -> Iterable[str | _core.FetchedChunk]:
+        """The chunks of the range, for `read_chunk`."""
+
+    def within(self, start: int, end: int | None) -> Part:
+        """A smaller range."""
+
+
+@dataclass(frozen=True)
+class _FilePart:
+    """A range of offsets of a partition with files; None leaves its end open."""
+
+    planned: Planned
+    isolation_level: IsolationLevel
+    start: int | None
+    end: int | None
+
+    @property
+    def topic(self) -> str:
+        return self.planned.listing["topic"]
+
+    @property
+    def offsets(self) -> tuple[int, int]:
+        first, end = self.planned.plan["first_offset"] or 0, self.planned.plan["next_offset"] or 0
+        return max(first, self.start or 0), end if self.end is None else min(end, self.end)
+
+    def chunks(self) -> Iterable[str]:
+        return map(json.dumps, self.planned.plan["chunks"])
+
+    def within(self, start: int, end: int | None) -> _FilePart:
+        planned = plan_surveyed(
+            self.planned.listing,
+            self.planned.surveys,
+            isolation_level=self.isolation_level,
+            offsets=(start, end),
+            chunk_bytes=MIB,
+        )
+        return replace(self, planned=planned, start=start, end=end)
+
+
+@dataclass(frozen=True)
+class _LivePart:
+    """A range of offsets of a partition of a running cluster."""
+
+    live: LivePartition
+    isolation_level: IsolationLevel
+    offsets: tuple[int, int]
+
+    @property
+    def topic(self) -> str:
+        return self.live.topic
+
+    def chunks(self) -> Iterable[_core.FetchedChunk]:
+        return self.live.chunks(self.isolation_level, *self.offsets)
+
+    def within(self, start: int, end: int | None) -> _LivePart:
+        return replace(self, offsets=(start, self.offsets[1] if end is None else end))
+
+
+class Found(NamedTuple):
+    """The partitions that a command reads."""
+
+    listings: Sequence[PartitionListing]
+    """The partitions with files."""
+    live: Sequence[LivePartition]
+    """The partitions of running clusters."""
+
+
 @dataclass
 class Reader:
     """Reads the selected rows in order; reports the problems it meets on standard error and counts them."""
 
-    listings: Sequence[PartitionListing]
+    found: Found
     selection: Selection
     isolation_level: IsolationLevel
     options: ReadOptions
@@ -55,6 +141,8 @@ class Reader:
     """Which records in range are selected: all of these keep them."""
     tail: int | None = None
     """Only so many of the last selected records of each partition."""
+    follow: bool = False
+    """True to go on with the new records of running clusters, without an end."""
     problems: int = 0
 
     def problem(self, message: str) -> None:
@@ -70,17 +158,14 @@ class Reader:
             end_timestamp=self.selection.end_timestamp,
         )
         left = self.selection.max_records
-        for planned in self._plans():
+        for part, skipped in chain(self._first_parts(options), self._new_parts() if self.follow else ()):
             if left == 0:
                 return
-            skipped = 0
-            if self.tail is not None:
-                planned, skipped = self._tail(planned, options, self.tail)
-            for records in self._selected(planned, options):
+            for records in self._selected(part, options):
                 chosen = records.slice(min(skipped, records.num_rows), left)
                 skipped = max(0, skipped - records.num_rows)
                 if chosen.num_rows:
-                    yield planned.listing["topic"], chosen
+                    yield part.topic, chosen
                 if left is not None:
                     left -= chosen.num_rows
                     if left == 0:
@@ -88,13 +173,43 @@ class Reader:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows of `batches`, also those out of range."""
-        for planned in self._plans():
-            yield from self._rows_of("batches", planned, self.options)
+        for part in self._parts():
+            yield from self._rows_of("batches", part, self.options)
 
-    def _plans(self) -> list[Planned]:
-        return plan_partitions(
-            self.listings, LocalEngine(), isolation_level=self.isolation_level, bounds=self._bounds
+    def _first_parts(self, options: ReadOptions) -> Iterator[tuple[Part, int]]:
+        """The parts that are there now, each with the number of its selected records to pass over."""
+        for part in self._parts():
+            yield (part, 0) if self.tail is None else self._tail(part, options, self.tail)
+
+    def _new_parts(self) -> Iterator[tuple[Part, int]]:
+        """What running clusters have got since, again and again."""
+        while True:
+            flush()
+            sleep(_FOLLOW_SECONDS)
+            for place, live in enumerate(self.found.live):
+                part = self._live_part(live, self._ends[place])
+                if part.offsets[0] < part.offsets[1]:
+                    self._ends[place] = part.offsets[1]
+                    yield part, 0
+
+    def _parts(self) -> Iterator[Part]:
+        plans = plan_partitions(
+            self.found.listings, LocalEngine(), isolation_level=self.isolation_level, bounds=self._bounds
         )
+        for planned in plans:
+            yield _FilePart(planned, self.isolation_level, *self._bounds(planned))
+        self._ends: list[int] = []
+        for live in self.found.live:
+            part = self._live_part(live, self.selection.start_offset)
+            if self.selection.start_timestamp is not None:
+                first = live.reader.offset_for_timestamp(self.selection.start_timestamp)
+                part = part.within(max(part.offsets[0], part.offsets[1] if first is None else first), None)
+            self._ends.append(part.offsets[1])
+            yield part
+
+    def _live_part(self, live: LivePartition, start: int | None) -> _LivePart:
+        offsets = live.reader.offsets(start, self.selection.end_offset, self.isolation_level)
+        return _LivePart(live, self.isolation_level, offsets)
 
     def _bounds(self, planned: Planned) -> Range:
         start = self.selection.start_offset
@@ -103,52 +218,53 @@ class Reader:
             start = max(start or 0, (planned.plan["next_offset"] or 0) if first is None else first)
         return start, self.selection.end_offset
 
-    def _selected(
-        self, planned: Planned, options: ReadOptions, *, report: bool = True
-    ) -> Iterator[pa.RecordBatch]:
-        for records in self._rows_of("records", planned, options, report=report):
+    def _selected(self, part: Part, options: ReadOptions, *, report: bool = True) -> Iterator[pa.RecordBatch]:
+        for records in self._rows_of("records", part, options, report=report):
             chosen = records
             for select in self.filters:
                 chosen = select(chosen)
             yield chosen
 
     def _rows_of(
-        self, table: str, planned: Planned, options: ReadOptions, *, report: bool = True
+        self, table: str, part: Part, options: ReadOptions, *, report: bool = True
     ) -> Iterator[pa.RecordBatch]:
-        for chunk in planned.plan["chunks"]:
-            for item in read_chunk(json.dumps(chunk), options):
+        for chunk in part.chunks():
+            for item in read_chunk(chunk, options):
                 if isinstance(item, str):
                     continue
                 if item.table == table:
                     yield item.batch
                 elif report and item.table == "problems":
                     for row in item.batch.to_pylist():
-                        self.problem(f"{row['segment']} at byte {row['start']}: {row['message']}")
+                        self.problem(f"{_place_of(row)}: {_message_of(row)}")
 
-    def _tail(self, planned: Planned, options: ReadOptions, count: int) -> tuple[Planned, int]:
-        """The plan for the end of the partition, and how many of its selected records precede the last ones.
+    def _tail(self, part: Part, options: ReadOptions, count: int) -> tuple[Part, int]:
+        """The end of a part, and how many of its selected records precede the last ones.
 
         Looks for them in ranges of offsets from the end on, each twice as long as the one after it.
         """
-        start, end = self._bounds(planned)
-        first, high = planned.plan["first_offset"] or 0, planned.plan["next_offset"] or 0
-        first = max(first, start or 0)
-        high = high if end is None else min(high, end)
+        first, high = part.offsets
         if not self.filters:
             options = replace(options, columns=("offset",))
         low, step, found = high, max(count, _FIRST_STEP), 0
         while low > first and found < count:
             high, low = low, max(first, low - step)
-            window = self._part(planned, (low, high))
+            window = part.within(low, high)
             found += sum(rows.num_rows for rows in self._selected(window, options, report=False))
             step *= 2
-        return self._part(planned, (low, end)), max(0, found - count)
+        return part.within(low, self.selection.end_offset), max(0, found - count)
 
-    def _part(self, planned: Planned, offsets: Range) -> Planned:
-        return plan_surveyed(
-            planned.listing,
-            planned.surveys,
-            isolation_level=self.isolation_level,
-            offsets=offsets,
-            chunk_bytes=MIB,
-        )
+
+def _message_of(problem: Mapping[str, Any]) -> str:
+    """The message of a problem without the byte at its end, which its place has."""
+    byte = f"byte {problem['start']}"
+    return re.sub(rf" \({byte}\)$|, {byte}(?=\)$)", "", problem["message"])
+
+
+def _place_of(problem: Mapping[str, Any]) -> str:
+    """The place of a problem: a partition's file and a byte, or the offsets of what was fetched."""
+    name = f"{problem['topic']}-{problem['partition']}"
+    if problem["segment"]:
+        return f"{name}/{problem['segment']} at byte {problem['start']}"
+    first, last = problem["firstLostOffset"], problem["lastLostOffset"]
+    return name if first is None else f"{name}, {offsets_text(first, first if last is None else last)}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from magicbyte.cli.exits import exit_code
 from magicbyte.cli.tables import print_table
 from magicbyte.cli.terminal import print_line
+from magicbyte.jobs.find.problems import offsets_text
 
 if TYPE_CHECKING:
     from magicbyte.jobs.clean import CleanReport
@@ -194,4 +195,5 @@ def _lost(problem: Mapping[str, Any]) -> str:
     first, last = problem["first_lost_offset"], problem["last_lost_offset"]
     if first is None or problem["start"] is None:
         return ""
-    return f"; lost: offsets {first:,} to {'?' if last is None else format(last, ',')} at most"
+    lost = f"offsets {first:,} to ?" if last is None else offsets_text(first, last, ",")
+    return f"; lost: {lost} at most"

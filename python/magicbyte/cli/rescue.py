@@ -56,7 +56,8 @@ def rescue(
         for one in report["ranges"]:
             result = f"{one['suspects']:,} suspect records"
             if one["repair"] is not None:
-                how = "repaired" if one["repair_is_proven"] else "may be repaired"
+                done = "repaired" if out is not None else "can be repaired"
+                how = done if one["repair_is_proven"] else "may be repaired"
                 result = f"{how} by changing {one['repair']}"
             print_line(f"{one['segment']} bytes {one['start']:,}-{one['end']:,}: {one['kind']}; {result}")
         if report["ranges_left_out"]:

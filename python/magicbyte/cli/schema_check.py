@@ -33,12 +33,13 @@ __all__ = ["check", "lint"]
     "references",
     multiple=True,
     metavar="NAME=SUBJECT:VERSION",
-    help="The name in FILE of a version of another subject. Can be repeated.",
+    help="The name in FILE of a version of another subject. May be repeated.",
 )
 @click.option(
-    "--lenient",
-    is_flag=True,
-    help="Compare JSON Schemas by the rules of the policy LENIENT: open objects may get properties.",
+    "--lenient/--strict",
+    default=None,
+    help="Compare JSON Schemas by the policy LENIENT, by which open objects may get properties, or STRICT,"
+    " instead of the subject's own.",
 )
 @options.as_json
 def check(
@@ -47,7 +48,7 @@ def check(
     source: SchemaSource,
     level: str | None,
     references: tuple[str, ...],
-    lenient: bool,
+    lenient: bool | None,
     as_json: bool,
 ) -> int:
     """Say whether the schema in FILE may become the next version of SUBJECT, as the registry would decide it.
@@ -63,6 +64,7 @@ def check(
     from magicbyte.cli import reports
     from magicbyte.jobs.schema_check import check_schema
     from magicbyte.schema.directory import read_schema
+    from magicbyte.schema.registry import LOGICAL
 
     schema = read_schema(file, [_reference(reference) for reference in references])
     report = check_schema(source.open(), subject, schema, level=level, lenient=lenient)
@@ -73,6 +75,8 @@ def check(
             print_line(f"{subject}: nothing to compare with at the level {report['level']}")
         for version in report["versions"]:
             _print_version(version)
+        if report["policy"] == LOGICAL:
+            print_line(f"note: the checks that {LOGICAL} adds for tables of Flink and Iceberg are not made")
     return _ended(report["problems"], found=not report["compatible"])
 
 
@@ -83,7 +87,7 @@ def check(
     multiple=True,
     metavar="DIR",
     type=click.Path(),
-    help="Look in all records of the topics below this directory for schemas that are missing. Can be"
+    help="Look in all records of the topics below this directory for schemas that are missing. May be"
     " repeated.",
 )
 @options.as_json

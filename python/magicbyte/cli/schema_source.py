@@ -75,8 +75,10 @@ def schema_source(command: F) -> F:
         **others: Any,
     ) -> Any:
         from magicbyte.schema.http_registry import is_registry_url
+        from magicbyte.storage.location import refuse_cluster
 
         for source in sources:
+            refuse_cluster(source)
             if not is_registry_url(source) and not os.path.exists(source):
                 raise click.BadParameter(f"Path {source!r} does not exist.", param_hint="'SRC...'")
         how = {

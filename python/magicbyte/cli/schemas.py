@@ -59,7 +59,7 @@ def list_(source: SchemaSource, as_json: bool) -> int:
     \b
     magicbyte schemas list /backup/kafka-logs
     magicbyte schemas list --registry-config registry.properties https://registry:8081
-    magicbyte schemas list --json schemas/ | jq '.subjects[].versions[-1].schema | fromjson'
+    magicbyte schemas list --json schemas/ | jq -r '.subjects[].versions[-1].schema'
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
 

@@ -53,7 +53,7 @@ def segments_only(sources: Sequence[str]) -> tuple[str, ...]:
 def partitions_of(
     sources: Sequence[str], choice: PartitionChoice = EVERYTHING
 ) -> tuple[list[PartitionListing], int]:
-    """The chosen partitions at and below the sources, and the exit code.
+    """The chosen partitions at and below the sources, each directory once, and the exit code.
 
     A source that cannot be read is reported on standard error and makes the exit code 1.
     """
@@ -69,11 +69,14 @@ def partitions_of(
 def _found(sources: Sequence[str], choice: PartitionChoice) -> tuple[list[PartitionListing], int]:
     directories: list[str] = []
     listings: list[PartitionListing] = []
+    seen: set[str] = set()
     code = CLEAN
     for source in sources:
         try:
             if is_directory(source):
-                listings += list_partitions([source], choice)
+                below = list_partitions([source], choice)
+                listings += [listing for listing in below if listing["path"] not in seen]
+                seen.update(listing["path"] for listing in below)
                 directories.append(source)
             else:
                 listings.append(list_segment_file(source, choice))

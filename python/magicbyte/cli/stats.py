@@ -16,7 +16,7 @@ from magicbyte.cli.flags import flags
 from magicbyte.cli.overview import View
 from magicbyte.cli.terminal import print_line
 from magicbyte.jobs.find.choice import PartitionChoice
-from magicbyte.options.shared import Decoding
+from magicbyte.options.read import StatsOptions
 
 if TYPE_CHECKING:
     from magicbyte.jobs.stats import Group, Stats, StatsReport
@@ -25,23 +25,25 @@ __all__ = ["stats"]
 
 
 @click.command(short_help="Count batches, records and bytes by codec, magic, producer, size.")
-@partition_choice.sources
+@partition_choice.sources_or_clusters
 @partition_choice.choice()
 @click.option(
     "--fields", is_flag=True, help="Show what the bytes are for instead, field by field and format by format."
 )
 @flags(EngineChoice, "engine")
 @flags(View, "view")
-@flags(Decoding, "given")
+@flags(StatsOptions, "given")
 def stats(
     sources: tuple[str, ...],
     choice: PartitionChoice,
     fields: bool,
     view: View,
     engine: EngineChoice,
-    given: Decoding,
+    given: StatsOptions,
 ) -> int:
     """Count the batches, records and bytes of each partition at and below SRC.
+
+    SRC may be a running cluster, or a topic or partition of it: kafka://HOST:PORT/TOPIC/PARTITION.
 
     For each partition or topic and in total: batches, records, sizes on disk and after decompression, codecs,
     magics (0 and 1: Kafka before 0.11), ranges of offsets and times. Then, for all partitions together, the
@@ -60,6 +62,7 @@ def stats(
     magicbyte stats /backup/kafka-logs
     magicbyte stats --json /backup/kafka-logs | jq .total.codecs
     magicbyte stats --json /backup/kafka-logs/orders-0 | jq '.total.producers | keys'
+    magicbyte stats kafka://broker:9092/orders
     magicbyte stats --fields --topic 'clicks-*' /backup/kafka-logs
     magicbyte stats --fields --json logs/ | jq '.topics[] | .decompressed.records.header_keys'
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
@@ -72,7 +75,11 @@ def stats(
     with engine.open("magicbyte stats") as runner:
         if fields:
             costs = magicbyte.field_costs(
-                sources, choice=choice, engine=runner, progress=terminal_progress(), **vars(given)
+                sources,
+                choice=choice,
+                engine=runner,
+                progress=terminal_progress(),
+                max_decompressed_bytes=given.max_decompressed_bytes,
             )
             reports.print_report(costs, print_field_costs, as_json=view.as_json)
             return exit_code(costs["account"]["problems"], balanced=costs["balanced"])

@@ -10,6 +10,7 @@ import base64
 import json
 import os
 import re
+import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,9 +18,11 @@ from io import TextIOWrapper
 from typing import Any
 
 __all__ = [
+    "NAMES",
     "ReaderGoneError",
     "drop_output",
     "flush",
+    "is_reader_gone",
     "is_terminal",
     "json_line",
     "plain",
@@ -30,6 +33,8 @@ __all__ = [
     "print_problem",
 ]
 
+NAMES: dict[str, str] = {}
+"""The names that users gave to temporary files, by their paths: output has the name instead of the path."""
 _JSON_HIDDEN = re.compile(r"[^\x20-\x7e]")
 
 
@@ -70,19 +75,20 @@ def is_terminal() -> bool:
 def print_line(line: str = "") -> None:
     """Prints one line for people. If the reader is gone, the command goes on: its exit code still counts."""
     try:
-        _write(f"{plain(line)}\n")
+        _write(f"{plain(_named(line))}\n")
     except ReaderGoneError:
         drop_output()
 
 
 def print_data(*lines: str) -> None:
-    """Prints lines for programs: exactly as they are, but `plain` on a terminal.
+    """Prints lines for programs: exactly as they are (but for `NAMES`), and `plain` on a terminal.
 
     Raises:
         ReaderGoneError: the other end of the pipe is closed; there is no point in going on.
 
     """
-    shown = map(plain, lines) if is_terminal() else lines
+    named = map(_named, lines) if NAMES else lines
+    shown = map(plain, named) if is_terminal() else named
     _write("".join(f"{line}\n" for line in shown))
 
 
@@ -112,6 +118,15 @@ def flush() -> None:
         sys.stdout.flush()
 
 
+def is_reader_gone() -> bool:
+    """True if standard output is a pipe that nobody reads any more. Windows does not tell."""
+    if not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    return any(events & select.POLLERR for _, events in poll.poll(0))
+
+
 def _write(text: str) -> None:
     with _standard_output():
         sys.stdout.write(text)
@@ -131,7 +146,13 @@ def _standard_output() -> Iterator[None]:
 def print_problem(message: str) -> None:
     """Prints one line on standard error; a failure is ignored, as there is nowhere to report it."""
     with suppress(OSError):
-        print(plain(message), file=sys.stderr, flush=True)
+        print(plain(_named(message)), file=sys.stderr, flush=True)
+
+
+def _named(text: str) -> str:
+    for path, name in NAMES.items():
+        text = text.replace(path, name)
+    return text
 
 
 def prepare() -> None:

@@ -10,8 +10,9 @@ import click
 
 from magicbyte.cli.exits import PROBLEMS, exit_code
 from magicbyte.cli.flags import flags
-from magicbyte.cli.options import Secrets
+from magicbyte.cli.options import OutFile, Secrets
 from magicbyte.cli.terminal import json_line, print_data, print_line, print_problem
+from magicbyte.jobs.find.problems import offsets_text
 from magicbyte.options.declare import option
 from magicbyte.options.values import FILE, NAMED_TOPIC_IDS, PORTS
 
@@ -53,7 +54,7 @@ class _Capture(Secrets):
 @click.option(
     "--parquet",
     metavar="FILE",
-    type=click.Path(dir_okay=False),
+    type=OutFile(),
     help="Write a row for each exchange to a new Parquet file.",
 )
 @click.option(
@@ -129,10 +130,8 @@ def wire(
 
         failed = write_parquet(exchanges, parquet)
     else:
-        if not as_json:
-            print_line(_HEAD)
         # Not a loop, whose variable would keep an exchange while the next one is read.
-        failed = sum(map(_print_json if as_json else _print_exchange, exchanges))
+        failed = sum(map(_print_json if as_json else _Lines(), exchanges))
     summary = exchanges.summary
     code = _print_summary(exchanges, summary.problems, summary.problems_left_out)
     return PROBLEMS if failed else code
@@ -142,6 +141,19 @@ _HEAD = (
     f"{'time':24}  {'client':21}  {'client id':20}  {'API':18} {'ver':>3}  {'request':>9}  {'response':>10}"
     f"  {'latency':>10}  {'topics':20}  errors"
 )
+
+
+class _Lines:
+    """Prints a line for each exchange, and a header above the first one."""
+
+    def __init__(self) -> None:
+        self._has_head = False
+
+    def __call__(self, one: Exchange) -> bool:
+        if not self._has_head:
+            print_line(_HEAD)
+            self._has_head = True
+        return _print_exchange(one)
 
 
 def _print_exchange(one: Exchange) -> bool:
@@ -238,7 +250,7 @@ def _print_extracted(report: ExtractReport) -> None:
         for first, last in partition["gaps"]:
             print_line(
                 f"{partition['topic']}-{partition['partition']}:"
-                f" offsets {first:,} to {last:,} are not in the capture"
+                f" the capture does not have {offsets_text(first, last, ',')}"
             )
     if report["unacknowledged"]:
         print_line(f"{report['unacknowledged']:,} produced record sets have no offset, and are left out")

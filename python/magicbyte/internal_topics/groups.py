@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from magicbyte import _core
 from magicbyte._core import LegacyBatch, RecordBatch
@@ -14,10 +14,13 @@ from magicbyte.errors import Error
 from magicbyte.internal_topics.decode import Decoder
 from magicbyte.internal_topics.names import CONSUMER_OFFSETS
 
-__all__ = ["Commit", "GroupState", "GroupsState"]
+__all__ = ["Commit", "GroupState", "GroupsState", "ShareTopic"]
 
 _NEW_PROTOCOLS = {"ConsumerGroup": "consumer", "ShareGroup": "share", "StreamsGroup": "streams"}
 _CLASSIC_GROUP = "GroupMetadata"
+_SHARE_TOPICS = "ShareGroupStatePartitionMetadata"
+_KINDS = {"Metadata", "TargetAssignmentMetadata", "MemberMetadata"}
+"""The records of the new protocols that count here, after their prefix."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class GroupState:
     """`classic`, `consumer`, `share` or `streams`."""
     epoch: int | None = None
     """The group's epoch; a classic group's generation."""
+    assignment_epoch: int | None = None
+    """The epoch of the last assignment; None for a classic group."""
     protocol_type: str | None = None
     """The protocol type of a classic group, such as `consumer` or `connect`."""
     protocol: str | None = None
@@ -61,12 +66,22 @@ class GroupState:
         return "Stable" if self.members else "Empty"
 
 
+class ShareTopic(NamedTuple):
+    """A topic whose state a share group has in `__share_group_state`."""
+
+    topic_id: str
+    name: str
+    partitions: list[int]
+
+
 class GroupsState:
     """Folds the batches of a partition of `__consumer_offsets`, in offset order."""
 
     def __init__(self) -> None:
         self.groups: dict[str, GroupState] = {}
         """The groups by name."""
+        self.share_topics: dict[str, list[ShareTopic]] = {}
+        """The initialized topics of share groups, by group."""
         self._offsets = _core.CommittedOffsets()
 
     @property
@@ -126,6 +141,11 @@ class GroupsState:
         name, of, data = Decoder(CONSUMER_OFFSETS).of_coordinator(key, value)
         if name == _CLASSIC_GROUP:
             self._classic_group(of["group"], data)
+        elif name == _SHARE_TOPICS:
+            self.share_topics[of["groupId"]] = [
+                ShareTopic(one["topicId"], one["topicName"], one["partitions"])
+                for one in (data["initializedTopics"] if data else ())
+            ]
         else:
             self._new_group(name, of, data)
 
@@ -137,16 +157,16 @@ class GroupsState:
         self.groups[group] = GroupState(
             group,
             "classic",
-            data["generation"],
-            data["protocolType"] or None,
-            data["protocol"],
-            {member["memberId"]: _member(member, "groupInstanceId") for member in data["members"]},
+            epoch=data["generation"],
+            protocol_type=data["protocolType"] or None,
+            protocol=data["protocol"],
+            members={member["memberId"]: _member(member, "groupInstanceId") for member in data["members"]},
         )
 
     def _new_group(self, name: str, named: dict[str, Any], data: dict[str, Any] | None) -> None:
         prefix = next((one for one in _NEW_PROTOCOLS if name.startswith(one)), None)
         kind = name.removeprefix(prefix or "")
-        if prefix is None or kind not in ("Metadata", "MemberMetadata"):
+        if prefix is None or kind not in _KINDS:
             return
         group, type_ = named["groupId"], _NEW_PROTOCOLS[prefix]
         if data is None and (group not in self.groups or self.groups[group].type != type_):
@@ -159,6 +179,8 @@ class GroupsState:
             self.groups[group] = GroupState(group, type_)
         if kind == "Metadata":
             self.groups[group].epoch = data["epoch"] if data else None
+        elif kind == "TargetAssignmentMetadata":
+            self.groups[group].assignment_epoch = data["assignmentEpoch"] if data else None
         elif data is None:
             self.groups[group].members.pop(named["memberId"], None)
         else:

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, TypedDict
 
 from magicbyte import _core
+from magicbyte.errors import RefusedError
 from magicbyte.jobs.auditing.copies import RULES, find_copies
 from magicbyte.jobs.auditing.headers import HeaderTable, open_headers
 from magicbyte.jobs.auditing.likeness import Likeness
@@ -27,14 +28,18 @@ from magicbyte.jobs.auditing.verdicts import (
     judge_copies,
 )
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.find.offset_ranges import OffsetRange, write_offsets
+from magicbyte.jobs.find.offset_ranges import OFFSETS_START, OffsetRange, write_offsets
 from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
+from magicbyte.jobs.publish.single_files import check_replaceable
 from magicbyte.jobs.run.accounting import listed
 from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.run.plan import Planned, plan_partitions
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.schemas import open_registry
 from magicbyte.model import Problem
 from magicbyte.options.audit import AuditOptions
+from magicbyte.options.declare import flag_of
+from magicbyte.schema.registry import StoredRegistry
 
 __all__ = ["AuditReport", "BatchPlace", "MisroutedBatch", "SharedTopics", "audit_misrouted"]
 
@@ -202,10 +207,20 @@ def audit_misrouted(
     some MiB for each thread.
 
     Raises:
-        RefusedError: if there is nothing to read, or a partition is found twice.
+        RefusedError: if there is nothing to read, a partition is found twice, there is no registry, or there
+            is another file at `offsets_out`.
+        RegistryError: if a live registry does not answer as one does.
         JobError: if the joins need more memory than the limit, or the disk for them is full.
 
     """
+    if options.http is not None and options.schema_registry is None:
+        needed, without = flag_of(AuditOptions, "schema_registry"), flag_of(AuditOptions, "http")
+        raise RefusedError(f"{without} needs {needed}")
+    if offsets_out is not None:
+        check_replaceable(offsets_out, OFFSETS_START, "a file of offsets that audit has written", sources)
+    registry = None
+    if options.schema_registry is not None:
+        registry = open_registry([options.schema_registry], http=options.http)[1].snapshot()
     inputs = find_inputs(sources, choice, distinct=True)
     engine = LocalEngine(options.threads)
     with open_headers(options, engine) as headers:
@@ -215,7 +230,7 @@ def audit_misrouted(
             surveyor=lambda listings, _engine, of_progress: headers.survey(listings, engine, of_progress),
             progress=progress,
         )
-        audit = _judged(headers, plans, engine, options, progress)
+        audit = _judged(headers, plans, engine, options, progress, registry)
         if offsets_out is not None:
             write_offsets(offsets_out, audit.offsets())
         counts = audit.counts()
@@ -246,6 +261,7 @@ def _judged(
     engine: LocalEngine,
     options: AuditOptions,
     progress: Progress,
+    registry: StoredRegistry | None,
 ) -> _Audit:
     headers.drop_deleted(plans)
     limit = options.max_decompressed_bytes
@@ -254,7 +270,7 @@ def _judged(
     chunks = {chunk["path"]: chunk for planned in plans for chunk in planned.plan["chunks"]}
     judge_copies(headers, Likeness(headers, chunks, limit))
     find_filled_gaps(headers)
-    if options.schema_ids:
-        find_foreign_schemas(headers, plans, engine, limit, progress)
+    if options.schema_ids or registry is not None:
+        find_foreign_schemas(headers, plans, engine, limit, registry, progress)
     headers.database.execute(_BEST)
     return _Audit(headers, plans, sharing, compared)

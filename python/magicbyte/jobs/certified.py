@@ -9,8 +9,10 @@ from functools import partial
 from os import PathLike
 from typing import Any, Literal, TypedDict, cast
 
+from magicbyte import _core
 from magicbyte.bounded_json import loads
 from magicbyte.errors import RefusedError
+from magicbyte.jobs.find.outputs import UNFINISHED
 from magicbyte.jobs.publish.certificate import (
     CERTIFICATE,
     Certificate,
@@ -21,7 +23,7 @@ from magicbyte.jobs.publish.certificate import (
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import count_of
 from magicbyte.jobs.run.progress import Progress, format_bytes
-from magicbyte.storage.location import locate
+from magicbyte.storage.location import DirectoryEntry, Location, locate
 
 __all__ = ["CertificateCheck", "Difference", "check_certificate", "read_certificate"]
 
@@ -32,7 +34,9 @@ class Difference(TypedDict):
     file: str
     """The path in the output, with `/` between names."""
     found: Literal["missing", "changed", "unexpected"]
-    """`unexpected`: it is in the directory of a certified file, but not among them."""
+    """`unexpected`: it is beside certified files, or it is a partition or a checkpoint at the top, where a
+    broker would follow it.
+    """
     expected_sha256: str | None
     sha256: str | None
 
@@ -73,7 +77,7 @@ def check_certificate(
     """Compares the only source with a certificate: every file that is certified, and no other beside it.
 
     Raises:
-        RefusedError: if there are several sources, or the file is not a certificate.
+        RefusedError: if there are several sources, or the file is not a certificate, or one of no file.
         OSError: if a file that is there cannot be read.
 
     """
@@ -81,6 +85,8 @@ def check_certificate(
     if len(sources) != 1:
         raise RefusedError("certificate: give one source, the output that is certified")
     outputs = certificate["outputs"]
+    if not outputs:
+        raise RefusedError(f"{os.fsdecode(path)} certifies no file: nothing can be compared with it")
     sizes = [file["size"] for file in outputs.values()]
     found = engine.map(
         partial(_digest_below, sources[0]),
@@ -117,21 +123,40 @@ def _digest_below(directory: str, name: str) -> str | None:
 
 
 def _unexpected(directory: str, outputs: Mapping[str, CertifiedFile]) -> list[str]:
-    """Other entries in the directories of certified files, but for the top, where a broker writes its own."""
+    """Other entries in the directories of certified files. At the top, where there are also signatures and
+    files of a running broker, only those count that decide what a broker serves.
+    """
     parents: set[str] = set()
     for name in outputs:
         while (name := name.rpartition("/")[0]) and name not in parents:
             parents.add(name)
     top = locate(directory)
-    return [
+    others = [entry for entry in sorted(top.entries()) if entry.name not in {*parents, *outputs}]
+    below = [
         name
         for parent in sorted(parents)
         if top.below(parent).is_directory()
         for entry in sorted(top.below(parent).names())
         if (name := f"{parent}/{entry}") not in parents and name not in outputs
     ]
+    return [entry.name for entry in others if _is_served(top, entry)] + below
 
 
+def _is_served(top: Location, entry: DirectoryEntry) -> bool:
+    """True for what a broker follows in its log directory: partitions, its checkpoints, and whose it is."""
+    name = entry.name
+    if name in _OF_BROKERS or name.endswith("checkpoint"):
+        return True
+    if not entry.is_directory or name.endswith((*_ASIDE, UNFINISHED)):
+        return False
+    return _PARTITION.fullmatch(name) is not None or _core.is_partition(name, top.below(name).names())
+
+
+_OF_BROKERS = {"meta.properties", ".kafka_cleanshutdown"}
+_ASIDE = ("-delete", "-stray")
+"""The ends of names of logs that a broker does not serve. A backup moves there what its cluster has not."""
+_PARTITION = re.compile(r".+-\d+", re.DOTALL)
+"""The directory of a partition, even if it is empty."""
 _LONGEST_PATH = 4096
 _SHA256 = re.compile("[0-9a-f]{64}")
 

@@ -239,6 +239,9 @@ class Passes(Protocol):
     def clean(self, task: PassTwo, directory: str) -> str:
         """The second pass over a group, in a task."""
 
+    def reported(self) -> dict[str, Any]:
+        """The options as the report shows them. Runs in the driver."""
+
     def files(self, report: CleanReport) -> dict[str, str]:
         """The text of further files of the output, by name. Runs in the driver."""
 
@@ -278,14 +281,13 @@ def clean(
     progress: Progress,
     options: CleanOptions,
     *,
-    reported: dict[str, Any],
     left_out: Sequence[LeftOut] = (),
     command: Sequence[str] | None = None,
 ) -> CleanReport:
     """Rewrites every partition of `inputs` into `out`, which gets a directory for each.
 
-    `reported` are the options in the report, and `left_out` the partitions there that were left out. With
-    `command`, the output gets a certificate, which names it.
+    `left_out` are the partitions that the report names as left out. With `command`, the output gets a
+    certificate, which names it.
     """
     listings = inputs.listings
     ids = carried_ids(inputs, options.topic_ids)
@@ -315,7 +317,7 @@ def clean(
         report = CleanReport(
             magicbyte=_core.__version__,
             sources=list(inputs.sources),
-            options=reported,
+            options=passes.reported(),
             balanced=all(map(_adds_up, partitions, written)),
             total=total_of(partitions),
             counts=_sum([partition["counts"] for partition in written]),

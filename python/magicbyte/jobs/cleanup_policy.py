@@ -62,8 +62,10 @@ def select(
         elif not all_topics and policy is None and source is None:
             unknown.append(listing)
         elif not all_topics and policy is None:
-            reason = "cleanup.policy is the brokers' default, which only their server.properties has: name it"
-            reason += " with --topic-config"
+            reason = (
+                "cleanup.policy is the brokers' default, which only their server.properties has: give that"
+                " with --server-properties, or the policy with --topic-config"
+            )
         elif not all_topics and "compact" not in re.split(r"\s*,\s*", (policy or "").strip()):
             reason = f"cleanup.policy={policy or '(empty)'} ({source})"
         if reason is None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypedDict
 
-from magicbyte.internal_topics.groups import Commit
 from magicbyte.internal_topics.names import (
     CLUSTER_METADATA,
     CONSUMER_OFFSETS,
@@ -25,7 +23,7 @@ from magicbyte.jobs.disks.brokers import (
     repeated_disks,
 )
 from magicbyte.jobs.disks.copies import Name, by_name, damage_ahead, joined
-from magicbyte.jobs.disks.groups import ClusterGroup, groups_of, share_partitions
+from magicbyte.jobs.disks.groups import ClusterGroup, groups_of
 from magicbyte.jobs.disks.settings import Settings, settings_of
 from magicbyte.jobs.disks.topics import (
     ClusterTopic,
@@ -46,10 +44,12 @@ from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.cluster import Cluster, read_cluster
 from magicbyte.jobs.find.metadata_log import has_metadata
 from magicbyte.jobs.find.partitions import Inputs, find_inputs, list_directory, nothing_found
-from magicbyte.jobs.offsets import Ends, LogRange, offsets_of
+from magicbyte.jobs.offsets import Place, PositionChoice, offsets_of
 from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.log_ranges import Ends, LogRange
 from magicbyte.jobs.run.plan import plan_partitions
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.share_offsets import read_share_states
 from magicbyte.model import PartitionListing
 from magicbyte.options.read import ClusterOptions
 from magicbyte.storage.location import locate
@@ -121,20 +121,11 @@ def cluster(
     directories = assign(found, inputs.directories, choice)
     plans = by_name(plan_partitions(_preferred(directories, choice), engine, progress=progress))
     limit = options.max_decompressed_bytes
-    names = {one.topic_id: one.name for one in found.state.topics.values()}
-    states, share_problems = share_partitions(_consulted(inputs, SHARE_GROUP_STATE), limit)
-    shares = [
-        one
-        for one in states
-        if fnmatchcase(one.group, options.group)
-        and choice.includes(names.get(one.topic_id, one.topic_id), one.partition)
-    ]
+    shares = read_share_states(inputs.consulted_partitions(SHARE_GROUP_STATE), found, limit)
     known: dict[Name, LogRange] = {}
 
-    def ends(commits: Collection[Commit]) -> Ends:
-        of_shares = ((names.get(one.topic_id, ""), one.partition, one.start_offset or 0) for one in shares)
-        of_commits = ((one.topic, one.partition, one.offset) for one in commits)
-        positions = _earliest((*of_shares, *of_commits))
+    def ends(places: Iterable[Place]) -> Ends:
+        positions = _earliest(places)
         damage: Mapping[str, Sequence[tuple[int, int]]] = {}
         if not options.headers_only:
             damage = damage_ahead(plans, positions, engine, max_decompressed_bytes=limit, progress=progress)
@@ -145,15 +136,16 @@ def cluster(
         return known
 
     offsets = offsets_of(
-        _consulted(inputs, CONSUMER_OFFSETS),
+        inputs.consulted_partitions(CONSUMER_OFFSETS),
         ends,
         engine,
-        choice=choice,
-        group=options.group,
+        shares=shares,
+        choice=PositionChoice(choice, options.group),
         max_decompressed_bytes=limit,
         progress=progress,
     )
-    coordinated, transaction_problems = coordinated_transactions(inputs.consulted)
+    transactions, transaction_problems = coordinated_transactions(inputs.consulted)
+    coordinated = transactions.open_by_producer
     topics = topics_of(found, directories, inputs.log_dirs, plans, known, choice)
     return ClusterReport(
         cluster_id=cluster_id,
@@ -161,8 +153,8 @@ def cluster(
         brokers=brokers_of(found, inputs.log_dirs, inputs.directories),
         topics=topics,
         unassigned=directories.unassigned,
-        groups=groups_of(offsets, shares, names, known),
-        pending_offsets=offsets["pending"],
+        groups=groups_of(offsets, known),
+        pending_offsets=offsets["pending"] or 0,
         transactions=transactions_of(coordinated),
         open_transactions=open_transactions(plans, coordinated, engine, options, progress),
         problems=[
@@ -172,7 +164,6 @@ def cluster(
             *_directory_problems(inputs, choice),
             *_groups_elsewhere(topics),
             *offsets["problems"],
-            *share_problems,
             *transaction_problems,
         ],
     )
@@ -199,11 +190,7 @@ def _preferred(directories: Directories, choice: PartitionChoice) -> list[Partit
     return [one for own in copies.values() for one in choice.inside(own) or own]
 
 
-def _consulted(inputs: Inputs, topic: str) -> list[PartitionListing]:
-    return [listing for listing in inputs.consulted if listing["topic"] == topic]
-
-
-def _earliest(positions: Iterable[tuple[str, int, int]]) -> dict[Name, int]:
+def _earliest(positions: Iterable[Place]) -> dict[Name, int]:
     """The first of the positions in each partition."""
     earliest: dict[Name, int] = {}
     for topic, partition, offset in positions:

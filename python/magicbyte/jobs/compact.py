@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from os import PathLike
-from typing import cast
+from typing import Any, cast
 
 from magicbyte import _core
 from magicbyte.errors import Error, RefusedError
@@ -34,7 +34,7 @@ from magicbyte.internal_topics.names import CLUSTER_METADATA
 from magicbyte.jobs.clean import CleanReport, Compaction, IndexedKeys, PassOne, PassTwo, clean
 from magicbyte.jobs.cleanup_policy import number_of, select
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.find.cluster import Cluster, read_cluster, read_topic_config
+from magicbyte.jobs.find.cluster import Cluster, read_cluster, read_configs
 from magicbyte.jobs.find.partitions import find_inputs
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import Planned, count_of
@@ -78,7 +78,7 @@ def compact_partitions(
 
     """
     checkpoint = {} if options.checkpoint is None else _read_checkpoint(options.checkpoint)
-    given = {} if options.topic_config is None else read_topic_config(options.topic_config)
+    given = read_configs(options)
     now = options.now_ms
     inputs = find_inputs(sources, choice, distinct=True, consult={CLUSTER_METADATA})
     cluster = read_cluster(inputs.consulted_partition(CLUSTER_METADATA), given)
@@ -93,11 +93,6 @@ def compact_partitions(
     topics = {listing["topic"]: _topic_options(cluster, listing["topic"], options) for listing in listings}
     memory_bytes = max(1 << 20, options.memory_bytes // engine.parallelism)
     passes = _Compact(options, now, topics, checkpoint, secrets.randbits(63), memory_bytes)
-    reported = {name: value for name, value in asdict(options).items() if value not in (None, {})}
-    for name in ("checkpoint", "topic_config"):
-        reported.pop(name, None)
-    reported["now"] = now
-    reported["topics"] = {topic: asdict(own) for topic, own in topics.items()}
     return clean(
         replace(inputs, listings=listings),
         out,
@@ -105,7 +100,6 @@ def compact_partitions(
         passes,
         progress,
         options,
-        reported=reported,
         left_out=left_out,
         command=command_line("compact", [*sources, out], options, choice) if options.certify else None,
     )
@@ -163,6 +157,13 @@ class _Compact:
     """The offset up to which the log is clean, by topic and partition."""
     seed: int
     memory_bytes: int
+
+    def reported(self) -> dict[str, Any]:
+        given = {name: value for name, value in asdict(self.options).items() if value not in (None, {})}
+        for name in ("checkpoint", "topic_config", "server_properties"):
+            given.pop(name, None)
+        topics = {topic: asdict(own) for topic, own in self.topics.items()}
+        return {**given, "now": self.now, "topics": topics}
 
     def files(self, report: CleanReport) -> dict[str, str]:
         offsets = {

@@ -61,7 +61,7 @@ def explain(
     return partition_histories(
         inputs.listings,
         engine,
-        coordinated=coordinated_transactions(inputs.consulted)[0],
+        coordinated=coordinated_transactions(inputs.consulted)[0].open_by_producer,
         now=options.now_ms,
         transaction_max_timeout_ms=options.transaction_max_timeout_ms,
         max_listed=options.max_listed,
@@ -70,10 +70,10 @@ def explain(
 
 
 def coordinated_transactions(
-    listings: Iterable[PartitionListing],
-) -> tuple[Mapping[int, CoordinatedTransaction], list[str]]:
-    """The transactions that the coordinator has open, by producer ID, according to the partitions of
-    `__transaction_state` among the listings, and problems with reading these.
+    listings: Iterable[PartitionListing], *, as_of: int | None = None
+) -> tuple[CoordinatedTransactions, list[str]]:
+    """The transactional IDs in the partitions of `__transaction_state` among the listings, and problems with
+    reading these. For `as_of`, see `replay`.
     """
     transactions = CoordinatedTransactions()
     problems: list[str] = []
@@ -84,8 +84,8 @@ def coordinated_transactions(
 
     for listing in listings:
         if listing["topic"] == TRANSACTION_STATE and listing["segments"]:
-            problems += replay(listing["path"], apply)
-    return transactions.by_producer, problems
+            problems += replay(listing["path"], apply, as_of=as_of)
+    return transactions, problems
 
 
 def partition_histories(

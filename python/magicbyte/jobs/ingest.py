@@ -16,8 +16,9 @@ from magicbyte import _core
 from magicbyte.enums import IsolationLevel, PayloadType, SchemaFormat, TableFormat
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.live_listings import find_sources
 from magicbyte.jobs.find.log_dirs import LogDirReport, log_dir_reports
-from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
+from magicbyte.jobs.find.partitions import SkippedDirectory
 from magicbyte.jobs.internal_tables import InternalTopicsReport, write_internal_tables
 from magicbyte.jobs.publish.outputs import tables_output
 from magicbyte.jobs.publish.parquet import DataFile, ParquetFile, can_write_bloom_filters, file_name
@@ -239,7 +240,7 @@ def ingest(
     check_options(options)
     if options.repair or options.fail_on_missing:
         raise RefusedError("only Delta and Iceberg tables are repaired, or fail on missing records")
-    inputs = find_inputs(sources, choice, distinct=True, assigned=True)
+    inputs = find_sources(sources, options.command_config, choice)
     listings = inputs.listings
     decoders = column_decoders(options.typed, {listing["topic"] for listing in listings})
     for decoder in decoders:

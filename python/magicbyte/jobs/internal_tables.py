@@ -1,4 +1,4 @@
-"""The tables `offsets` and `topics` of an ingest: what Kafka's own topics say about the others."""
+"""The tables of an ingest about Kafka's own topics: `offsets`, `share_offsets` and `topics`."""
 
 from __future__ import annotations
 
@@ -9,20 +9,30 @@ from typing import Any, TypedDict
 
 import pyarrow as pa
 
-from magicbyte.internal_topics.names import CLUSTER_METADATA, CONSUMER_OFFSETS
+from magicbyte.internal_topics.names import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from magicbyte.jobs.find.cluster import read_cluster
 from magicbyte.jobs.find.partitions import Inputs
-from magicbyte.jobs.offsets import log_ends, offsets_of
+from magicbyte.jobs.offsets import offsets_of
 from magicbyte.jobs.publish.parquet import DataFile, ParquetFile, file_name
 from magicbyte.jobs.publish.table_files import WriteOptions
 from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.log_ranges import log_ends
 from magicbyte.jobs.run.plan import Planned
 from magicbyte.jobs.run.progress import Progress
 from magicbyte.jobs.run.reading import record_batch_of
+from magicbyte.jobs.share_offsets import ShareOffset, read_share_states
 from magicbyte.jobs.topics import Topic, topics_of
+from magicbyte.listing import is_live
 from magicbyte.model import PartitionListing
 
-__all__ = ["OFFSETS", "TOPICS", "InternalTables", "InternalTopicsReport", "write_internal_tables"]
+__all__ = [
+    "OFFSETS",
+    "SHARE_OFFSETS",
+    "TOPICS",
+    "InternalTables",
+    "InternalTopicsReport",
+    "write_internal_tables",
+]
 
 OFFSETS = pa.schema(
     [
@@ -45,6 +55,45 @@ OFFSETS = pa.schema(
 )
 """One row per committed offset; the columns are those of `magicbyte.jobs.offsets.CommittedOffset`."""
 
+SHARE_OFFSETS = pa.schema(
+    [
+        ("group", pa.string()),
+        ("topic", pa.string()),
+        ("topicId", pa.string()),
+        ("partition", pa.int32()),
+        ("startOffset", pa.int64()),
+        ("leaderEpoch", pa.int32()),
+        ("stateEpoch", pa.int32()),
+        ("deliveryCompleteCount", pa.int32()),
+        (
+            "stateBatches",
+            pa.list_(
+                pa.field(
+                    "element",
+                    pa.struct(
+                        [
+                            ("firstOffset", pa.int64()),
+                            ("lastOffset", pa.int64()),
+                            ("deliveryState", pa.string()),
+                            ("deliveryCount", pa.int32()),
+                        ]
+                    ),
+                )
+            ),
+        ),
+        ("logStartOffset", pa.int64()),
+        ("logEndOffset", pa.int64()),
+        ("lag", pa.int64()),
+        ("lostAhead", pa.int64()),
+        ("outOfRange", pa.bool_()),
+        ("statePartition", pa.int32()),
+        ("stateLog", pa.string()),
+    ]
+)
+"""One row per position of a share group; the columns are those of
+`magicbyte.jobs.share_offsets.ShareOffset`.
+"""
+
 TOPICS = pa.schema(
     [
         ("topic", pa.string()),
@@ -66,12 +115,14 @@ _ROWS = 4096
 
 
 class InternalTopicsReport(TypedDict):
-    """Data that the tables `offsets` and `topics` leave out."""
+    """Data that the tables of internal topics leave out."""
 
     pending_offsets: int
     """Offsets committed in transactions that had not ended."""
     problems: list[str]
     """Problems with reading Kafka's own topics."""
+    left_out: list[str]
+    """The topics of a running cluster that have no tables of their own, only records."""
 
 
 @dataclass
@@ -81,37 +132,63 @@ class InternalTables:
     files: list[DataFile] = field(default_factory=list)
     schemas: dict[str, pa.Schema] = field(default_factory=dict)
     report: InternalTopicsReport = field(
-        default_factory=lambda: InternalTopicsReport(pending_offsets=0, problems=[])
+        default_factory=lambda: InternalTopicsReport(pending_offsets=0, problems=[], left_out=[])
     )
 
 
 def write_internal_tables(
     inputs: Inputs, plans: Sequence[Planned], engine: Engine, options: WriteOptions, progress: Progress
 ) -> InternalTables:
-    """Writes `offsets` if `__consumer_offsets` is among the partitions of `plans`, and `topics` if
-    `__cluster_metadata` is.
+    """Writes `offsets` if `__consumer_offsets` is among the partitions of `plans`, `share_offsets` if
+    `__share_group_state` is, and `topics` if `__cluster_metadata` is; not for those of a running cluster.
     """
     tables = InternalTables()
-    by_topic: dict[str, list[PartitionListing]] = {CONSUMER_OFFSETS: [], CLUSTER_METADATA: []}
+    by_topic: dict[str, list[PartitionListing]] = {
+        CONSUMER_OFFSETS: [],
+        SHARE_GROUP_STATE: [],
+        CLUSTER_METADATA: [],
+    }
     for listing in inputs.listings:
         if listing["segments"] and listing["topic"] in by_topic:
             by_topic[listing["topic"]].append(listing)
-    if by_topic[CONSUMER_OFFSETS]:
+    live = {listing["topic"] for listing in inputs.listings if is_live(listing)}
+    tables.report["left_out"] = sorted(live & by_topic.keys())
+    cluster = read_cluster(by_topic[CLUSTER_METADATA][:1])
+    limit = options.read.max_decompressed_bytes
+    if by_topic[CONSUMER_OFFSETS] or by_topic[SHARE_GROUP_STATE]:
         offsets = offsets_of(
             by_topic[CONSUMER_OFFSETS],
-            lambda _commits: log_ends(plans),
+            lambda _: log_ends(plans),
             engine,
-            max_decompressed_bytes=options.read.max_decompressed_bytes,
+            shares=read_share_states(by_topic[SHARE_GROUP_STATE], cluster, limit),
+            max_decompressed_bytes=limit,
             progress=progress,
         )
-        _write(tables, "offsets", OFFSETS, offsets["offsets"], options)
-        tables.report["pending_offsets"] = offsets["pending"]
+        if by_topic[CONSUMER_OFFSETS]:
+            _write(tables, "offsets", OFFSETS, offsets["offsets"], options)
+        if by_topic[SHARE_GROUP_STATE]:
+            rows = [_share_row(row) for row in offsets["share_offsets"]]
+            _write(tables, "share_offsets", SHARE_OFFSETS, rows, options)
+        tables.report["pending_offsets"] = offsets["pending"] or 0
         tables.report["problems"] += offsets["problems"]
     if by_topic[CLUSTER_METADATA]:
-        topics = topics_of(read_cluster(by_topic[CLUSTER_METADATA][0]), inputs.directories)
+        topics = topics_of(cluster, inputs.directories)
         _write(tables, "topics", TOPICS, [row for topic in topics["topics"] for row in _rows(topic)], options)
         tables.report["problems"] += topics["problems"]
     return tables
+
+
+def _share_row(row: ShareOffset) -> Mapping[str, Any]:
+    batches = [
+        {
+            "firstOffset": one["first_offset"],
+            "lastOffset": one["last_offset"],
+            "deliveryState": one["delivery_state"],
+            "deliveryCount": one["delivery_count"],
+        }
+        for one in row["state_batches"] or ()
+    ]
+    return {**row, "state_batches": batches}
 
 
 def _rows(topic: Topic) -> Iterator[Mapping[str, Any]]:

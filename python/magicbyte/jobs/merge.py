@@ -12,7 +12,7 @@ from dataclasses import asdict
 from magicbyte import _core
 from magicbyte.internal_topics.names import CLUSTER_METADATA
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.find.cluster import Cluster, read_cluster, read_topic_config
+from magicbyte.jobs.find.cluster import Cluster, read_cluster, read_configs
 from magicbyte.jobs.find.copies import copies_of
 from magicbyte.jobs.find.partitions import Inputs, find_inputs
 from magicbyte.jobs.merging.planning import PlannedMerge, Scratch, plan_merges
@@ -49,7 +49,7 @@ def merge_partitions(
             empty.
 
     """
-    given = {} if options.topic_config is None else read_topic_config(options.topic_config)
+    given = read_configs(options)
     inputs = find_inputs(sources, choice, consult={CLUSTER_METADATA})
     cluster = read_cluster(inputs.consulted_partition(CLUSTER_METADATA), given)
     job = _Merge(inputs, choice, cluster, engine, options, progress)
@@ -123,7 +123,8 @@ class _Merge:
         partitions = [merged_partition(merge) for merge in merges]
         complete = all(map(is_complete, merges, rewritten))
         options = {name: value for name, value in asdict(self._options).items() if value not in (None, {})}
-        options.pop("topic_config", None)
+        for name in ("topic_config", "server_properties"):
+            options.pop(name, None)
         return MergeReport(
             magicbyte=_core.__version__,
             sources=list(self._inputs.sources),

@@ -90,20 +90,13 @@ def redact_partitions(
     selection = selection_of(options)
     inputs = find_inputs(sources, choice, distinct=True)
     refuse_unknown(selection.offsets, inputs.listings)
-    passes = _Redact(options, selection)
     return clean(
         inputs,
         out,
         engine,
-        passes,
+        _Redact(options, selection),
         progress,
         options,
-        reported={
-            "keys": len(passes.key_indexes),
-            "where": options.where is not None,
-            "offsets": sum(map(len, selection.offsets.values())),
-            "tombstones": options.tombstones,
-        },
         command=command_line("redact", [*sources, out], options, choice) if options.certify else None,
     )
 
@@ -151,11 +144,11 @@ def selection_of(options: RedactOptions) -> RowSelection:
     return RowSelection(where, {place: merged(ranges) for place, ranges in (options.offsets or {}).items()})
 
 
-def numbered_keys(keys: Iterable[bytes]) -> dict[bytes, int]:
+def numbered_keys(keys: Iterable[bytes | str]) -> dict[bytes, int]:
     """Each key with its first index among the given keys. Its place in the result is its number."""
     indexes: dict[bytes, int] = {}
     for index, key in enumerate(keys):
-        indexes.setdefault(key, index)
+        indexes.setdefault(key.encode() if isinstance(key, str) else key, index)
     return indexes
 
 
@@ -194,6 +187,14 @@ class _Redact:
         limit = self.options.max_decompressed_bytes
         by_keys = self.selection.where is None and not self.selection.offsets
         return limit if by_keys else min(limit, MAX_DECOMPRESSED_BYTES)
+
+    def reported(self) -> dict[str, Any]:
+        return {
+            "keys": len(self.key_indexes),
+            "where": self.options.where is not None,
+            "offsets": sum(map(len, self.selection.offsets.values())),
+            "tombstones": self.options.tombstones,
+        }
 
     def files(self, report: CleanReport) -> dict[str, str]:
         return {}

@@ -6,11 +6,10 @@ find copies, fold the metadata -> merge the copies of each partition -> place th
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 from magicbyte import _core
 from magicbyte.errors import RefusedError
@@ -18,22 +17,32 @@ from magicbyte.internal_topics.metadata.nodes import Voter
 from magicbyte.internal_topics.metadata.snapshot import Snapshot
 from magicbyte.internal_topics.metadata.topics import TopicState
 from magicbyte.internal_topics.names import CLUSTER_METADATA
-from magicbyte.jobs.cluster import copies_of_metadata
-from magicbyte.jobs.disks.brokers import one_cluster
-from magicbyte.jobs.disks.topics import Directories, assign
-from magicbyte.jobs.find.choice import EVERYTHING
-from magicbyte.jobs.find.cluster import Cluster, read_cluster
-from magicbyte.jobs.find.copies import PartitionCopies
-from magicbyte.jobs.find.partitions import Inputs, find_inputs
-from magicbyte.jobs.merging.planning import PlannedMerge, Scratch, plan_merges
+from magicbyte.jobs.merging.planning import PlannedMerge, Scratch
 from magicbyte.jobs.merging.report import merged_partition, problems_of_merges
-from magicbyte.jobs.merging.writing import cleaner_offsets, is_complete, write_merges
-from magicbyte.jobs.publish.certificate import certifier
-from magicbyte.jobs.publish.local_nodes import LocalNodes
+from magicbyte.jobs.merging.writing import cleaner_offsets
+from magicbyte.jobs.publish.local_nodes import LocalNodes, opened_nodes
+from magicbyte.jobs.restoring.amendments import (
+    METADATA_VERSION,
+    check_metadata_version,
+    skip_producer_ids,
+)
+from magicbyte.jobs.restoring.cutting import CutPartition, cut_merges
+from magicbyte.jobs.restoring.dead_cluster import DeadCluster, is_ruined
+from magicbyte.jobs.restoring.doubts import newer_epoch, older_than_the_disks, producer_ids_in_doubt
 from magicbyte.jobs.restoring.image import image_records, switched_off
+from magicbyte.jobs.restoring.moved_positions import (
+    MovedPosition,
+    move_positions,
+    share_positions_to_reset,
+)
 from magicbyte.jobs.restoring.nodes import Node, nodes_of, voters_of
-from magicbyte.jobs.restoring.placement import Placement, Placer, in_sync_copies, preferred_copy
+from magicbyte.jobs.restoring.placement import (
+    Placement,
+    Placer,
+)
+from magicbyte.jobs.restoring.producer_ids import highest_producer_id
 from magicbyte.jobs.restoring.report import (
+    LOST_FEATURES,
     RestorePlan,
     RestoreReport,
     next_steps,
@@ -41,6 +50,7 @@ from magicbyte.jobs.restoring.report import (
     restored_partition,
     restored_voter,
 )
+from magicbyte.jobs.restoring.until import read_until
 from magicbyte.jobs.rewrite import Written
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
@@ -50,13 +60,9 @@ from magicbyte.log_dir import (
     META_PROPERTIES,
     format_offset_checkpoint,
 )
-from magicbyte.model import PartitionListing
-from magicbyte.options.command_line import command_line
 from magicbyte.options.restore import RestoreOptions
-from magicbyte.options.rewrite import ConvertOptions
-from magicbyte.storage.paths import is_url
 
-__all__ = ["restore"]
+__all__ = ["Restore", "given_options", "restore"]
 
 
 def restore(
@@ -72,25 +78,24 @@ def restore(
     nothing. `planned` gets the plan before anything is written.
 
     Raises:
-        RefusedError: there is no metadata of a KRaft cluster, the sources are of several clusters, a node or
-            a voter is not there, or `out` is not empty.
+        RefusedError: there is no metadata of a KRaft cluster, or no `metadata.version` in it; the sources are
+            of several clusters; a node or a voter is not there; `until` names a file without offsets, or a
+            partition that is not there; or `out` is not empty.
 
     """
-    job = _Restore(sources, engine, options, progress)
-    with ExitStack() as stack:
-        output = None
-        if out is None:
-            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="magicbyte-restore-"))
-            plan = job.plan("OUT", lambda name: tempfile.mkdtemp(prefix=name[:64], dir=directory))
-        elif is_url(out):
-            raise RefusedError(f"{out}: brokers start on local directories only: choose one")
-        else:
-            output = LocalNodes(out, job.inputs.paths)
-            stack.enter_context(output)
-            plan = job.plan(output.path, output.scratch)
+    if options.command_config is not None:
+        raise RefusedError("command_config is for another cluster: choose one with target")
+    job = Restore(sources, engine, options, progress)
+    with opened_nodes(out, job.inputs.paths) as (output, path, scratch):
+        plan = job.plan(path, scratch)
         if planned is not None:
             planned(plan)
         return job.report(plan, output)
+
+
+def given_options(options: RestoreOptions) -> dict[str, Any]:
+    """The options as reports have them."""
+    return {name: value for name, value in asdict(options).items() if value}
 
 
 @dataclass(frozen=True)
@@ -107,41 +112,56 @@ class _Planned:
     """Its content."""
 
 
-class _Restore:
+class _Cut(NamedTuple):
+    """The merges as they are written, and the report of what `until` has changed in them."""
+
+    merges: list[PlannedMerge]
+    partitions: list[CutPartition]
+    positions: list[MovedPosition]
+    steps: list[str]
+    """What a person has to do about it."""
+
+
+class Restore(DeadCluster):
+    """Restores the cluster itself."""
+
     def __init__(
         self, sources: Sequence[str], engine: Engine, options: RestoreOptions, progress: Progress
     ) -> None:
-        self.inputs: Inputs = find_inputs(sources, may_be_none=True)
-        metadata = copies_of_metadata(self.inputs)
-        if not metadata:
-            raise RefusedError(
-                f"no {CLUSTER_METADATA}-0 is below {', '.join(sources)}: without the cluster's metadata its"
-                " topics, settings and users are unknown. Give the directories of its controllers, too"
-            )
-        self._metadata = metadata
-        self._cluster_id = one_cluster(self.inputs.log_dirs)
-        self._cluster: Cluster = read_cluster(metadata)
-        self._nodes = nodes_of(self.inputs.log_dirs, [one["path"] for one in metadata], options.nodes)
+        super().__init__(sources, engine, options, progress)
+        self._has_features = METADATA_VERSION in self._cluster.state.features
+        check_metadata_version(self._cluster.state, options.metadata_version)
+        self._nodes = nodes_of(
+            self.inputs.log_dirs,
+            [one["path"] for one in self._metadata],
+            {os.path.dirname(one["path"]) for one in self._directories.current},
+            self._cluster.state,
+            options.nodes,
+        )
         self._voters: list[Voter] = voters_of(options.voters, self._cluster.state, self._nodes)
-        self._directories: Directories = assign(self._cluster, self.inputs.directories, EVERYTHING)
-        self._brokers = {one.path: one.broker_id for one in self.inputs.log_dirs}
-        self._engine = engine
-        self._options = options
-        self._progress = progress
         self._planned: _Planned | None = None
 
     def plan(self, out: str, scratch: Scratch) -> RestorePlan:
         """Reads all copies, and decides what becomes of each partition."""
         state = self._cluster.state
-        merges = self._merges(scratch)
-        by_name = {merge.partition.name: merge for merge in merges if not _is_ruined(merge)}
+        merges = self.merges(scratch)
+        cut = self._cut(merges)
+        by_name = {merge.partition.name: merge for merge in cut.merges if not is_ruined(merge)}
         placer = Placer(self._nodes, state.nodes.brokers)
-        placements = []
-        for topic in sorted(state.topics.values(), key=lambda one: one.name):
-            for number in sorted(topic.partitions):
-                merge = by_name.get(f"{topic.name}-{number}")
-                here = set() if merge is None else self._known_brokers(merge)
-                placements.append(placer.place(topic, number, merge, here))
+        placements = [
+            self.place(placer, topic, number, by_name.get(f"{topic.name}-{number}"))
+            for topic in self.topics()
+            for number in sorted(topic.partitions)
+        ]
+        newer = {
+            f"{one.partition.topic}-{one.partition.partition}": found
+            for one in merges
+            if (found := newer_epoch(one, self.state_of(one))) is not None
+        }
+        highest = highest_producer_id(merges, self._engine, self._progress)
+        in_doubt = producer_ids_in_doubt(self._cluster, bool(newer), highest)
+        if in_doubt is not None:
+            skip_producer_ids(state, highest.producer_id)
         metadata = self._cluster.metadata
         snapshot = Snapshot(
             metadata.next_offset,
@@ -151,148 +171,81 @@ class _Restore:
             self._voters,
         )
         content = snapshot.content(image_records(state, placements))
-        self._planned = _Planned(self._nodes, placements, merges, snapshot.name, content)
+        self._planned = _Planned(self._nodes, placements, cut.merges, snapshot.name, content)
         changes = switched_off(state)
         return RestorePlan(
             cluster_id=self._cluster_id,
             snapshot=snapshot.name,
             metadata_end_offset=metadata.next_offset,
             metadata_problems=[
-                *metadata.problems,
-                *self._unknown_nodes(),
-                *self._unnamed_topics(),
-                *self._tiered_topics(),
+                *older_than_the_disks(self._cluster, newer, self._directories.unassigned),
+                *filter(None, [in_doubt]),
+                *self.metadata_problems(merges),
             ],
             kraft_version=state.quorum.kraft_version,
             voters=[restored_voter(one) for one in self._voters],
             nodes=[restored_node(one, placements) for one in self._nodes.values()],
             partitions=[restored_partition(one) for one in placements],
             merged=[merged_partition(one) for one in merges],
+            cut=cut.partitions,
+            moved_positions=cut.positions,
+            share_positions=cut.steps,
             switched_off=changes,
             skipped=self.inputs.skipped,
             unassigned=self._directories.unassigned,
-            steps=next_steps(out, self._cluster, self._nodes, self._voters, placements, changes),
+            steps=[
+                *next_steps(out, self._cluster, self._nodes, self._voters, placements, changes),
+                *([] if self._has_features else [LOST_FEATURES]),
+                *cut.steps,
+            ],
             **problems_of_merges(merges, []),
         )
 
-    def _merges(self, scratch: Scratch) -> list[PlannedMerge]:
-        """The merged log of every partition of the metadata that has a copy here."""
-        partitions = [
-            PartitionCopies(topic.name, number, topic.topic_id, tuple(copies), None)
-            for topic in self._topics()
-            for number, listings in sorted(self._of(topic).items())
-            if number in topic.partitions
-            and (copies := sorted(filter(_is_log, listings), key=lambda one: one["path"]))
-        ]
-        merges = self._merge(partitions, scratch)
-        again: dict[int, PartitionCopies] = {}
-        for place, merge in enumerate(merges):
-            old = self._cluster.state.topics[str(merge.partition.topic_id)].partitions[
-                merge.partition.partition
-            ]
-            brokers = self._brokers_of(merge.partition)
-            in_sync = in_sync_copies(old, self._known_brokers(merge))
-            best = preferred_copy(merge, [one in in_sync for one in brokers])
-            if best is not None:
-                again[place] = replace(merge.partition, preferred=best)
-        for place, merge in zip(again, self._merge(list(again.values()), scratch), strict=True):
-            merges[place] = merge
-        return merges
+    def place(self, placer: Placer, topic: TopicState, number: int, merge: PlannedMerge | None) -> Placement:
+        """Places a partition; `merge` is None if nothing of it is readable here."""
+        return placer.place(topic, number, merge, set() if merge is None else self.known_brokers(merge))
 
-    def _merge(self, partitions: Sequence[PartitionCopies], scratch: Scratch) -> list[PlannedMerge]:
-        limit = self._options.max_decompressed_bytes
-        return plan_merges(
-            partitions,
-            self._cluster,
-            self._engine,
-            scratch,
-            max_decompressed_bytes=limit,
-            progress=self._progress,
+    def _cut(self, merges: list[PlannedMerge]) -> _Cut:
+        """Cuts the logs as `until` demands."""
+        until = read_until(self._options.until)
+        if until is None:
+            return _Cut(merges, [], [], [])
+        topics = self.topics()
+        known = {(topic.name, number) for topic in topics for number in topic.partitions}
+        if unknown := sorted(until.offsets.keys() - known):
+            topic, number = unknown[0]
+            raise RefusedError(
+                f"{self._options.until} names {topic}-{number}, which the cluster does not have"
+            )
+        cut, report = cut_merges(merges, until, self._engine, self._progress)
+        cut, moved = move_positions(merges, cut, report)
+        names = {topic.topic_id: topic.name for topic in topics}
+        return _Cut(cut, report, moved, list(share_positions_to_reset(merges, cut, report, names)))
+
+    def report_of(self, plan: RestorePlan) -> RestoreReport:
+        """The report of a plan of which nothing is written."""
+        return RestoreReport(
+            **plan,
+            magicbyte=_core.__version__,
+            sources=list(self.inputs.sources),
+            options=given_options(self._options),
+            balanced=all(one["balanced"] for one in plan["merged"]),
+            written=[],
         )
-
-    def _topics(self) -> list[TopicState]:
-        return sorted(self._cluster.state.topics.values(), key=lambda one: one.name)
-
-    def _of(self, topic: TopicState) -> dict[int, list[PartitionListing]]:
-        return self._directories.of_topics.get((topic.name, topic.topic_id), {})
-
-    def _brokers_of(self, partition: PartitionCopies) -> list[int | None]:
-        """The broker of each copy; None where nothing tells it."""
-        return [self._brokers.get(os.path.dirname(one["path"])) for one in partition.listings]
-
-    def _known_brokers(self, merge: PlannedMerge) -> set[int]:
-        """The brokers of the copies of which something is readable."""
-        brokers = enumerate(self._brokers_of(merge.partition))
-        return {broker for place, broker in brokers if broker is not None and not _is_lost(merge, place)}
-
-    def _unknown_nodes(self) -> list[str]:
-        """Files of log directories that cannot be read, and directories of which nothing tells the node."""
-        problems = [problem for log_dir in self.inputs.log_dirs for problem in log_dir.problems]
-        paths = {os.path.dirname(one["path"]) for one in self._directories.current}
-        unknown = sorted(path for path in paths if self._brokers.get(path) is None)
-        return problems + [
-            f"{path}: no {META_PROPERTIES} tells whose log directory it is: its copies count as not in sync"
-            for path in unknown
-        ]
-
-    def _unnamed_topics(self) -> list[str]:
-        """Topics and partitions that only directories know, since records of the metadata are lost."""
-        topics = self._cluster.state.topics
-        problems = []
-        for (name, topic_id), listings in self._directories.of_topics.items():
-            topic = topics.get(topic_id or "")
-            unnamed = sorted(listings if topic is None else listings.keys() - topic.partitions.keys())
-            if unnamed:
-                what = name if topic is None else f"{name}-{unnamed[0]}"
-                problems.append(
-                    f"{what} ({topic_id or 'of an unknown id'}) is not restored: the metadata that can be"
-                    f" read does not name it, but {listings[unnamed[0]][0]['path']} is there"
-                )
-        return problems
-
-    def _tiered_topics(self) -> list[str]:
-        """Topics whose older segments brokers will not find: that takes the leader epochs of those."""
-        return [
-            f"{topic.name} has remote.storage.enable=true: segments that are only in tiered storage are not"
-            " restored"
-            for topic in self._topics()
-            if self._cluster.configs(topic.name).get("remote.storage.enable") == "true"
-        ]
 
     def report(self, plan: RestorePlan, output: LocalNodes | None) -> RestoreReport:
         """Writes what is planned, if there is an output, and publishes it with its report."""
         assert self._planned is not None
         merges = self._planned.merges
-        given = {name: value for name, value in asdict(self._options).items() if value}
-        report = RestoreReport(
-            **plan,
-            magicbyte=_core.__version__,
-            sources=list(self.inputs.sources),
-            options=given,
-            balanced=all(one["balanced"] for one in plan["merged"]),
-            written=[],
-        )
+        report = self.report_of(plan)
         if output is None:
             return report
-        copied = ConvertOptions(
-            magic=None,
-            max_decompressed_bytes=self._options.max_decompressed_bytes,
-            index_interval_bytes=self._options.index_interval_bytes,
-        )
-        ids = {topic.name: topic.topic_id for topic in self._topics()}
-        usable = [merge for merge in merges if not _is_ruined(merge)]
-        rewritten, written = write_merges(usable, output, ids, self._engine, copied, self._progress)
-        report["written"] = written
-        report["balanced"] = report["balanced"] and all(map(is_complete, usable, rewritten))
-        report.update(problems_of_merges(merges, [task for done in rewritten for task in done]))  # type: ignore[typeddict-item]
+        ids = {topic.name: topic.topic_id for topic in self.topics()}
         places = {(one.topic.name, one.number): one.places for one in self._planned.placements}
-        placed = [(one, places[one["topic"], one["partition"]]) for one in written]
-        listings = [*self._metadata, *(one for merge in merges for one in merge.partition.listings)]
-        command = None
-        if self._options.certify:
-            command = command_line("restore", [*self.inputs.sources, "--out", output.path], self._options)
-        certify = certifier(command, report, listings, self._engine, self._progress)
-        output.publish_nodes(report, placed, self._files(placed), certify)
+        placed_merges = [one for one in merges if places[one.partition.topic, one.partition.partition]]
+        report.update(self.write(merges, placed_merges, output, ids))  # type: ignore[typeddict-item]
+        placed = [(one, places[one["topic"], one["partition"]]) for one in report["written"]]
+        output.publish_nodes(report, placed, self._files(placed), self.certify(report, merges, output))
         return report
 
     def _files(self, placed: Sequence[tuple[Written, Sequence[str]]]) -> dict[str, bytes]:
@@ -317,24 +270,3 @@ class _Restore:
                 files[f"{place}/{META_PROPERTIES}"] = bytes(_core.read_sidecar(properties))
         files.update((path, format_offset_checkpoint(own).encode()) for path, own in checkpoints.items())
         return files
-
-
-def _is_ruined(merge: PlannedMerge) -> bool:
-    """True if no copy has a good batch, and at least one had some: with an empty log, groups would jump."""
-    copies = merge.alignment["copies"]
-    is_empty = all(copy["last"] is None for copy in copies)
-    return is_empty and any(_is_lost(merge, place) for place, _ in enumerate(copies))
-
-
-def _is_lost(merge: PlannedMerge, copy: int) -> bool:
-    """True if a copy has no good batch, but had some, by its bytes or the broker's checkpoints."""
-    account = merge.alignment["copies"][copy]
-    if account["last"] is not None:
-        return False
-    problems = merge.copies[copy].plan["problems"]
-    return account["damaged_bytes"] > 0 or any(one["first_lost_offset"] is not None for one in problems)
-
-
-def _is_log(listing: PartitionListing) -> bool:
-    """True for a log that a broker would open; copies of moves between disks and strays are none."""
-    return listing["state"] == "current" and bool(listing["segments"])

@@ -241,7 +241,7 @@ def _rewrite_task(task: RewriteTask, options: ConvertOptions) -> str:
         magic=options.magic,
         compression=options.codec,
         level=options.level,
-        rebatch=options.batch_bytes if options.rebatch else None,
+        rebatch=options.packed_bytes,
         leader_epoch=options.leader_epoch,
         max_decompressed_bytes=options.max_decompressed_bytes,
         segment_bytes=task.segment_bytes,

@@ -12,7 +12,7 @@ from magicbyte.jobs.schema_orphans import LogFindings, orphaned_ids
 from magicbyte.model.listings import Problem
 from magicbyte.schema.compatibility.check import LEVELS, check, remedy
 from magicbyte.schema.lint import LintFinding, lint
-from magicbyte.schema.registry import Registry, Schema
+from magicbyte.schema.registry import LENIENT, STRICT, Registry, Schema
 
 __all__ = ["CheckReport", "CheckedVersion", "LintReport", "check_schema", "lint_schemas"]
 
@@ -36,6 +36,8 @@ class CheckReport(TypedDict):
 
     subject: str
     level: str
+    policy: str
+    """`STRICT`, `LENIENT` or `LOGICAL`: the policy of the subject, or the one that was asked for."""
     compatible: bool
     versions: list[CheckedVersion]
     problems: list[str]
@@ -56,7 +58,12 @@ class LintReport(TypedDict):
 
 
 def check_schema(
-    registry: Registry, subject: str, schema: Schema, *, level: str | None = None, lenient: bool = False
+    registry: Registry,
+    subject: str,
+    schema: Schema,
+    *,
+    level: str | None = None,
+    lenient: bool | None = None,
 ) -> CheckReport:
     """Checks if a schema may become the next version of a subject; for the arguments see `check`.
 
@@ -66,7 +73,8 @@ def check_schema(
         SchemaReferenceError: if its references lead to itself, or nowhere.
 
     """
-    level = registry.compatibility(subject) if level is None else level
+    rules = registry.rules(subject)
+    level = rules.level if level is None else level
     if level not in LEVELS:
         raise RefusedError(
             f"the compatibility level {level!r} is unknown: expected one of {', '.join(LEVELS)}"
@@ -94,6 +102,7 @@ def check_schema(
     return CheckReport(
         subject=subject,
         level=level,
+        policy=rules.policy if lenient is None else LENIENT if lenient else STRICT,
         compatible=all(verdict.compatible for verdict in verdicts),
         versions=versions,
         problems=registry.problems,

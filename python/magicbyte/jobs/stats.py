@@ -19,9 +19,11 @@ from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.run.accounting import reconcile_partitions
 from magicbyte.jobs.run.decode_partitions import DecodeJob, decode_partitions
 from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.live_partitions import live_partitions
 from magicbyte.jobs.run.plan import DecodeTask
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.run.reading import ReadOptions, check_column_limit, read_chunk
+from magicbyte.live import CommandConfig, split_sources
 from magicbyte.model import PartitionReconciliation
 
 __all__ = ["Group", "PartitionStats", "Stats", "StatsReport", "TopicStats", "statistics"]
@@ -159,7 +161,9 @@ def _directory_of(chunk: str) -> str:
     return os.path.dirname(path)
 
 
-def _count_chunks(directory: str, chunks: Iterable[str], options: ReadOptions) -> _Counts:
+def _count_chunks(
+    directory: str, chunks: Iterable[str | _core.FetchedChunk], options: ReadOptions
+) -> _Counts:
     results: list[str] = []
     kinds: list[pa.Table] = []
     times: list[int] = []
@@ -190,16 +194,22 @@ def statistics(
     *,
     max_decompressed_bytes: int,
     choice: PartitionChoice = EVERYTHING,
+    command_config: CommandConfig = None,
     progress: Progress = NO_PROGRESS,
 ) -> StatsReport:
     """Counts over all partitions at and below `sources`, decoding every record.
 
+    Partitions of running clusters are fetched one after the other, by this process.
+
     Raises:
+        OSError: if a cluster does not answer or refuses.
         RefusedError: if there is nothing to read, or `max_decompressed_bytes` is more than tables can hold.
 
     """
     check_column_limit("max_decompressed_bytes", max_decompressed_bytes)
-    inputs = find_inputs(sources, choice)
+    files, clusters = split_sources(sources, command_config)
+    live = live_partitions(clusters, command_config, choice, max_decompressed_bytes)
+    inputs = find_inputs(files, choice, may_be_none=bool(clusters))
     options = ReadOptions(("timestampMillis",), True, max_decompressed_bytes)
     plans, task_results = decode_partitions(
         DecodeJob(
@@ -214,6 +224,11 @@ def statistics(
     )
     counted = [counts for result in task_results for counts in result]
     reconciled = reconcile_partitions(plans, (result for one in counted for result in one.results))
+    for one in live:
+        path = json.loads(one.listing)["path"]
+        counts = _count_chunks(path, one.chunks(), options)
+        counted.append(counts)
+        reconciled.append(one.reconciled(counts.results))
     by_directory = defaultdict(list)
     for counts in counted:
         by_directory[counts.directory].append(counts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
@@ -12,7 +12,7 @@ from magicbyte import _core
 from magicbyte.enums import IsolationLevel
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.certified import CertificateCheck, check_certificate
-from magicbyte.jobs.comparing.cluster_side import ClusterComparison, compare_with_cluster, open_cluster
+from magicbyte.jobs.comparing.against import ClusterComparison, compare_with_cluster
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.find.log_dirs import LogDirReport, log_dir_reports, note_missing_ids
 from magicbyte.jobs.find.partitions import SkippedDirectory, find_inputs
@@ -20,9 +20,11 @@ from magicbyte.jobs.indexes import IndexReport, check_indexes
 from magicbyte.jobs.run.accounting import Totals, listed, reconcile_partitions, total_of
 from magicbyte.jobs.run.decode_partitions import DecodeJob, decode_partitions
 from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.live_partitions import live_partitions
 from magicbyte.jobs.run.plan import DecodeTask, Planned, Range, all_offsets
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.run.sums import NullTimes, RecordSums, TopicPartition
+from magicbyte.live import open_cluster, split_sources
 from magicbyte.model import PartitionListing, PartitionReconciliation, Problem
 from magicbyte.options.read import VerifyOptions
 
@@ -153,11 +155,15 @@ class _Checked:
 
 
 def _check_task(task: DecodeTask, max_decompressed_bytes: int) -> _Checked:
+    return _check_chunks(task.chunks, max_decompressed_bytes)
+
+
+def _check_chunks(chunks: Iterable[str | _core.FetchedChunk], max_decompressed_bytes: int) -> _Checked:
     """Decodes the records without making columns of them, which needs no Arrow."""
     results: list[str] = []
     problems: list[Problem] = []
     left_out = 0
-    for chunk in task.chunks:
+    for chunk in chunks:
         result, listing = _core.check_chunk(chunk, max_decompressed_bytes)
         results.append(result)
         found = json.loads(listing)
@@ -208,35 +214,28 @@ def verify(
 
     """
     max_decompressed_bytes = options.max_decompressed_bytes
-    if options.command_config is not None and options.against is None:
-        raise RefusedError("command_config is for a cluster: choose one with against")
+    files, clusters = split_sources(sources, None if options.against else options.command_config)
+    if clusters and any((options.table, options.indexes, options.certificate, options.against)):
+        raise RefusedError(
+            "a running cluster is verified by itself: table, indexes, certificate and against compare files"
+        )
     # A cluster that refuses is known before the files are read.
     cluster = None if options.against is None else open_cluster(options.against, options.command_config)
     if table is not None:
         from magicbyte.jobs.run.reading import check_column_limit
 
         check_column_limit("max_decompressed_bytes", max_decompressed_bytes)
-    inputs = find_inputs(sources, choice, distinct=table is not None, assigned=True)
+    live = live_partitions(clusters, options.command_config, choice, max_decompressed_bytes)
+    inputs = find_inputs(files, choice, distinct=table is not None, assigned=True, may_be_none=bool(clusters))
     note_missing_ids(inputs.log_dirs, inputs.listings)
     log = None if table is None else table(inputs.listings, max_decompressed_bytes)
-    plans, checked = decode_partitions(
-        DecodeJob(
-            lambda: (
-                partial(_compare_task, options=log.read)
-                if log
-                else partial(_check_task, max_decompressed_bytes=max_decompressed_bytes)
-            ),
-            "verify",
-            lambda checked: checked.results,
-            writes_files=False,
-        ),
-        inputs.listings,
-        engine,
-        isolation_level=log.isolation_level if log else options.isolation_level,
-        bounds=log.bounds if log else all_offsets,
-        progress=progress,
-    )
+    plans, checked = _decode(inputs.listings, engine, options, log, progress)
     partitions = reconcile_partitions(plans, (text for one in checked for text in one.results))
+    log_dirs = log_dir_reports(inputs.log_dirs, [planned.plan for planned in plans], partitions)
+    for one in live:
+        found = _check_chunks(one.chunks(options.isolation_level), max_decompressed_bytes)
+        partitions.append(one.reconciled(found.results, options.isolation_level))
+        checked.append(found)
     total = total_of(partitions)
     sums, times = RecordSums(), NullTimes()
     sums.add_all(one.sums for one in checked)
@@ -249,7 +248,7 @@ def verify(
         total=total,
         partitions=partitions,
         skipped=inputs.skipped,
-        log_dirs=log_dir_reports(inputs.log_dirs, [planned.plan for planned in plans], partitions),
+        log_dirs=log_dirs,
         **listed(problems, sum(one.left_out for one in checked)),
         table=None
         if log is None
@@ -267,6 +266,33 @@ def verify(
         else compare_with_cluster(
             sources, options.against, cluster, engine, choice, max_decompressed_bytes, progress
         ),
+    )
+
+
+def _decode(
+    listings: Sequence[PartitionListing],
+    engine: Engine,
+    options: VerifyOptions,
+    log: TableOfLog | None,
+    progress: Progress,
+) -> tuple[list[Planned], list[_Checked]]:
+    """Decodes files, with the columns of a table if it is compared with them."""
+    return decode_partitions(
+        DecodeJob(
+            lambda: (
+                partial(_compare_task, options=log.read)
+                if log
+                else partial(_check_task, max_decompressed_bytes=options.max_decompressed_bytes)
+            ),
+            "verify",
+            lambda checked: checked.results,
+            writes_files=False,
+        ),
+        listings,
+        engine,
+        isolation_level=log.isolation_level if log else options.isolation_level,
+        bounds=log.bounds if log else all_offsets,
+        progress=progress,
     )
 
 

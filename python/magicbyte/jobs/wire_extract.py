@@ -8,12 +8,12 @@ broker's response, but no leader epoch, which no message names.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from typing import IO, NamedTuple, TypedDict
 
 from magicbyte import _core
 from magicbyte.errors import Error
+from magicbyte.internal_topics.names import is_topic
 from magicbyte.jobs.publish.local_partitions import PartitionsOutput
 from magicbyte.jobs.publish.outputs import partitions_output
 from magicbyte.wire import Exchange, Exchanges, RecordSet, WireSummary
@@ -21,8 +21,6 @@ from magicbyte.wire import Exchange, Exchanges, RecordSet, WireSummary
 __all__ = ["ExtractReport", "ExtractedPartition", "extract"]
 
 _FETCHES = frozenset({"Fetch", "ShareFetch"})
-# The rule of `Topic.validate`.
-_TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 
 
 class ExtractedPartition(TypedDict):
@@ -148,7 +146,7 @@ class _Found:
             for batch in of_one.values():
                 self._keep(known, batch, f"{name}-{partition}")
         for (name, partition), (topic_id, known) in sorted(joined.items()):
-            if _TOPIC.fullmatch(name) and partition >= 0:
+            if is_topic(name) and partition >= 0:
                 yield name, topic_id, partition, [known[base] for base in sorted(known)]
             else:
                 self.problem(f"{name!r}, partition {partition}: no name that Kafka allows; it is not written")

@@ -20,9 +20,11 @@ import pyarrow.compute as pc
 
 from magicbyte import _core
 from magicbyte.errors import JobError, RefusedError
+from magicbyte.internal_topics.names import is_topic
 from magicbyte.jobs.find.outputs import UNFINISHED
 from magicbyte.jobs.publish.workspace import sync, write_text
 from magicbyte.log import PartitionLog
+from magicbyte.storage.paths import absolute
 
 __all__ = ["COLUMNS", "Part", "RowsOptions", "commit_rows", "staging_in", "write_rows"]
 
@@ -72,7 +74,7 @@ def staging_in(path: str) -> str:
     It is left over if the job is killed, and readers skip it. As no process runs from the beginning to
     the end of a job, nothing distinguishes it from that of a running job: the operator has to remove it.
     """
-    staging = os.path.join(os.path.abspath(path), f".{uuid.uuid4().hex[:12]}{UNFINISHED}")
+    staging = os.path.join(absolute(path), f".{uuid.uuid4().hex[:12]}{UNFINISHED}")
     os.makedirs(staging)
     return staging
 
@@ -130,19 +132,13 @@ def _by_partition(
     pairs = keys.group_by(["topic", "partition"], use_threads=False).aggregate([]).to_pylist()
     for pair in pairs:
         topic, partition = pair["topic"], pair["partition"]
-        if not _is_topic(topic) or partition < 0:
+        if not is_topic(topic) or partition < 0:
             raise ValueError(f"{topic!r}, {partition} is not a topic and partition")
         if len(pairs) == 1:
             yield (topic, partition), batch
             return
         mask = pc.and_(pc.equal(topics, topic), pc.equal(partitions, partition))
         yield (topic, partition), batch.filter(mask)
-
-
-def _is_topic(name: str) -> bool:
-    """The rules of `org.apache.kafka.common.internals.Topic.validate`."""
-    legal = all(letter.isascii() and (letter.isalnum() or letter in "._-") for letter in name)
-    return legal and 0 < len(name) < 250 and name not in (".", "..")
 
 
 def commit_rows(

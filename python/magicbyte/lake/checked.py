@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from magicbyte.jobs.find.lineage import EpochStart, LogLineage
 from magicbyte.jobs.run.kept_surveys import SegmentState, segment_state
 from magicbyte.jobs.run.plan import Planned
 from magicbyte.jobs.run.sums import TopicPartition
 from magicbyte.lake.state import PartitionState
+from magicbyte.listing import LivePartitionListing, high_watermark_of, is_live
 from magicbyte.model import PartitionListing, Survey
 
 __all__ = ["Checked"]
@@ -22,6 +25,7 @@ class _Agreement:
     state: PartitionState
     """Without its holes, which are no part of the comparison."""
     segments: tuple[SegmentState, ...]
+    """Of a running cluster, what stands for them."""
     surveys: Mapping[str, str]
     """Survey texts by path, of the segments that were surveyed."""
 
@@ -78,8 +82,24 @@ class Checked:
 
 def _agreement(listing: PartitionListing, planned: Planned, state: PartitionState) -> _Agreement:
     paths = (segment["path"] for segment in planned.listing["segments"])
+    segments = _lineage(listing, state) if is_live(listing) else map(segment_state, listing["segments"])
     return _Agreement(
         replace(state, holes=()),
-        tuple(map(segment_state, listing["segments"])),
+        tuple(segments),
         dict(zip(paths, planned.surveys, strict=True)),
     )
+
+
+def _lineage(listing: LivePartitionListing, state: PartitionState) -> Iterator[SegmentState]:
+    """The topic and the leader epoch of the table's last record, as the cluster knows them: as long as they
+    stay, its log has only grown.
+    """
+    epochs = tuple(EpochStart(one["epoch"], one["start_offset"]) for one in listing["leader_epochs"])
+    high_watermark = high_watermark_of(listing)
+    log = LogLineage(listing["topic_id"], listing["cluster_id"], epochs, high_watermark)
+    lineage = log.before(state.next_offset)
+    if lineage.topic_id is None or lineage.leader_epoch is None:
+        # It may be another log: no state is equal to this one.
+        yield listing["path"], high_watermark, time.monotonic_ns(), ""
+    else:
+        yield listing["path"], 0, 0, f"{lineage.topic_id} {lineage.leader_epoch}"

@@ -34,7 +34,7 @@ from magicbyte.lake.differences import (
 from magicbyte.lake.ranges import OffsetRange, scans
 from magicbyte.lake.state import PartitionState
 from magicbyte.lake.table import DIGESTED, TransactionalTable
-from magicbyte.listing import known_topic_id
+from magicbyte.listing import first_offset_of, is_live, known_topic_id
 from magicbyte.model import LeaderEpoch, PartitionListing
 
 __all__ = ["DivergedError", "Divergence", "LineageCheck"]
@@ -142,7 +142,7 @@ class LineageCheck:
             state = self._states.get(_place(listing))
             if state is None:
                 checked.add(listing, planned, PartitionState(0))
-            elif listing["segments"] and not checked.holds(listing, planned, state):
+            elif first_offset_of(listing) is not None and not checked.holds(listing, planned, state):
                 waiting.append((listing, planned, state))
         tails = self._tails(
             {_place(listing): min(state.next_offset, ends[_place(listing)]) for listing, _, state in waiting}
@@ -197,11 +197,15 @@ class LineageCheck:
     def _tail_plan(
         self, listing: PartitionListing, planned: Planned, tails: Mapping[TopicPartition, _Tail]
     ) -> Planned | None:
-        """A plan of the last rows' offsets in the segment that should have the last one."""
+        """A plan of the last rows' offsets, for files in the segment that should have the last one."""
         tail = tails.get(_place(listing))
         if tail is None:
             return None
         first, last = min(tail.digests), max(tail.digests)
+        if is_live(listing):
+            return plan_surveyed(
+                listing, (), isolation_level=self._isolation_level, offsets=(first, last + 1), chunk_bytes=1
+            )
         bases = [at for at, one in enumerate(listing["segments"]) if one["base_offset"] <= last]
         if not bases:
             return None

@@ -5,6 +5,7 @@ list -> survey (tasks) -> plan from the table's offsets -> decode and write (tas
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +17,9 @@ import pyarrow as pa
 from magicbyte import _core
 from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.live_listings import find_sources
 from magicbyte.jobs.find.log_dirs import log_dir_reports
-from magicbyte.jobs.find.partitions import Inputs, find_inputs
+from magicbyte.jobs.find.partitions import Inputs
 from magicbyte.jobs.ingest import (
     CommitReport,
     IngestReport,
@@ -53,6 +55,7 @@ from magicbyte.lake.table import (
     TransactionalTable,
     UnsettledError,
 )
+from magicbyte.listing import cluster_id_of, is_live
 from magicbyte.options.ingest import IngestOptions
 from magicbyte.storage.destination import Destination
 from magicbyte.storage.local_directory import LocalDirectory
@@ -101,7 +104,7 @@ def ingest_table(
     if options.overwrite:
         raise RefusedError("a table is never overwritten: a job adds to it what is new")
     made = _table_options(options, target)
-    inputs = find_inputs(sources, choice, distinct=True, assigned=True)
+    inputs = find_sources(sources, options.command_config, choice)
     waits = growing is not None and not growing.above_high_watermark
     marks = high_watermarks(inputs.listings, required=waits)
 
@@ -123,7 +126,7 @@ def ingest_table(
         table=table,
         directory=files.name,
         listings=inputs.listings,
-        clusters={log_dir.path: log_dir.cluster_id for log_dir in inputs.log_dirs},
+        clusters=_clusters(inputs),
         engine=engine,
         options=options,
         read=read,
@@ -134,6 +137,13 @@ def ingest_table(
     )
     orphans, commit = _run(job, files, sources)
     return _report(target, inputs, marks, job, commit, orphans)
+
+
+def _clusters(inputs: Inputs) -> dict[str, str | None]:
+    """The cluster ids of the directories, or topics of running clusters, that partitions are in."""
+    live = (listing for listing in inputs.listings if is_live(listing))
+    of_topics = {os.path.dirname(listing["path"]): cluster_id_of(listing) for listing in live}
+    return {log_dir.path: log_dir.cluster_id for log_dir in inputs.log_dirs} | of_topics
 
 
 def _job_files(data: Destination) -> JobFiles:
@@ -201,7 +211,7 @@ def _report(
         "above_high_watermark": partitions_above(
             job.plans, marks, (text for partition in job.written for text in partition.results)
         ),
-        "internal_topics": InternalTopicsReport(pending_offsets=0, problems=[]),
+        "internal_topics": InternalTopicsReport(pending_offsets=0, problems=[], left_out=[]),
         "files": [
             ManifestRow(table="records", topic=one.topic, path=one.path, rows=one.rows, size=one.size)
             for one in added

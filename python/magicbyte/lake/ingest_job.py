@@ -13,6 +13,7 @@ import pyarrow as pa
 from magicbyte import _core
 from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.find.lineage import EpochStart, LogLineage
+from magicbyte.jobs.find.problems import offsets_text
 from magicbyte.jobs.ingest import (
     CommittedPartition,
     RepairedRange,
@@ -53,7 +54,7 @@ from magicbyte.lake.table import (
     TransactionalTable,
 )
 from magicbyte.lake.write import LakeWriteOptions, Written, write_task
-from magicbyte.listing import known_topic_id
+from magicbyte.listing import first_offset_of, known_topic_id
 from magicbyte.model import LeaderEpoch, PartitionListing, PartitionPlan, PartitionReconciliation, Problem
 from magicbyte.options.ingest import IngestOptions
 
@@ -221,7 +222,7 @@ class IngestJob:
         gaps = [
             gap
             for planned in self.plans
-            for gap in gap_before(planned.plan, starts.get(_place(planned.plan)), self.options.ranges)
+            for gap in gap_before(planned, starts.get(_place(planned.plan)), self.options.ranges)
         ]
         self.other_problems = len(gaps)
         self.problems = [*gaps, *_problems(self.plans, self.written)]
@@ -234,7 +235,7 @@ class IngestJob:
                 raise JobError(
                     f"{self.table.name}: nothing is committed, since records of "
                     f"{listing['topic']}-{listing['partition']} are missing (--fail-on-missing), the first "
-                    f"ones of the offsets {hole.start}..={hole.end - 1}"
+                    f"ones of {offsets_text(hole.start, hole.end - 1)}"
                 )
 
     def _new_holes(self, listing: PartitionListing) -> tuple[Hole, ...]:
@@ -302,7 +303,7 @@ class IngestJob:
                 states[place] = replace(state, holes=holes)
             if place in self.repair.acknowledged:
                 state = states.get(place, self.states[place])
-                begin = listing["segments"][0]["base_offset"]
+                begin = first_offset_of(listing) or 0
                 states[place] = replace(state, holes=tuple(uncovered(state.holes, 0, begin)))
         sums.clear()
         sums.add_all(partition.sums for partition in self.written)

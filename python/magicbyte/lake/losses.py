@@ -6,13 +6,15 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from magicbyte import _core
-from magicbyte.jobs.find.problems import partition_problem
+from magicbyte.jobs.find.problems import offsets_text, partition_problem
 from magicbyte.jobs.run.holes import Hole, joined
+from magicbyte.jobs.run.plan import Planned
 from magicbyte.jobs.run.reading import UNKNOWN_SCHEMAS
 from magicbyte.jobs.run.sums import TopicPartition
 from magicbyte.lake.table import UnsettledError
 from magicbyte.lake.write import Written
-from magicbyte.model import PartitionListing, PartitionPlan, PartitionReconciliation, Problem
+from magicbyte.listing import first_offset_of
+from magicbyte.model import PartitionListing, PartitionReconciliation, Problem
 from magicbyte.options.ranges import Ranges
 
 __all__ = [
@@ -39,11 +41,13 @@ _LOSSES = (
 """Kinds of problems: bytes of the log that were not read, or are not there."""
 
 
-def gap_before(plan: PartitionPlan, start: int | None, ranges: Ranges) -> Iterator[Problem]:
+def gap_before(planned: Planned, start: int | None, ranges: Ranges) -> Iterator[Problem]:
     """The offsets between the table, which ends before `start`, and the log, if that begins after them."""
-    if start is None or not plan["segments"]:
+    plan = planned.plan
+    base = plan["segments"][0]["base_offset"] if plan["segments"] else first_offset_of(planned.listing)
+    if start is None or base is None:
         return
-    begin = max(plan["segments"][0]["base_offset"], plan["log_start_offset"] or 0)
+    begin = max(base, plan["log_start_offset"] or 0)
     begin = min(begin, _MOST if ranges.end_offset is None else ranges.end_offset)
     if begin > (first := max(start, ranges.start_offset or 0)):
         yield partition_problem(
@@ -102,7 +106,7 @@ def undecoded_in(written: Iterable[Written]) -> dict[TopicPartition, tuple[Hole,
 
 def remembered_holes(listing: PartitionListing, holes: Iterable[Hole]) -> Iterator[Problem]:
     """Holes of the table, as problems."""
-    begin = listing["segments"][0]["base_offset"] if listing["segments"] else 0
+    begin = first_offset_of(listing) or 0
     for hole in holes:
         what = (
             f"the log begins at {begin} by now, so they are lost; ingest --repair acknowledges that"
@@ -113,7 +117,7 @@ def remembered_holes(listing: PartitionListing, holes: Iterable[Hole]) -> Iterat
             listing["topic"],
             listing["partition"],
             HOLE,
-            f"the table lacks records of the offsets {hole.start}..={hole.end - 1}, which were lost, unread "
+            f"the table lacks records of {offsets_text(hole.start, hole.end - 1)}, which were lost, unread "
             f"or of an unknown schema when an earlier run passed them: {what}",
             first_lost_offset=hole.start,
             last_lost_offset=hole.end - 1,

@@ -12,6 +12,7 @@ from magicbyte.lake.divergence import Divergence
 from magicbyte.lake.ranges import OffsetRange
 from magicbyte.lake.state import PartitionState
 from magicbyte.lake.table import TransactionalTable
+from magicbyte.listing import first_offset_of
 from magicbyte.model import PartitionListing
 
 __all__ = ["MAX_OFFSET", "Repair", "plan_repair", "segments_for"]
@@ -54,9 +55,9 @@ def plan_repair(
     for listing in listings:
         place = listing["topic"], listing["partition"]
         state = states.get(place)
-        if state is None or not state.holes or not listing["segments"]:
+        begin = first_offset_of(listing)
+        if state is None or not state.holes or begin is None:
             continue
-        begin = listing["segments"][0]["base_offset"]
         end = diverging[place].offset if place in diverging else state.next_offset
         lost = list(uncovered(state.holes, begin, MAX_OFFSET))
         rows = TableRows(table, place)

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.find.live_listings import ChangedLogError
 from magicbyte.jobs.ingest import IngestReport
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.high_watermarks import waiting_message
@@ -34,6 +35,19 @@ _ATTEMPTS = 5
 _PAUSE_SECONDS = 0.2
 """Before the second attempt, and twice as long before each further one: a broker renames files in less time,
 and mounted file systems show changes late."""
+
+
+_PASSING = (
+    DivergedError,
+    FileNotFoundError,
+    UnsettledError,
+    ChangedLogError,
+    ConnectionError,
+    TimeoutError,
+)
+"""Most likely a broker has just rolled or deleted a segment, another job has added records, or the leaders of
+a running cluster change.
+"""
 
 
 def ingest_stream(
@@ -59,6 +73,7 @@ def ingest_stream(
             records are lost, because their segments were deleted before they were read, or are missing or
             unreadable.
         FileNotFoundError: a directory or file is missing.
+        ConnectionError, TimeoutError: a cluster cannot be read, after several attempts.
 
     """
     if options.repair:
@@ -72,8 +87,7 @@ def ingest_stream(
         started = time.monotonic()
         try:
             report = ingest_table(sources, target, engine, options, progress, choice=choice, growing=growing)
-        except (DivergedError, FileNotFoundError, UnsettledError):
-            # Most likely a broker has just rolled or deleted a segment, or another job has added records.
+        except _PASSING:
             failures += 1
             if failures == _ATTEMPTS:
                 raise

@@ -46,6 +46,8 @@ class Run(TypedDict):
     next_offset: int
     leader_epoch: int
     batches: int
+    content: int
+    """A hash of the ends and CRCs of its batches."""
 
 
 class Damage(Share):

@@ -6,18 +6,19 @@ from dataclasses import dataclass
 
 from magicbyte.options.declare import argument, option
 from magicbyte.options.shared import Decoding
+from magicbyte.options.typed import SchemaSource
 from magicbyte.options.values import Kind, Size
 
 __all__ = ["AuditOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditOptions(Decoding):
+class AuditOptions(Decoding, SchemaSource):
     """Options of an audit."""
 
     schema_ids: bool = option(
         "Also decode all records, and list batches whose schema id is rare in their topic and common in"
-        " another.",
+        " another. A registry implies it, and adds those whose schema only has subjects of other topics.",
         default=False,
     )
     threads: int | None = argument("The number of threads; None for one per core.", default=None)

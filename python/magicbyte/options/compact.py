@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from os import PathLike
 
 from magicbyte.options.declare import argument, option
-from magicbyte.options.shared import CleanOptions, Clock, TopicConfigFile
+from magicbyte.options.shared import CleanOptions, Clock, ConfigFiles
 from magicbyte.options.values import FILE, MILLIS, OFFSET, RECORD_SIZE, SEGMENT_SIZE, SIZE, Number
 
 __all__ = ["DAY_MS", "CompactOptions"]
@@ -15,7 +15,7 @@ DAY_MS = 24 * 60 * 60 * 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompactOptions(TopicConfigFile, Clock, CleanOptions):
+class CompactOptions(ConfigFiles, Clock, CleanOptions):
     """Options of a compaction. They have the names of Kafka's configs where these exist."""
 
     all: bool = option("Clean the last segment too, which a broker never does.", default=False)

@@ -9,7 +9,7 @@ from typing import Literal
 from magicbyte.enums import PartitionBy, PayloadType, TableFormat
 from magicbyte.options.declare import Options, argument, narrowed, option
 from magicbyte.options.ranges import Ranges
-from magicbyte.options.shared import Decoding, Isolation
+from magicbyte.options.shared import Connection, Decoding, Isolation
 from magicbyte.options.typed import UNTYPED, Column, TypedColumns
 from magicbyte.options.values import EXPRESSION, PROPERTIES, Kind, Real, Size, words
 
@@ -20,7 +20,7 @@ ParquetCodec = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class IngestOptions(Ranges, Isolation, Decoding):
+class IngestOptions(Ranges, Isolation, Decoding, Connection):
     """Options of an ingest."""
 
     where: str | None = option(

@@ -10,8 +10,8 @@ from os import PathLike
 from magicbyte import _core
 from magicbyte.options.declare import option
 from magicbyte.options.ingest import CatalogOptions
-from magicbyte.options.shared import Clock, Decoding, Isolation
-from magicbyte.options.values import COUNT, FILE, MILLIS, SIZE, Kind, Number, Real
+from magicbyte.options.shared import Clock, ConfigFiles, Connection, Decoding, Isolation
+from magicbyte.options.values import COUNT, FILE, MILLIS, Kind, Number, Real, Size
 
 __all__ = [
     "DEFAULT_TRANSACTION_MAX_TIMEOUT_MS",
@@ -19,8 +19,11 @@ __all__ = [
     "AdviseOptions",
     "ClusterOptions",
     "ExplainOptions",
+    "GroupChoice",
     "OffsetsOptions",
     "SchemasOptions",
+    "StatsOptions",
+    "TopicsOptions",
     "TransactionTimeout",
     "VerifyOptions",
 ]
@@ -32,7 +35,7 @@ SCHEMAS_TOPIC = "_schemas"
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyOptions(CatalogOptions, Isolation, Decoding):
+class VerifyOptions(CatalogOptions, Isolation, Connection, Decoding):
     """Options of a verification."""
 
     table: str | PathLike[str] | None = option(
@@ -55,12 +58,16 @@ class VerifyOptions(CatalogOptions, Isolation, Decoding):
         default=None,
         kind=Kind("HOST:PORT"),
     )
-    command_config: str | PathLike[str] | None = option(
-        "A file of properties of Kafka's own clients, for the connection to the cluster: security.protocol,"
-        " sasl.*, and ssl.* with PEM.",
-        default=None,
-        kind=Kind("FILE"),
-    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicsOptions(ConfigFiles, Connection):
+    """Options of the list of topics."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatsOptions(Connection, Decoding):
+    """Options of statistics."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +100,9 @@ class AdviseOptions(Decoding):
         "The total number of places in the logs to sample.", default=32, kind=Number(1, 10_000)
     )
     window_bytes: int = option(
-        "The size of the sample at each place, after decompression.", default=4 << 20, kind=SIZE
+        "The size of the sample at each place, after decompression.",
+        default=4 << 20,
+        kind=Size(least=1),
     )
     seed: int = option("The seed of the sample.", default=0, kind=COUNT)
     thorough: bool = option("Try slow levels, too: lz4 12, gzip 9, zstd 12 and 19.", default=False)
@@ -103,8 +112,8 @@ class AdviseOptions(Decoding):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OffsetsOptions(Decoding):
-    """Options of committed offsets."""
+class GroupChoice(Decoding):
+    """The choice among groups."""
 
     group: str = option(
         "Only groups whose name matches; * ? and [...] are wildcards.", default="*", kind=Kind("PATTERN")
@@ -112,7 +121,12 @@ class OffsetsOptions(Decoding):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterOptions(OffsetsOptions, TransactionTimeout):
+class OffsetsOptions(GroupChoice, Connection):
+    """Options of committed offsets."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterOptions(GroupChoice, TransactionTimeout):
     """Options of the description of a cluster."""
 
     headers_only: bool = option(

@@ -17,7 +17,9 @@ class RedactOptions(CleanOptions):
     """The records to redact, and how to redact them."""
 
     # Neither is in the repr: they may be confidential themselves.
-    keys: Iterable[bytes] = argument("Redact records with one of these keys.", default=(), secret=True)
+    keys: Iterable[bytes | str] = argument(
+        "Redact records with one of these keys; text is encoded in UTF-8.", default=(), secret=True
+    )
     where: str | None = option(
         "Redact records for which this SQL expression is true.", default=None, kind=EXPRESSION, secret=True
     )
@@ -37,5 +39,7 @@ class RedactOptions(CleanOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.keys, str | bytes):
+            raise TypeError("keys: expected a sequence of keys, not one key")
         # Any iterable: tasks need all of the keys, again and again.
         object.__setattr__(self, "keys", tuple(self.keys))

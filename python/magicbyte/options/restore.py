@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -9,8 +10,8 @@ from typing import Any, NamedTuple
 from magicbyte import _core
 from magicbyte.errors import Error
 from magicbyte.options.declare import option
-from magicbyte.options.shared import Certified, Decoding, Indexes
-from magicbyte.options.values import Number, Repeated, items, text_value
+from magicbyte.options.shared import Certified, Connection, Decoding, Indexes
+from magicbyte.options.values import TIME, Kind, Number, Repeated, items, text_value
 
 __all__ = ["GivenVoter", "RestoreOptions"]
 
@@ -87,6 +88,27 @@ class _Voters(_Several):
         return voters
 
 
+class _Until(Kind):
+    """A time, or a file with offsets."""
+
+    name = "until"
+    texts = f"{TIME.texts} Or a file."
+    unit = "A time in milliseconds since 1970, or the path of a file."
+
+    def parse(self, text: str) -> int | str:
+        """See `Kind.parse`."""
+        try:
+            return TIME.parse(text)
+        except ValueError:
+            if not os.path.exists(text):
+                raise ValueError(f"{text!r} is neither a time nor a file that exists") from None
+        return text
+
+    def normal(self, value: Any) -> int | str:
+        """See `Kind.normal`."""
+        return os.fspath(text_value(value)) if isinstance(value, str | os.PathLike) else TIME.normal(value)
+
+
 def _check_id(text: str) -> None:
     try:
         _core.partition_metadata(f"version: 0\ntopic_id: {text}\n")
@@ -95,7 +117,7 @@ def _check_id(text: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RestoreOptions(Indexes, Certified, Decoding):
+class RestoreOptions(Indexes, Certified, Connection, Decoding):
     """Options of a restored cluster."""
 
     nodes: tuple[int, ...] = option(
@@ -110,4 +132,34 @@ class RestoreOptions(Indexes, Certified, Decoding):
         default=(),
         default_text="those of the old quorum, if all of them are restored",
         kind=_Voters("ID@HOST:PORT"),
+    )
+    metadata_version: int | None = option(
+        "The level of metadata.version, if the metadata that can be read has lost it. `kafka-features.sh"
+        " version-mapping` has the levels of releases.",
+        default=None,
+        default_text="that of the metadata",
+        kind=Number(1, (1 << 15) - 1, "LEVEL"),
+    )
+    until: int | str | None = option(
+        "Restore the logs as they were then: each ends before the first batch with a later timestamp, or at"
+        " the offset that a file has for it, and before the first transaction that was open there. The file"
+        " is the JSON of `magicbyte offsets`, one as for kafka-delete-records, or an object such as"
+        ' {"orders-0": 150}.',
+        default=None,
+        default_text="as they are",
+        kind=_Until("TIME|FILE"),
+    )
+    target: str | None = option(
+        "Restore into another running cluster: the addresses of its brokers. Its topics exist and are empty.",
+        default=None,
+        kind=Kind("HOST:PORT"),
+    )
+    in_place: bool = option(
+        "Restore the log directories themselves: what changes is moved aside first, and no log is written."
+        " A job that was killed can be finished or undone.",
+        default=False,
+    )
+    undo: bool = option(
+        "Take back what was restored in place: every file is as it was. Only until a node has started.",
+        default=False,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from magicbyte.errors import RefusedError
 from magicbyte.options.declare import argument, option
 from magicbyte.options.shared import Certified, Decoding, Epochs, Indexes, TopicIds
 from magicbyte.options.values import LEVEL, SEGMENT_SIZE, SIZE, Codec, OneOf, words
@@ -14,6 +15,10 @@ __all__ = ["ConvertOptions", "CopyOptions", "RecoverOptions", "RecoveryMethod"]
 RecoveryMethod = Literal["keep", "truncate"]
 """`keep` keeps all good batches, including those after damage; `truncate` keeps nothing from the first damage
 on, as a broker does when it starts."""
+
+
+_PACKED_BYTES = 1 << 20
+"""The size of packed batches where none is given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,12 +61,26 @@ class ConvertOptions(CopyOptions):
     rebatch: bool = option(
         "Pack the records of batches without a producer id into full batches.", default=False
     )
-    batch_bytes: int = option("The size of a packed batch, before compression.", default=1 << 20, kind=SIZE)
+    batch_bytes: int | None = option(
+        "With rebatch: the size of a packed batch, before compression.",
+        default=None,
+        default_text=SIZE.show(_PACKED_BYTES),
+        kind=SIZE,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.rebatch, bool):
             raise TypeError("rebatch is True or False; the size of a batch is batch_bytes")
+        if self.batch_bytes is not None and not self.rebatch:
+            raise RefusedError("a batch size is for batches that are packed: choose rebatch, too")
+
+    @property
+    def packed_bytes(self) -> int | None:
+        """The size of packed batches; None if batches stay as they are."""
+        if not self.rebatch:
+            return None
+        return _PACKED_BYTES if self.batch_bytes is None else self.batch_bytes
 
     @property
     def codec(self) -> int | None:

@@ -16,13 +16,15 @@ __all__ = [
     "Certified",
     "CleanOptions",
     "Clock",
+    "ConfigFiles",
+    "Connection",
     "Damage",
+    "DeadLetters",
     "Decoding",
     "Epochs",
     "Follow",
     "Indexes",
     "Isolation",
-    "TopicConfigFile",
     "TopicIds",
 ]
 
@@ -36,6 +38,18 @@ class Decoding(Options):
         "Treat batches that are larger than this after decompression as damaged.",
         default=_core.DEFAULT_MAX_DECOMPRESSED_BYTES,
         kind=Size((1 << 32) - 1, least=1),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection(Options):
+    """The connection to a running cluster."""
+
+    command_config: str | PathLike[str] | None = option(
+        "A file of properties of Kafka's own clients, for the connection to the cluster: security.protocol,"
+        " sasl.*, and ssl.* with PEM.",
+        default=None,
+        kind=FILE,
     )
 
 
@@ -89,14 +103,31 @@ class TopicIds(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopicConfigFile(Options):
-    """The configs of topics."""
+class ConfigFiles(Options):
+    """The configs of topics and brokers."""
 
     topic_config: str | PathLike[str] | None = option(
         "Configs of topics as JSON, for clusters with ZooKeeper: "
         '{"orders": {"cleanup.policy": "compact"}}. They take precedence over __cluster_metadata.',
         default=None,
         kind=FILE,
+    )
+    server_properties: str | PathLike[str] | None = option(
+        "The brokers' server.properties, which has the defaults of topics, such as log.cleanup.policy. No log"
+        " directory has it.",
+        default=None,
+        kind=FILE,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeadLetters(Options):
+    """The join of dead-letter queues."""
+
+    dead_letters: bool = option(
+        "Join the records of dead-letter queues of share groups and connectors, by their headers, to the"
+        " records that they are of, in any partition of the sources.",
+        default=False,
     )
 
 
@@ -124,9 +155,7 @@ class Certified(Options):
 class Follow(Options):
     """The choice to follow logs that grow."""
 
-    follow: bool = option(
-        "Follow growing logs: look for new segments and records until interrupted.", default=False
-    )
+    follow: bool = option("Follow growing logs: go on with new records until interrupted.", default=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,15 +13,15 @@ from magicbyte.options.values import CONTENT, Kind, Repeated, words
 if TYPE_CHECKING:
     from magicbyte.schema.http_client import HttpSettings
 
-__all__ = ["UNTYPED", "Column", "Registry", "TypedColumns"]
+__all__ = ["UNTYPED", "Column", "Registry", "SchemaSource", "TypedColumns"]
 
 Column: TypeAlias = Literal["key", "value"]
 """A column that schemas can decode."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Registry(Options):
-    """The source of schemas, and their use."""
+class SchemaSource(Options):
+    """The source of schemas."""
 
     schema_registry: str | None = option(
         "The source of the schemas: the directory of the topic _schemas or one above it, a directory of"
@@ -32,6 +32,12 @@ class Registry(Options):
     http: HttpSettings | None = argument(
         "Settings for requests to a live registry.", default=None, flag="--registry-config"
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registry(SchemaSource):
+    """The source of schemas, and their use."""
+
     reader_schema: str | None = option(
         "The schema of values. Without a registry it is that of all values. With one, a typed column gets its"
         " types instead of those of the topic's latest schema, and text is made by it of values that name no"

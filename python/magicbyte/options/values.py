@@ -411,7 +411,7 @@ class _Partitions(Repeated):
                 match = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
                 first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
                 if not first <= last < first + _MAX_PARTITIONS:
-                    raise ValueError(f"{text!r} are not partitions such as 7 or 0,3 or 0-15")
+                    raise ValueError(f"{text!r} is not a list of partitions, such as 7, or 0,3, or 0-15")
                 numbers.update(range(first, last + 1))
         return frozenset(numbers)
 

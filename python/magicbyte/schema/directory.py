@@ -40,7 +40,6 @@ INDEX = "schemas.json"
 _TYPES = {".avsc": "AVRO", ".proto": "PROTOBUF", ".json": "JSON"}
 _EXTENSIONS = {schema_type: extension for extension, schema_type in _TYPES.items()}
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
-_SETTINGS = ("compatibility", "modes", "aliases")
 
 
 class SchemaFileError(Error):
@@ -161,8 +160,7 @@ def _read_index(folder: str, document: Mapping[str, Any]) -> StoredRegistry:
                 )
             except SchemaReferenceError as error:
                 raise InvalidRecordError(f"{where}: {error}") from None
-    settings = (registry.compatibility_levels, registry.modes, registry.aliases)
-    for name, setting in zip(_SETTINGS, settings, strict=True):
+    for name, setting in registry.settings().items():
         given = document.get(name, {})
         if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
             raise InvalidRecordError(f"{name}: expected an object of texts")
@@ -193,7 +191,8 @@ def read_schema(path: str | os.PathLike[str], references: Iterable[tuple[str, st
 
 def _schema(path: str, entry: Mapping[str, Any]) -> Schema:
     try:
-        text = _core.read_sidecar(path).decode()
+        # Editors on Windows put a byte order mark before the text.
+        text = _core.read_sidecar(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SchemaFileError(f"{path} is not UTF-8: {error}") from None
     schema_type = entry.get("schemaType", _TYPES.get(os.path.splitext(path)[1]))
@@ -260,10 +259,5 @@ def files_of(registry: StoredRegistry) -> tuple[dict[str, Any], dict[str, str]]:
                 **({"uuids": named} if (named := uuids.get((context, schema_id, schema))) else {}),
             }
         )
-    index = {
-        "schemas": entries,
-        "compatibility": dict(registry.compatibility_levels),
-        "modes": dict(registry.modes),
-        "aliases": dict(registry.aliases),
-    }
-    return index, files
+    settings = {name: dict(setting) for name, setting in registry.settings().items()}
+    return {"schemas": entries, **settings}, files

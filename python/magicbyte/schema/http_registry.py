@@ -16,6 +16,7 @@ from magicbyte.schema.http_client import DEFAULT_SETTINGS, HttpClient, HttpSetti
 from magicbyte.schema.registry import (
     DEFAULT_CONTEXT,
     LATEST,
+    CompatibilityRules,
     Registry,
     Schema,
     SchemaNotFoundError,
@@ -26,7 +27,7 @@ from magicbyte.schema.registry import (
     qualified,
     shown,
 )
-from magicbyte.schema.schemas_topic import Document, parsed_schema
+from magicbyte.schema.schemas_topic import Document, apply_config, parsed_schema
 
 __all__ = ["HttpRegistry", "is_registry_url"]
 
@@ -138,9 +139,12 @@ class HttpRegistry(Registry):
         # Confluent calls the default context `.`, Apicurio `:.:`.
         return sorted({name.strip(":") or DEFAULT_CONTEXT for name in self._names("contexts")})
 
-    def compatibility(self, subject: str) -> str:  # noqa: D102 (as in Registry)
-        found = self._in_force("config", subject)
-        return self._text(found, "compatibilityLevel", f"config of {shown(subject)}")
+    def rules(self, subject: str) -> CompatibilityRules:  # noqa: D102 (as in Registry)
+        found, what = self._in_force("config", subject), f"config of {shown(subject)}"
+        self._text(found, "compatibilityLevel", what)
+        in_force = StoredRegistry()
+        self._configure(in_force, subject, found)
+        return in_force.rules(subject)
 
     def mode(self, subject: str) -> str:  # noqa: D102 (as in Registry)
         found = self._in_force("mode", subject)
@@ -199,11 +203,7 @@ class HttpRegistry(Registry):
         stored = self.all_schemas()
         scopes = ["", *(qualified("", context) for context in self.contexts() if context != DEFAULT_CONTEXT)]
         for scope in [*scopes, *stored.subjects(deleted=True)]:
-            config = self._setting("config", scope)
-            if level := config.get("compatibilityLevel"):
-                stored.compatibility_levels[scope] = str(level)
-            if alias := config.get("alias"):
-                stored.aliases[scope] = str(alias)
+            self._configure(stored, scope, self._setting("config", scope))
             if mode := self._setting("mode", scope).get("mode"):
                 stored.modes[scope] = str(mode)
         return stored
@@ -226,6 +226,12 @@ class HttpRegistry(Registry):
         except SchemaNotFoundError:
             # Apicurio, of a subject without versions.
             return self._client.request("GET", kind)
+
+    def _configure(self, stored: StoredRegistry, scope: str, config: Document) -> None:
+        try:
+            apply_config(stored, scope, config)
+        except InvalidRecordError as error:
+            raise RegistryError(f"{self.url}: config of {shown(scope)}: {error}") from None
 
     def _setting(self, kind: str, scope: str) -> Document:
         try:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from magicbyte.errors import Error
@@ -23,6 +23,10 @@ from magicbyte.errors import Error
 __all__ = [
     "DEFAULT_CONTEXT",
     "LATEST",
+    "LENIENT",
+    "LOGICAL",
+    "STRICT",
+    "CompatibilityRules",
     "Reference",
     "Registry",
     "Schema",
@@ -38,6 +42,10 @@ __all__ = [
 DEFAULT_CONTEXT = "."
 LATEST = -1
 """The version number that means the latest version."""
+STRICT, LENIENT, LOGICAL = "STRICT", "LENIENT", "LOGICAL"
+"""The policies that compatibility is checked by. `LENIENT` is for JSON Schemas. `LOGICAL` is `STRICT`, and a
+registry then also checks the tables that Flink and Iceberg would make of the schemas, which is not done here.
+"""
 _DEFAULT_COMPATIBILITY = "BACKWARD"
 _DEFAULT_MODE = "READWRITE"
 _SHOWN = 200
@@ -106,6 +114,17 @@ class SubjectVersion:
         return context_of(self.subject)
 
 
+class CompatibilityRules(NamedTuple):
+    """The demands on the next version of a subject, as its registry is configured (Confluent's `Config`)."""
+
+    level: str
+    """The compatibility level, such as `BACKWARD`."""
+    policy: str = STRICT
+    """`STRICT`, `LENIENT` or `LOGICAL`."""
+    group: str | None = None
+    """The name of a property in the metadata of schemas: only versions with one value of it are compared."""
+
+
 class Registry(ABC):
     """A source of schemas by name."""
 
@@ -143,8 +162,12 @@ class Registry(ABC):
         """The subjects that have versions, sorted; with `deleted` also those with deleted versions only."""
 
     @abstractmethod
+    def rules(self, subject: str) -> CompatibilityRules:
+        """The compatibility rules of a subject: each is its own, its context's, or the registry's."""
+
     def compatibility(self, subject: str) -> str:
         """The compatibility level of a subject: its own, its context's, or the registry's."""
+        return self.rules(subject).level
 
     @abstractmethod
     def mode(self, subject: str) -> str:
@@ -209,6 +232,8 @@ class StoredRegistry(Registry):
         super().__init__()
         self.compatibility_levels: dict[str, str] = {}
         """The levels as set, by subject; by `:.context:` for a context, by an empty name for the registry."""
+        self.compatibility_policies: dict[str, str] = {}
+        self.compatibility_groups: dict[str, str] = {}
         self.modes: dict[str, str] = {}
         """The modes as set: `READWRITE`, `READONLY`, `READONLY_OVERRIDE`, `IMPORT` and `FORWARD`."""
         self.aliases: dict[str, str] = {}
@@ -302,9 +327,23 @@ class StoredRegistry(Registry):
             one for subject in sorted(self._versions) for _, one in sorted(self._versions[subject].items())
         ]
 
-    def compatibility(self, subject: str) -> str:
-        """The compatibility level of a subject: its own, its context's, or `BACKWARD`."""
-        return _in_scope(self.compatibility_levels, subject) or _DEFAULT_COMPATIBILITY
+    def rules(self, subject: str) -> CompatibilityRules:
+        """The compatibility rules of a subject: each is its own, its context's, or the default."""
+        return CompatibilityRules(
+            _in_scope(self.compatibility_levels, subject) or _DEFAULT_COMPATIBILITY,
+            _in_scope(self.compatibility_policies, subject) or STRICT,
+            _in_scope(self.compatibility_groups, subject),
+        )
+
+    def settings(self) -> dict[str, dict[str, str]]:
+        """All settings by what they set, as `schemas.json` calls it: the dicts themselves, by scope."""
+        return {
+            "compatibility": self.compatibility_levels,
+            "policies": self.compatibility_policies,
+            "groups": self.compatibility_groups,
+            "modes": self.modes,
+            "aliases": self.aliases,
+        }
 
     def mode(self, subject: str) -> str:
         """The mode of a subject: its own, its context's, or `READWRITE`."""
@@ -331,9 +370,8 @@ class StoredRegistry(Registry):
     def joined(self, later: StoredRegistry) -> StoredRegistry:
         """A copy with the versions and schemas of `later` as well. Raises SchemaReferenceError, as `put`."""
         joined = StoredRegistry()
-        joined.compatibility_levels |= self.compatibility_levels
-        joined.modes |= self.modes
-        joined.aliases |= self.aliases
+        for mine, own in zip(joined.settings().values(), self.settings().values(), strict=True):
+            mine |= own
         for registry in (self, later):
             joined.uuids |= registry.uuids
             for version in registry.all_versions():

@@ -23,7 +23,7 @@ from magicbyte.schema.registry import (
     shown,
 )
 
-__all__ = ["Document", "apply", "parsed_references", "parsed_schema"]
+__all__ = ["Document", "apply", "apply_config", "parsed_references", "parsed_schema"]
 
 _MAX_VERSION = 2**31 - 1
 
@@ -89,10 +89,18 @@ def _clear_subject(registry: StoredRegistry, key: Document, value: Document | No
 
 def _config(registry: StoredRegistry, key: Document, value: Document | None) -> None:
     subject = _optional_text(key, "subject", "key") or ""
-    level = alias = None
-    if value is not None:
-        level, alias = (_optional_text(value, name, "value") for name in ("compatibilityLevel", "alias"))
+    apply_config(registry, subject, {} if value is None else value)
+
+
+def apply_config(registry: StoredRegistry, subject: str, config: Document) -> None:
+    """Sets what a registry's JSON says of a subject, a context or, by an empty name, the registry; what it
+    does not say is not set. Raises InvalidRecordError, and sets nothing then.
+    """
+    names = ("compatibilityLevel", "compatibilityPolicy", "compatibilityGroup", "alias")
+    level, policy, group, alias = (_optional_text(config, name, "value") for name in names)
     _set(registry.compatibility_levels, subject, level)
+    _set(registry.compatibility_policies, subject, None if policy is None else policy.upper())
+    _set(registry.compatibility_groups, subject, group)
     _set(registry.aliases, subject, alias)
 
 

@@ -28,7 +28,7 @@ def history_rows(table: str, listings: Sequence[PartitionListing], engine: Engin
     histories = partition_histories(
         listings,
         engine,
-        coordinated=coordinated_transactions(listings)[0],
+        coordinated=coordinated_transactions(listings)[0].open_by_producer,
         now=round(time.time() * 1000),
         max_listed=sys.maxsize,
     )

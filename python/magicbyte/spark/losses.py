@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from magicbyte.errors import JobError
 from magicbyte.jobs.find.lineage import Divergence
-from magicbyte.jobs.find.problems import partition_problem
+from magicbyte.jobs.find.problems import offsets_text, partition_problem
 from magicbyte.jobs.run.reading import record_batch_of, table_schema
 from magicbyte.model import Problem
 from magicbyte.spark.offsets import TopicPartition
@@ -34,8 +34,8 @@ class Losses:
     def report(self, partition: TopicPartition, first: int, last: int | None, why: str) -> None:
         """Reports that offsets from `first` to `last` (inclusive; None: to the end) cannot be read."""
         topic, number = partition
-        offsets = f"from {first} on" if last is None else f"{first}..={last}"
-        message = f"magicbyte: {topic}-{number}: offsets {offsets} cannot be read: {why}"
+        offsets = f"offsets from {first} on" if last is None else offsets_text(first, last)
+        message = f"magicbyte: {topic}-{number}: {offsets} cannot be read: {why}"
         self._refuse(message)
         self._warn(message)
         self._rows.append(
@@ -43,6 +43,16 @@ class Losses:
                 topic, number, "data_loss", message, first_lost_offset=first, last_lost_offset=last
             )
         )
+
+    def report_outside(
+        self, partition: TopicPartition, wanted: tuple[int, int], log: tuple[int, int]
+    ) -> None:
+        """Reports the offsets of a range that a log does not have. Both ends are exclusive."""
+        (start, end), (log_start, log_end) = wanted, log
+        if start < min(log_start, end):
+            self.report(partition, start, min(log_start, end) - 1, "the log begins later")
+        if max(log_end, start) < end:
+            self.report(partition, max(log_end, start), end - 1, "the log ends earlier")
 
     def report_divergence(self, partition: TopicPartition, first: int, last: int, found: Divergence) -> None:
         """Reports that records from `first` to `last` (inclusive) were read, and that the log, which diverges
@@ -83,9 +93,18 @@ class Losses:
                 file = f"magicbyte: {problem['topic']}-{problem['partition']}, {problem['segment']}"
                 self._refuse(f"{file}: offsets from {problem['first_lost_offset']} on: {problem['message']}")
 
-    def rows(self) -> pa.RecordBatch:
-        """The losses as rows of the table `problems`."""
-        return record_batch_of(self._rows, table_schema("problems"))
+    def report_damage(self, problems: Iterable[Problem]) -> None:
+        """Reports the offsets of batches that are damaged."""
+        for problem in problems:
+            first, last = problem["first_lost_offset"], problem["last_lost_offset"]
+            if first is not None:
+                self.report((problem["topic"], problem["partition"]), first, last, problem["message"])
+
+    def rows_of(self, table: str) -> list[pa.RecordBatch]:
+        """The losses so far as rows of a table, at most one batch: only `problems` has rows of them."""
+        if table != "problems" or not self._rows:
+            return []
+        return [record_batch_of(self._rows, table_schema("problems"))]
 
     def _warn(self, message: str) -> None:
         if message not in self._logged:

@@ -23,6 +23,7 @@ __all__ = [
     "ending_edge",
     "log_end",
     "log_start",
+    "no_record_at",
     "offsets_from_json",
     "offsets_to_json",
     "resolve_end",
@@ -133,12 +134,17 @@ def resolve_start(edge: Edge, planned: Planned, end: int) -> int | None:
     if time is None:
         return None
     if edge.strict and _core.offset_for_timestamp(planned.text, time) is None:
-        raise ValueError(
-            f"{edge.option}: {partition[0]}-{partition[1]} has no record at or after {time}; "
-            "startingOffsetsByTimestampStrategy=latest reads nothing in that case"
-        )
+        raise no_record_at(edge, partition, time)
     offset = _core.start_for_timestamp(planned.text, time)
     return end if offset is None else offset
+
+
+def no_record_at(edge: Edge, partition: TopicPartition, time: int) -> ValueError:
+    """The error for a start after the last record of a partition."""
+    return ValueError(
+        f"{edge.option}: {partition[0]}-{partition[1]} has no record at or after {time}; "
+        "startingOffsetsByTimestampStrategy=latest reads nothing in that case"
+    )
 
 
 def resolve_end(edge: Edge, planned: Planned) -> int | None:

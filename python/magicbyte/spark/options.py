@@ -17,12 +17,14 @@ from magicbyte.options.typed import UNTYPED, Column, TypedColumns
 from magicbyte.options.typed_rules import broken_rule, flag_of_rule
 from magicbyte.schema.decoding import TYPED_COLUMNS, window_columns
 from magicbyte.schema.http_client import read_settings
+from magicbyte.spark.cluster_options import CLUSTER_TABLES, ClusterOptions, cluster_options
 from magicbyte.spark.declared import BatchOptions, QueryOptions, StreamOnlyOptions, TriggerOptions
 from magicbyte.spark.given import Given, OptionError, names_of
 from magicbyte.spark.names import spark_name
 from magicbyte.spark.offsets import Edge, ending_edge, starting_edge
 from magicbyte.spark.paths import absolute_paths
 from magicbyte.storage.encryption_keys import EncryptionKey, add_keys, named_key
+from magicbyte.storage.location import cluster_of
 from magicbyte.storage.mounts import mount
 from magicbyte.storage.options import StorageOptions
 
@@ -110,6 +112,8 @@ class Options:
     """The checked options of a read."""
 
     paths: tuple[str, ...]
+    """The directories and URLs; empty if a running cluster is read."""
+    cluster: ClusterOptions | None
     shape: TableOptions
     topics: Topics
     starting: Edge
@@ -231,8 +235,10 @@ def parse_options(options: Mapping[str, str], *, streaming: bool = False) -> Opt
     except ValueError as error:
         raise OptionError(str(error)) from None
     deleted = given.value(PartitionChoice, "include_deleted_records")
+    paths, cluster = _sources(given, query)
     return Options(
-        paths=_paths(given, query),
+        paths=paths,
+        cluster=cluster,
         shape=_table(given, query),
         topics=_topics(query),
         starting=starting,
@@ -266,6 +272,23 @@ def _column_limit(given: Given) -> int:
     return limit
 
 
+def _sources(given: Given, query: QueryOptions) -> tuple[tuple[str, ...], ClusterOptions | None]:
+    """The paths, or else the cluster: a job that moves from Kafka to files may keep its address."""
+    paths = _paths(given, query)
+    cluster = None if paths else cluster_options(given)
+    if not paths and cluster is None:
+        raise OptionError(
+            """option path is missing: .option("path", "/backup/kafka-logs"), or for a running cluster """
+            "kafka.bootstrap.servers. Spark's catalog does not keep the options of a table: "
+            "SELECT ... FROM it WITH ('path' = '...'), or use a temporary view"
+        )
+    if cluster is not None and query.table not in CLUSTER_TABLES:
+        raise OptionError(
+            f"table {query.table} needs files: of a cluster, {', '.join(CLUSTER_TABLES)} are read"
+        )
+    return paths, cluster
+
+
 def _paths(given: Given, query: QueryOptions) -> tuple[str, ...]:
     text = given.text("paths")
     try:
@@ -273,12 +296,9 @@ def _paths(given: Given, query: QueryOptions) -> tuple[str, ...]:
     except ValueError:
         raise OptionError(f"paths is not JSON: {text!r}") from None
     paths = tuple(filter(None, (query.path, *listed)))
-    if not paths:
-        raise OptionError(
-            """option path is missing: .option("path", "/backup/kafka-logs"). Spark's catalog does not """
-            "keep the options of a table: SELECT ... FROM it WITH ('path' = '...'), or use a temporary view"
-        )
     try:
+        if any(map(cluster_of, paths)):
+            raise OptionError("path: a running cluster is named by kafka.bootstrap.servers, and by subscribe")
         return tuple(absolute_paths(paths))
     except ValueError as error:
         raise OptionError(str(error)) from None

@@ -116,11 +116,11 @@ class MagicbyteReader(DataSourceReader):
         begin = (self._options.starting.offsets or {}).get(partition, EARLIEST)
         end = (self._options.ending.offsets or {}).get(partition, LATEST)
         if begin > log_high:
-            losses.report(partition, log_high, begin - 1, "the log ends before them")
+            losses.report(partition, log_high, begin - 1, "the log ends earlier")
         elif 0 <= begin < log_begin:
-            losses.report(partition, begin, log_begin - 1, "the log begins after them")
+            losses.report(partition, begin, log_begin - 1, "the log begins later")
         if end > log_high:
-            losses.report(partition, max(begin, log_high), end - 1, "the log ends before them")
+            losses.report(partition, max(begin, log_high), end - 1, "the log ends earlier")
         begin = max(begin, log_begin)
         losses.report_missing_segments(
             partition, planned.plan["problems"], begin, log_high if end == LATEST else end

@@ -9,6 +9,8 @@ from pyspark.sql.datasource import DataSource
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
+    from magicbyte.spark.cluster_reader import ClusterReader
+    from magicbyte.spark.cluster_stream import ClusterStreamReader
     from magicbyte.spark.reader import MagicbyteReader
     from magicbyte.spark.stream import MagicbyteStreamReader
     from magicbyte.spark.typed import Decoders
@@ -20,7 +22,8 @@ __all__ = ["MagicbyteDataSource"]
 class MagicbyteDataSource(DataSource):
     """Reads Kafka's segment files as the Kafka source reads topics, but without a broker.
 
-    ``spark.read.format("magicbyte").option("path", "/backup/kafka-logs").load()``, or ``readStream``.
+    ``spark.read.format("magicbyte").option("path", "/backup/kafka-logs").load()``, or ``readStream``. With
+    the option ``kafka.bootstrap.servers`` in place of ``path``, it reads a running cluster.
 
     Columns and options are named as in Spark's Kafka source, if it has them; `spark/options.py` lists all.
     Heavy imports are delayed until a read needs them, since Spark imports this class for every job.
@@ -51,8 +54,9 @@ class MagicbyteDataSource(DataSource):
             self._found = decoders_for(parse_options(self.options, streaming=True)) if typed else ()
         return self._found
 
-    def reader(self, schema: StructType) -> MagicbyteReader:
+    def reader(self, schema: StructType) -> MagicbyteReader | ClusterReader:
         """A reader of the columns of `schema`; a schema from the user selects columns."""
+        from magicbyte.spark.cluster_reader import ClusterReader
         from magicbyte.spark.options import parse_options
         from magicbyte.spark.pushdown import PushdownReader
         from magicbyte.spark.reader import MagicbyteReader
@@ -62,7 +66,10 @@ class MagicbyteDataSource(DataSource):
         # Spark refuses every reader that has `pushFilters` unless pushdown is switched on.
         kind = PushdownReader if options.filter_pushdown else MagicbyteReader
         decoders = self._decoders()
-        return kind(options, columns_of(options, schema, decoders), decoders)
+        columns = columns_of(options, schema, decoders)
+        if options.cluster is not None:
+            return ClusterReader(options.cluster, options, columns, decoders)
+        return kind(options, columns, decoders)
 
     def writer(self, schema: StructType, overwrite: bool) -> MagicbyteWriter:
         """A writer of segments; see `spark/writer.py` for columns and options."""
@@ -70,12 +77,13 @@ class MagicbyteDataSource(DataSource):
 
         return MagicbyteWriter(self.options, schema, overwrite)
 
-    def streamReader(self, schema: StructType) -> MagicbyteStreamReader:
-        """A reader that follows growing directories (Spark 4.2 or newer)."""
+    def streamReader(self, schema: StructType) -> MagicbyteStreamReader | ClusterStreamReader:
+        """A reader that follows growing directories or a cluster (Spark 4.2 or newer)."""
         from magicbyte.spark.options import parse_stream_options
         from magicbyte.spark.schema import columns_of
 
         try:
+            from magicbyte.spark.cluster_stream import ClusterStreamReader
             from magicbyte.spark.stream import MagicbyteStreamReader
         except ModuleNotFoundError as error:
             if error.name == "pyspark.sql.streaming.datasource":
@@ -83,4 +91,7 @@ class MagicbyteDataSource(DataSource):
             raise
         options = parse_stream_options(self.options)
         decoders = self._decoders()
-        return MagicbyteStreamReader(options, columns_of(options.read, schema, decoders), decoders)
+        columns = columns_of(options.read, schema, decoders)
+        if options.read.cluster is not None:
+            return ClusterStreamReader(options.read.cluster, options, columns, decoders)
+        return MagicbyteStreamReader(options, columns, decoders)

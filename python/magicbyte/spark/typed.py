@@ -13,6 +13,7 @@ from magicbyte.options.typed import TypedColumns
 from magicbyte.schema.decoding import ColumnDecoder
 from magicbyte.schema.http_registry import HttpRegistry
 from magicbyte.schema.registry import StoredRegistry
+from magicbyte.spark.cluster import ClusterWatch
 from magicbyte.spark.given import OptionError
 from magicbyte.spark.options import Options
 from magicbyte.spark.paths import expand_paths
@@ -41,18 +42,21 @@ def decoders_for(options: Options) -> Decoders:
     typed = options.shape.typed
     if not typed:
         return ()
+    try:
+        return column_decoders(typed, _topics(options))
+    except RefusedError as error:
+        raise OptionError(str(error)) from None
+
+
+def _topics(options: Options) -> set[str]:
+    """The topics that are read."""
+    if options.cluster is not None:
+        return {topic for topic, _ in ClusterWatch.of(options.cluster, options).partitions()}
     paths = expand_paths(options.paths)
     options.mount(paths)
     listings = list_partitions(paths, distinct=True)
-    topics = {
-        listing["topic"]
-        for listing in listings
-        if options.topics.take(listing["topic"], listing["partition"])
-    }
-    try:
-        return column_decoders(typed, topics)
-    except RefusedError as error:
-        raise OptionError(str(error)) from None
+    places = ((listing["topic"], listing["partition"]) for listing in listings)
+    return {topic for topic, partition in places if options.topics.take(topic, partition)}
 
 
 def decoders_of(columns: tuple[str, ...], decoders: Decoders) -> Decoders:

@@ -75,6 +75,12 @@ class WritableBackend(Backend, Protocol):
     def put_file(self, path: str, source: str) -> None:
         """Writes a file with the content of the local file `source`, in parts if it is large."""
 
+    def get_file(self, path: str, target: str) -> None:
+        """Writes the content of a file to the local file `target`."""
+
+    def copy(self, path: str, target: str) -> None:
+        """Writes a file with the content of another one in the store, and replaces an existing file."""
+
     def put(self, path: str, data: bytes) -> None:
         """Writes a small file, and replaces an existing file."""
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from importlib.util import find_spec
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import fsspec
@@ -84,6 +85,17 @@ class FileSystem:
         target = self._path(path)
         with _with_errno(path):
             self._in_its_directory(target, lambda: self._system.put_file(source, target))
+
+    def get_file(self, path: str, target: str) -> None:
+        """See `WritableBackend.get_file`."""
+        with _with_errno(path):
+            self._system.get_file(self._path(path), target)
+
+    def copy(self, path: str, target: str) -> None:
+        """See `WritableBackend.copy`: through this machine, since not every file system copies."""
+        with TemporaryDirectory(prefix="magicbyte-") as local:
+            self.get_file(path, f"{local}/file")
+            self.put_file(target, f"{local}/file")
 
     def put(self, path: str, data: bytes) -> None:
         """See `WritableBackend.put`."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -16,11 +17,22 @@ from typing import Any, BinaryIO, NamedTuple
 from magicbyte import _core
 from magicbyte.errors import RefusedError
 from magicbyte.storage.backend import ODD_KEY
-from magicbyte.storage.paths import AnyPath, absolute, is_url, local_path
+from magicbyte.storage.paths import AnyPath, absolute, is_url, local_path, mount_point
 
-__all__ = ["DirectoryEntry", "Location", "are_fetched", "locate"]
+__all__ = [
+    "ClusterUrl",
+    "DirectoryEntry",
+    "Location",
+    "are_fetched",
+    "cluster_of",
+    "locate",
+    "refuse_cluster",
+]
 
 _COMPRESSED = (".log.zst", ".log.gz")
+_CLUSTER = re.compile(r"(kafkas?)://([^/]*)(.*)", re.IGNORECASE | re.DOTALL)
+_PORT = 9092
+"""The port of a broker that is named without one."""
 
 
 class DirectoryEntry(NamedTuple):
@@ -190,9 +202,77 @@ class _Url(_ArchivedPath):
         return str(error) if ODD_KEY in str(error) else None
 
 
+class ClusterUrl(NamedTuple):
+    """A running cluster, or a topic or partition of it: it gives offsets and no files."""
+
+    scheme: str
+    """`kafka`, or `kafkas` for connections with TLS."""
+    bootstrap_servers: str
+    """`host:port`, or several separated by commas."""
+    topic: str | None
+    partition: int | None
+
+    @property
+    def cluster(self) -> str:
+        """The URL of the whole cluster."""
+        return f"{self.scheme}://{self.bootstrap_servers}"
+
+    def of(self, topic: str, partition: int) -> str:
+        """The URL of a partition."""
+        return f"{self.cluster}/{topic}/{partition}"
+
+    def includes(self, topic: str, partition: int) -> bool:
+        """True for the partitions that the URL names."""
+        return self.topic in (None, topic) and self.partition in (None, partition)
+
+
+def cluster_of(path: AnyPath) -> ClusterUrl | None:
+    """The running cluster that a URL such as `kafka://host:9092/topic/0` names; None for any other path.
+
+    Raises:
+        RefusedError: for a password, no broker, or more than a topic and a partition.
+
+    """
+    text = local_path(path)
+    match = _CLUSTER.fullmatch(text)
+    if match is None:
+        return None
+    if "@" in match[2]:
+        raise RefusedError(
+            f"{match[1]}://...@{match[2].rpartition('@')[2]}: a user and a password are properties of a file,"
+            " which --command-config names, and no part of a URL"
+        )
+    try:
+        mount_point(text)
+    except ValueError as error:
+        raise RefusedError(str(error)) from None
+    scheme, hosts, names = match[1].lower(), match[2], match[3].strip("/").split("/")
+    servers = [host if re.search(r":\d+$", host) else f"{host}:{_PORT}" for host in hosts.split(",") if host]
+    topic, partition, *others = [name for name in names if name] + [None, None]
+    if not servers or any(others) or (partition is not None and not re.fullmatch(r"\d{1,9}", partition)):
+        raise RefusedError(f"{text}: expected {scheme}://HOST:PORT[,HOST:PORT...][/TOPIC[/PARTITION]]")
+    return ClusterUrl(scheme, ",".join(servers), topic, None if partition is None else int(partition))
+
+
+def refuse_cluster(path: AnyPath) -> None:
+    """Raises RefusedError for a running cluster, where files are needed."""
+    if _CLUSTER.fullmatch(local_path(path)):
+        raise RefusedError(
+            f"{local_path(path)}: a running cluster is read by records, stats, verify and ingest, described"
+            " by topics and offsets, compared by diff, and in Python read by PartitionLog, Log and scan; all"
+            " else needs a directory, which `magicbyte backup` makes"
+        )
+
+
 def locate(path: AnyPath) -> Location:
-    """The location of a path or URL. The path of a local file stays relative if it is."""
+    """The location of a path or URL. The path of a local file stays relative if it is.
+
+    Raises:
+        RefusedError: for a running cluster, which has no files.
+
+    """
     path = local_path(path)
+    refuse_cluster(path)
     if is_url(path):
         return _Url(absolute(path))
     return _ArchivedPath(absolute(path)) if _core.is_stored(path) else _LocalPath(path)

@@ -10,6 +10,7 @@ from os import PathLike
 from typing import NamedTuple
 
 from magicbyte import _core
+from magicbyte.storage.location import refuse_cluster
 from magicbyte.storage.options import StorageOptions
 from magicbyte.storage.paths import AnyPath, is_url, mount_point
 from magicbyte.storage.remote import RemoteStore
@@ -59,12 +60,14 @@ def mount(paths: Iterable[AnyPath], options: Mapping[str, str] | None = None) ->
     A store that is already mounted is kept, unless `options` are given and differ from its own.
 
     Raises:
+        RefusedError: for a running cluster, which has no files.
         ValueError: for a URL that cannot be read.
         ModuleNotFoundError: if the library that reaches it is missing.
 
     """
     for path in paths:
         if is_url(path):
+            refuse_cluster(path)
             _mount(mount_point(os.fsdecode(path)), None if options is None else StorageOptions(options))
 
 

@@ -174,6 +174,17 @@ class ObjectStore:
         with as_os_errors(path):
             obstore.put(self._store, path, Path(source), chunk_size=_PART_BYTES, max_concurrency=_PARTS)
 
+    def get_file(self, path: str, target: str) -> None:
+        """See `WritableBackend.get_file`."""
+        with as_os_errors(path), open(target, "wb") as file:
+            for part in obstore.get(self._store, path).stream(min_chunk_size=_PART_BYTES):
+                file.write(part)
+
+    def copy(self, path: str, target: str) -> None:
+        """See `WritableBackend.copy`: the store copies."""
+        with as_os_errors(path):
+            obstore.copy(self._store, path, target)
+
     def put(self, path: str, data: bytes) -> None:
         """See `WritableBackend.put`."""
         with as_os_errors(path):

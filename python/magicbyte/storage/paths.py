@@ -7,6 +7,7 @@ import re
 from typing import TypeAlias
 
 from magicbyte import _core
+from magicbyte.errors import RefusedError
 
 __all__ = [
     "AnyPath",
@@ -38,8 +39,17 @@ def is_stored(path: str | os.PathLike[str]) -> bool:
 
 
 def local_path(path: AnyPath) -> str:
-    """The path as text; for a file URL, the path of the file."""
-    return _FILE.sub("", os.fsdecode(path))
+    """The path as text; for a file URL, the path of the file.
+
+    Raises:
+        RefusedError: if the path is empty. It would be the working directory, but nearly always is a variable
+            of a shell that is not set.
+
+    """
+    text = _FILE.sub("", os.fsdecode(path))
+    if not text:
+        raise RefusedError("a path is empty: expected a file, a directory or a URL")
+    return text
 
 
 def absolute(path: AnyPath) -> str:

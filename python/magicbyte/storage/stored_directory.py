@@ -99,6 +99,19 @@ class StoredDirectory:
                 pool.shutdown(cancel_futures=True)
                 raise
 
+    def get_file(self, name: str, target: str) -> None:
+        """Writes the content of a file to a local file."""
+        url = self.url_of(name)
+        store_of(url).write(url, lambda backend, path: backend.get_file(path, target))
+
+    def copy(self, name: str, target: str) -> None:
+        """Writes a file with the content of another one, and replaces an existing file."""
+        top, url = store_of(self.path), self.url_of(name)
+        top.write(
+            url,
+            lambda backend, path: backend.copy(path, f"{path.removesuffix(name)}{target}"),
+        )
+
     def put(self, name: str, data: bytes) -> None:
         """Writes a small file, and replaces an existing file."""
         url = self.url_of(name)

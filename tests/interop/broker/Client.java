@@ -53,7 +53,11 @@ public class Client {
     private static KafkaProducer<byte[], byte[]> producer(String bootstrap, String transactionalId) {
         Map<String, Object> config = new HashMap<>(Map.of("bootstrap.servers", bootstrap, "linger.ms", 0,
             "enable.idempotence", true, "batch.size", 200, "compression.type", "lz4"));
-        if (transactionalId != null) config.put("transactional.id", transactionalId);
+        if (transactionalId != null) {
+            config.put("transactional.id", transactionalId);
+            // A transaction that is left open is still open when a slow test looks at it.
+            config.put("transaction.timeout.ms", (int) Duration.ofMinutes(15).toMillis());
+        }
         return new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
     }
 

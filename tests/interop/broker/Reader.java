@@ -12,7 +12,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
  * One consumer reads partition 0 of many topics, by any version of Kafka's clients. Arguments: bootstrap servers, isolation
- * level, "assign" or the group to subscribe with, topics. Prints "topic offset timestamp type key value headers" in the
+ * level, "assign" or the group to subscribe with, topics. The property group.protocol is that of the consumer. Prints "topic offset timestamp type key value headers" in the
  * order of each topic, and then how many of the topics and brokers the admin client lists.
  */
 public class Reader {
@@ -26,6 +26,9 @@ public class Reader {
         settings.put("fetch.max.wait.ms", "50");
         boolean assigns = arguments[2].equals("assign");
         if (!assigns) settings.put("group.id", arguments[2]);
+        // Clients before 3.7 warn of a config that they do not know.
+        String protocol = System.getProperty("group.protocol");
+        if (protocol != null) settings.put("group.protocol", protocol);
         var out = new StringBuilder();
         try (var consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
             Map<TopicPartition, Long> left = new TreeMap<>((a, b) -> a.topic().compareTo(b.topic()));

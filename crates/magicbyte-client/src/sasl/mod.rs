@@ -90,7 +90,9 @@ impl Exchange<'_> {
         if !self.is_framed {
             // Kafka 0.10: a broker that refuses closes the connection.
             self.connection.write_frame(message)?;
-            return self.connection.read_frame("accept the user");
+            let mut frame = Vec::new();
+            self.connection.read_frame("accept the user", &mut frame)?;
+            return Ok(frame);
         }
         let response = self.connection.call(|_| SaslAuthenticateRequest { auth_bytes: message.into() })?;
         let response: SaslAuthenticateResponse<'_> = response.read()?;

@@ -168,6 +168,7 @@ impl Aligner<'_, '_> {
             open.run.shares.iter_mut().for_each(|share| share.end += head.size);
             open.run.next_offset = next_offset;
             open.run.batches += 1;
+            open.run.content = head.hash_after(open.run.content);
             return;
         }
         let shares = group.iter().map(|&(copy, head)| Share {
@@ -182,6 +183,7 @@ impl Aligner<'_, '_> {
             next_offset,
             leader_epoch: head.leader_epoch,
             batches: 1,
+            content: head.hash_after(0),
         };
         group.iter().for_each(|&(copy, _)| self.current[copy] = Some(self.runs.len()));
         self.runs.push(OpenRun { run, members, present, cell });

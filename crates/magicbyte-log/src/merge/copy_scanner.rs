@@ -40,6 +40,13 @@ impl Head {
         (self.crc, self.size, span(self)) == (other.crc, other.size, span(other))
     }
 
+    /// The hash of a run that goes on with this batch.
+    pub(super) fn hash_after(&self, before: u64) -> u64 {
+        // The odd constant of Fibonacci hashing.
+        (before ^ (self.last_offset as u64).rotate_left(32) ^ u64::from(self.crc))
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
     pub(super) fn share(&self, copy: usize) -> Share {
         let (segment, start) = (self.segment, self.position);
         Share { copy, segment, start, end: start + self.size }

@@ -33,9 +33,19 @@ pub struct Run {
     pub leader_epoch: i32,
     /// The number of batches.
     pub batches: u64,
+    /// A hash of the ends and CRCs of its batches.
+    pub content: u64,
 }
 
 impl Run {
+    /// True if two runs have equal batches. They are runs of their own where copies are not compared batch by batch.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let content =
+            |run: &Self| (run.first_offset, run.next_offset, run.leader_epoch, run.batches, run.content);
+        content(self) == content(other) && self.size() == other.size()
+    }
+
     /// The bytes of the batches.
     #[must_use]
     pub fn size(&self) -> u64 {

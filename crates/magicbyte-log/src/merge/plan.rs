@@ -190,9 +190,10 @@ impl Planner<'_> {
         runs.all(|run| self.lineage.stranger(run).is_none())
     }
 
-    fn is_selected(&self, run: &Run) -> bool {
+    /// True if the merged log has the batches of a run.
+    fn is_kept(&self, run: &Run) -> bool {
         let at = self.selected.binary_search_by_key(&run.first_offset, |selected| selected.first_offset);
-        at.is_ok_and(|at| std::ptr::eq(self.selected[at], run))
+        at.is_ok_and(|at| self.selected[at].is_same(run))
     }
 
     fn left_out(&self) -> Vec<LeftOut> {
@@ -200,7 +201,7 @@ impl Planner<'_> {
         for copy in 0..self.plans.len() {
             let mut open: Option<LeftOut> = None;
             for run in self.alignment.runs.iter().filter(|run| run.share_of(copy).is_some()) {
-                if self.is_selected(run) {
+                if self.is_kept(run) {
                     left_out.extend(open.take());
                     continue;
                 }
@@ -239,10 +240,10 @@ impl Planner<'_> {
     fn copies(&self, sources: &[&Share]) -> Vec<MergedCopy> {
         let mut copies = vec![MergedCopy::default(); self.plans.len()];
         for run in &self.alignment.runs {
-            let is_selected = self.is_selected(run);
+            let is_kept = self.is_kept(run);
             for share in &run.shares {
                 let copy = &mut copies[share.copy];
-                if is_selected {
+                if is_kept {
                     copy.same_bytes += run.size();
                 } else {
                     copy.left_out_bytes += run.size();

@@ -7,7 +7,7 @@ use magicbyte::state::IsolationLevel;
 
 use crate::chunk::Chunk;
 use crate::error::{LogError, LogResult};
-use crate::listing::{IgnoredFile, Segment};
+use crate::listing::{IgnoredFile, Listing, Segment};
 use crate::problem::LISTED;
 use crate::read::plan::Plan;
 
@@ -112,6 +112,17 @@ impl ChunkResult {
         let mut result = Self::of(chunk);
         result.quarantine(ByteRange { start: chunk.start, end: chunk.end, reason: reason.to_owned() });
         result
+    }
+
+    /// The same account at another position.
+    fn moved_to(&self, start: u64) -> Self {
+        let mut moved = self.clone();
+        let place = |position: u64| position.saturating_sub(self.start).saturating_add(start);
+        (moved.start, moved.end) = (start, place(self.end));
+        for range in moved.quarantined.iter_mut().chain(&mut moved.tail) {
+            (range.start, range.end) = (place(range.start), place(range.end));
+        }
+        moved
     }
 
     pub(crate) fn tail_bytes(&self) -> u64 {
@@ -352,6 +363,68 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
         segments,
         ignored: plan.ignored.clone(),
     })
+}
+
+/// Joins the results of chunks that follow each other; without any, the account is empty.
+#[must_use]
+pub fn join_results(results: &[ChunkResult]) -> ChunkResult {
+    let Some((first, rest)) = results.split_first() else { return ChunkResult::default() };
+    let mut joined = first.clone();
+    rest.iter().for_each(|next| joined.join(next, LISTED));
+    joined
+}
+
+/// Joins the results of all chunks that were fetched from a partition of a running cluster, in order. The bytes are those
+/// that were fetched, in one fetch or in one for each part; there are no segments.
+#[must_use]
+pub fn reconcile_fetched(
+    listing: &Listing,
+    isolation_level: IsolationLevel,
+    results: &[ChunkResult],
+) -> PartitionReconciliation {
+    let mut joined = ChunkResult::default();
+    let mut balanced = true;
+    let mut end = 0;
+    for result in results {
+        // Each fetch counts its bytes from 0.
+        balanced &= result.balanced() && (result.start == end || result.start == 0);
+        end = result.end;
+        joined.join(&result.moved_to(joined.end), LISTED);
+    }
+    PartitionReconciliation {
+        path: listing.location.to_string(),
+        topic: listing.topic.clone(),
+        partition: listing.partition,
+        isolation_level,
+        size: joined.end,
+        good_batches: joined.good_batches,
+        good_bytes: joined.good_bytes,
+        deleted_bytes: joined.deleted_bytes,
+        quarantined_bytes: joined.quarantined_bytes,
+        tail_bytes: joined.tail_bytes(),
+        outside_bytes: 0,
+        announced: joined.announced,
+        rows: joined.rows,
+        control: joined.control,
+        aborted: joined.aborted,
+        outside: joined.outside,
+        deleted: joined.deleted,
+        log_start_offset: None,
+        first_offset: joined.first_offset,
+        last_offset: joined.last_offset,
+        missing_offsets: missing(joined.first_offset, joined.last_offset, joined.announced),
+        lost_offsets: joined.lost_offsets,
+        null_timestamps: joined.null_timestamps,
+        invalid_keys: joined.invalid_keys,
+        invalid_values: joined.invalid_values,
+        unframed_keys: joined.unframed_keys,
+        unframed_values: joined.unframed_values,
+        last_stable_offset: None,
+        problems: joined.quarantined_ranges,
+        balanced: balanced && joined.balanced(),
+        segments: Vec::new(),
+        ignored: Vec::new(),
+    }
 }
 
 /// Joins the results of a segment, which are in order; `chunks` are those of the plan, and at most `listed` quarantined

@@ -1,6 +1,7 @@
 //! Visitors of a scan over batch headers: what they are shown of each batch.
 
-use magicbyte::{Batch, ControlType};
+use magicbyte::state::ProducerEvent;
+use magicbyte::{Batch, ControlType, RecordBatch};
 
 use crate::segment::wrapper::InnerMessages;
 
@@ -81,5 +82,21 @@ impl Control {
             Some(ControlType::Abort) => Some(false),
             _ => None,
         }
+    }
+    /// The event of the producer whose batch this is the first record of; None unless it ends a transaction.
+    pub(crate) fn producer_event(&self, batch: &RecordBatch<'_>) -> Option<ProducerEvent> {
+        let (producer_id, producer_epoch) = (batch.producer_id(), batch.producer_epoch());
+        let offset = batch.base_offset();
+        if self.kind.is_none() {
+            return Some(ProducerEvent::EmptyMarker { producer_id, producer_epoch, offset });
+        }
+        Some(ProducerEvent::Marker {
+            producer_id,
+            producer_epoch,
+            committed: self.committed()?,
+            coordinator_epoch: self.coordinator_epoch.unwrap_or(-1),
+            offset,
+            timestamp: self.timestamp,
+        })
     }
 }

@@ -9,11 +9,15 @@ use crate::chunk::Chunk;
 use crate::error::{LogError, LogResult};
 use crate::listing::Segment;
 use crate::read::chunk_reader::{ChunkReader, Disposition};
+use crate::read::live::Live;
 use crate::read::name_order::{is_in_name_order, segments_from};
 use crate::read::options::{DamageMode, PlanOptions, ReadOptions};
 use crate::read::partition_log::{ATTEMPTS, PartitionLog, whole_segment};
 use crate::read::seek::position_for_offset;
 use crate::segment::reader::SegmentBatch;
+
+/// The least number of offsets that are fetched at once from a running cluster.
+const LIVE_DISTANCE: i64 = 1000;
 
 impl PartitionLog {
     /// The offset of the first of the last `count` data records in the options' range of offsets. None if the
@@ -79,6 +83,9 @@ struct Tail {
 impl Tail {
     fn walk(&mut self, log: &PartitionLog) -> LogResult<Option<i64>> {
         let isolation_level = self.options.isolation_level;
+        if let Some(live) = log.live() {
+            return self.walk_live(log, live);
+        }
         let start_offset = (self.start > i64::MIN).then_some(self.start);
         let segments = segments_from(&log.listing().segments, start_offset.unwrap_or(0))?;
         if isolation_level != IsolationLevel::ReadCommitted && is_in_name_order(&segments)? {
@@ -88,6 +95,47 @@ impl Tail {
         let plan =
             log.plan(PlanOptions { isolation_level, start_offset, end_offset, ..PlanOptions::default() })?;
         find_last(&plan.chunks, |chunk| self.count_piece(chunk))
+    }
+
+    /// Fetches ranges of offsets from the end on, each about as long as all after it, since offsets may be missing. Only the
+    /// answer that has the offset is kept, and is fetched again.
+    fn walk_live(&mut self, log: &PartitionLog, live: &Live) -> LogResult<Option<i64>> {
+        let isolation_level = self.options.isolation_level;
+        let Range { start, end } = live.clamped(
+            log.listing(),
+            (self.options.start_offset, self.options.end_offset),
+            isolation_level,
+        )?;
+        (self.start, self.end) = (start, end);
+        let mut distance = i64::try_from(self.missing).unwrap_or(i64::MAX).max(LIVE_DISTANCE);
+        let mut near = end;
+        while near > start {
+            let range = near.saturating_sub(distance).max(start)..near;
+            let mut counted = Vec::new();
+            for chunk in live.chunks(log.listing(), range.clone(), isolation_level)? {
+                let chunk = chunk?;
+                let offsets =
+                    chunk.start_offset.unwrap_or(start)..chunk.next_offset.unwrap_or(near).min(near);
+                let mut records = 0_u64;
+                let mut reader = self.open(&chunk)?;
+                while let Some((_, count)) = self.next_batch(&mut reader, &offsets)? {
+                    records = records.saturating_add(count);
+                }
+                counted.push((offsets, records));
+            }
+            for (offsets, records) in counted.into_iter().rev() {
+                if records < self.missing {
+                    self.missing -= records;
+                    continue;
+                }
+                self.end = offsets.end;
+                let chunks = live.chunks(log.listing(), offsets, isolation_level)?;
+                let chunks: Vec<_> = chunks.collect::<LogResult<_>>()?;
+                return find_last(&chunks, |chunk| self.count_piece(chunk));
+            }
+            (near, distance) = (range.start, distance.saturating_mul(2));
+        }
+        Ok(None)
     }
 
     /// Counts the records of a segment from its end on, in pieces that begin where its index says. Returns

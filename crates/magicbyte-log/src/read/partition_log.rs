@@ -1,5 +1,8 @@
 //! A partition's log, read as a whole: segments in order, from any offset or timestamp.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use magicbyte::state::IsolationLevel;
 use magicbyte::{Batch, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 
@@ -7,9 +10,10 @@ use crate::chunk::Chunk;
 use crate::error::{LogError, LogResult};
 use crate::listing::{Listing, Segment, list_partition};
 use crate::problem::{LISTED, MISSING_SEGMENT, Problem, Problems};
-use crate::read::accounting::{ChunkResult, PartitionReconciliation, reconcile};
+use crate::read::accounting::{ChunkResult, PartitionReconciliation, reconcile, reconcile_fetched};
 use crate::read::chunk_reader::{BatchCounts, ChunkReader, Disposition};
 use crate::read::header_scan::survey_segment;
+use crate::read::live::{Live, LiveChunks, LivePartition};
 use crate::read::name_order::{is_in_name_order, segments_from};
 use crate::read::options::{DamageMode, PlanOptions, ReadOptions};
 use crate::read::plan::{Plan, plan_partition};
@@ -37,6 +41,8 @@ pub(super) const ATTEMPTS: u32 = 5;
 #[derive(Clone, Debug)]
 pub struct PartitionLog {
     listing: Listing,
+    /// The partition of a running cluster, whose listing has no files.
+    live: Option<Live>,
 }
 
 impl PartitionLog {
@@ -48,7 +54,7 @@ impl PartitionLog {
     pub fn open(path: impl Into<Location>) -> LogResult<Self> {
         let mut listing = list_partition(path, false)?;
         listing.read_log_start();
-        Ok(Self { listing })
+        Ok(Self::of_listing(listing))
     }
 
     /// Reads the records before the log's start, too, which a broker does not return.
@@ -62,7 +68,26 @@ impl PartitionLog {
     /// remote segments.
     #[must_use]
     pub fn of_listing(listing: Listing) -> Self {
-        Self { listing }
+        Self { listing, live: None }
+    }
+
+    /// A partition of a running cluster. Every read asks where the log begins and ends now, and ends there; it fetches the
+    /// range of offsets once, without a survey. With `read_committed`, the broker tells which transactions were aborted.
+    #[must_use]
+    pub fn of_cluster(url: &str, topic: &str, partition: i32, live: Arc<dyn LivePartition>) -> Self {
+        let (location, topic) = (Location::from(url), topic.to_owned());
+        let listing = Listing { location, topic, partition, ..Listing::default() };
+        Self { listing, live: Some(Live(live)) }
+    }
+
+    /// True for a partition of a running cluster.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.live.is_some()
+    }
+
+    pub(super) fn live(&self) -> Option<&Live> {
+        self.live.as_ref()
     }
 
     /// The directory's files.
@@ -74,8 +99,12 @@ impl PartitionLog {
     /// Surveys every segment and folds the surveys: transactions, epochs, overlaps.
     ///
     /// # Errors
-    /// [`LogError::Io`].
+    /// [`LogError::Io`]; [`LogError::Usage`] for a running cluster.
     pub fn plan(&self, options: PlanOptions) -> LogResult<Plan> {
+        if self.live.is_some() {
+            let why = format!("{}: a running cluster has no segments to plan", self.listing.location);
+            return Err(LogError::Usage(why));
+        }
         let surveys: LogResult<Vec<_>> = self.listing.segments.iter().map(survey_segment).collect();
         plan_partition(&self.listing, &surveys?, options)
     }
@@ -88,6 +117,9 @@ impl PartitionLog {
     /// # Errors
     /// [`LogError::Io`].
     pub fn batches(&self, options: ReadOptions) -> LogResult<LogBatches> {
+        if let Some(live) = &self.live {
+            return self.live_batches(live, options);
+        }
         let mut start_offset = options.start_offset.max(self.listing.log_start_offset());
         if let Some(timestamp) = options.start_timestamp {
             let first_late = self.start_for_timestamp(timestamp, &options)?.unwrap_or(i64::MAX);
@@ -114,20 +146,42 @@ impl PartitionLog {
         } else {
             segments.into_iter().map(|s| (s.base_offset, Step::Segment(s))).collect()
         };
-        Ok(LogBatches {
+        Ok(self.batches_of(with_losses(steps, losses), None, start..end_offset, options))
+    }
+
+    fn live_batches(&self, live: &Live, options: ReadOptions) -> LogResult<LogBatches> {
+        let ReadOptions { mut start_offset, end_offset, isolation_level, .. } = options;
+        if let Some(timestamp) = options.start_timestamp {
+            let first_late = live.offset_for_timestamp(&self.listing, timestamp)?.unwrap_or(i64::MAX);
+            start_offset = start_offset.max(Some(first_late));
+        }
+        let offsets = live.clamped(&self.listing, (start_offset, end_offset), isolation_level)?;
+        let chunks = live.chunks(&self.listing, offsets.clone(), isolation_level)?;
+        Ok(self.batches_of(Vec::new(), Some(chunks), offsets, options))
+    }
+
+    fn batches_of(
+        &self,
+        steps: Vec<Step>,
+        live: Option<LiveChunks>,
+        offsets: Range<i64>,
+        options: ReadOptions,
+    ) -> LogBatches {
+        LogBatches {
             log: self.clone(),
-            steps: with_losses(steps, losses).into_iter(),
+            steps: steps.into_iter(),
+            live,
             missing: None,
             next_offset: None,
             reader: None,
             attempts: ATTEMPTS,
-            start_offset: start,
-            end_offset,
+            start_offset: offsets.start,
+            end_offset: offsets.end,
             options,
             problems: Problems::default(),
             unread: UnreadBytes::default(),
             decompressor: Decompressor::with_limit(options.max_decompressed_bytes),
-        })
+        }
     }
 
     /// Unreadable segments, with their base offset, that may hold offsets in `start..end`.
@@ -167,7 +221,7 @@ impl PartitionLog {
         let mut listing = list_partition(location.clone(), false).ok()?;
         listing.checkpoints = *checkpoints;
         listing.include_deleted_records = *include_deleted_records;
-        Some(Self { listing })
+        Some(Self::of_listing(listing))
     }
 
     /// Decodes every record of every segment and accounts for every byte; keeps none of them.
@@ -187,8 +241,14 @@ impl PartitionLog {
         options: PlanOptions,
         max_decompressed_bytes: usize,
     ) -> LogResult<PartitionReconciliation> {
-        let plan = self.plan(options)?;
         let mut decompressor = Decompressor::with_limit(max_decompressed_bytes);
+        let range = (options.start_offset, options.end_offset);
+        if let Some(chunks) = self.live_chunks(range, options.isolation_level)? {
+            let results: LogResult<Vec<_>> =
+                chunks.map(|chunk| verify_chunk(&chunk?, &mut decompressor)).collect();
+            return Ok(reconcile_fetched(&self.listing, options.isolation_level, &results?));
+        }
+        let plan = self.plan(options)?;
         let results: LogResult<Vec<_>> =
             plan.chunks.iter().map(|chunk| verify_chunk(chunk, &mut decompressor)).collect();
         reconcile(&plan, &results?)
@@ -271,6 +331,8 @@ pub struct LogBatch {
 pub struct LogBatches {
     log: PartitionLog,
     steps: std::vec::IntoIter<Step>,
+    /// The chunks of a running cluster, which has no steps.
+    live: Option<LiveChunks>,
     /// Missing segments not yet reported, with their first offset; None until a gap requires a survey.
     missing: Option<Vec<(i64, Problem)>>,
     /// The offset after the last batch read, requested or not.
@@ -374,7 +436,7 @@ impl LogBatches {
                 }
             }
         }
-        Ok(None)
+        self.live.as_mut().and_then(Iterator::next).transpose()
     }
 
     fn lose(&mut self, problem: Problem) -> LogResult<()> {
@@ -479,6 +541,7 @@ impl Iterator for LogBatches {
         if matches!(next, Some(Err(_)) | None) {
             self.end_chunk();
             self.steps = Vec::new().into_iter();
+            self.live = None;
         }
         next
     }

@@ -134,8 +134,8 @@ impl Survey {
                     // additional index entries.
                     let written = || self.segment.location.size_if_written(self.segment.version.as_deref());
                     if beyond > 0 && written().is_none_or(|size| is_beyond(size) > 0) {
-                        let message =
-                            format!("{beyond} entries point past the end of the segment's last batch");
+                        let what = if beyond == 1 { "entry points" } else { "entries point" };
+                        let message = format!("{beyond} {what} past the end of the segment's last batch");
                         self.add_problem("index", INDEX_BEYOND_LOG, message);
                     }
                 }

@@ -62,6 +62,9 @@ impl PartitionLog {
     /// [`LogError::Io`].
     pub fn offset_for_timestamp(&self, timestamp: i64) -> LogResult<Option<i64>> {
         let listing = self.listing();
+        if let Some(live) = self.live() {
+            return live.offset_for_timestamp(listing, timestamp);
+        }
         if !is_in_name_order(&listing.segments)? {
             return offset_for_timestamp(&self.plan(PlanOptions::default())?, timestamp);
         }

@@ -63,6 +63,11 @@ impl Blocks {
             Err(error) if ends_the_run(&error) => return Err(error),
             Err(error) => (None, Some(unreadable(error))),
         };
+        // Bytes in memory are the block, and are not copied.
+        let (start, block) = match &file {
+            Some(OpenFile::Memory { start, bytes }) => (*start, bytes.clone()),
+            _ => (0, Bytes::new()),
+        };
         Ok(Self {
             is_replaced,
             failure,
@@ -76,8 +81,8 @@ impl Blocks {
             file,
             end: size,
             buffer: Arc::default(),
-            block: Bytes::new(),
-            start: 0,
+            block,
+            start,
             aside: (0, Bytes::new()),
         })
     }

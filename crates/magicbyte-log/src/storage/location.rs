@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use std::{fmt, io};
 
+use ::bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::storage::archive::Archive;
 use crate::storage::file_info::Found;
+use crate::storage::in_memory::InMemory;
 use crate::storage::local::{self, Local};
 use crate::storage::mounted::Stores;
 use crate::storage::open_file::OpenFile;
@@ -58,6 +60,11 @@ impl Location {
             files
         };
         Self { path, origin, store: files.map(stacked) }
+    }
+
+    /// The location of bytes in memory, which are those of a file from a position on. The path only names them.
+    pub(crate) fn in_memory(path: PathBuf, start: u64, bytes: Bytes) -> Self {
+        Self { path, origin: Origin::Remote, store: Some(Arc::new(InMemory { start, bytes })) }
     }
 
     /// Resolves a URL that came without its store, and a path that came without the keys of encrypted segments.

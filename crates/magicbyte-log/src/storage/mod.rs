@@ -7,10 +7,12 @@
 //!   Unpacked            compressed segments, as their content
 //!     Archive           the inside of an archive, where the path leads into one
 //!       Local, Mounted  the local file system, or the remote store that is mounted at the URL
+//! InMemory              bytes that were fetched from a running cluster
 //! ```
 
 mod archive;
 pub(crate) mod file_info;
+mod in_memory;
 pub(crate) mod local;
 pub(crate) mod location;
 pub(crate) mod mounted;

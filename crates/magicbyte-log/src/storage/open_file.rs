@@ -6,6 +6,8 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
+use ::bytes::Bytes;
+
 use crate::storage::positioned;
 use crate::storage::ranges::Ranges;
 
@@ -22,6 +24,11 @@ pub enum OpenFile {
         size: u64,
     },
     Unpacked(Arc<Content>),
+    /// A part of a file, whose bytes are in memory from a position on.
+    Memory {
+        start: u64,
+        bytes: Bytes,
+    },
     Composed(Box<dyn Composed>),
 }
 
@@ -55,6 +62,13 @@ impl OpenFile {
             }
             Self::Unpacked(content) => positioned::read_at(&content.file, buffer, position),
             Self::Composed(file) => file.read_at(buffer, position),
+            Self::Memory { start, bytes } => {
+                let at = position.checked_sub(*start).and_then(|at| usize::try_from(at).ok());
+                let rest = at.and_then(|at| bytes.get(at..)).unwrap_or_default();
+                let length = rest.len().min(buffer.len());
+                buffer[..length].copy_from_slice(&rest[..length]);
+                Ok(length)
+            }
         }
     }
 
@@ -83,7 +97,7 @@ impl OpenFile {
                 archive.read_through(&(start + range.start..start + range.end));
             }
             Self::Composed(file) => file.read_through(range),
-            Self::Local(_) | Self::Unpacked(_) => {}
+            Self::Local(_) | Self::Unpacked(_) | Self::Memory { .. } => {}
         }
     }
 
@@ -92,7 +106,11 @@ impl OpenFile {
     pub(crate) fn fetch_for_the_next(&self) -> bool {
         match self {
             Self::Ranges(ranges) => ranges.fetch_for_the_next(),
-            Self::Local(_) | Self::Member { .. } | Self::Unpacked(_) | Self::Composed(_) => false,
+            Self::Local(_)
+            | Self::Member { .. }
+            | Self::Unpacked(_)
+            | Self::Composed(_)
+            | Self::Memory { .. } => false,
         }
     }
 
@@ -102,7 +120,7 @@ impl OpenFile {
             Self::Ranges(_) => true,
             Self::Member { archive, .. } => archive.is_remote(),
             Self::Composed(file) => file.is_remote(),
-            Self::Local(_) | Self::Unpacked(_) => false,
+            Self::Local(_) | Self::Unpacked(_) | Self::Memory { .. } => false,
         }
     }
 
@@ -111,7 +129,11 @@ impl OpenFile {
     pub(crate) fn damage(&self, range: &Range<u64>) -> Option<String> {
         match self {
             Self::Composed(file) => file.damage(range),
-            Self::Local(_) | Self::Ranges(_) | Self::Member { .. } | Self::Unpacked(_) => None,
+            Self::Local(_)
+            | Self::Ranges(_)
+            | Self::Member { .. }
+            | Self::Unpacked(_)
+            | Self::Memory { .. } => None,
         }
     }
 }

@@ -3,9 +3,11 @@
 
 mod compact;
 mod examples;
+mod follower_log;
 mod history;
 mod hostile_log;
 mod last_records;
+mod live;
 mod log_json;
 mod merge;
 mod partition_log;

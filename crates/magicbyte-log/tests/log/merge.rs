@@ -159,6 +159,7 @@ fn hostile(copies: &Copies, runs: i64, step: i64) -> Alignment {
             next_offset: (at + 1) * step + 1,
             leader_epoch: 0,
             batches: 1,
+            content: 0,
         })
         .collect();
     alignment.damages = (0..runs)

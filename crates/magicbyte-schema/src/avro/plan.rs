@@ -19,6 +19,9 @@ pub(super) enum Node {
     Boolean,
     Int,
     Long,
+    /// An int and a long that are a float for the reader, also where its union makes a column of doubles.
+    IntAsFloat,
+    LongAsFloat,
     Float,
     Double,
     /// Bytes or a string, after their length.

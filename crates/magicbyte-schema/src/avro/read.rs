@@ -40,12 +40,14 @@ impl Plan {
             (Node::Int, Target::Int(to)) => to.push(cursor.int(INT)?),
             (Node::Int, Target::Date(to)) => to.push(cursor.int(INT)?),
             (Node::Int, Target::Long(to)) => to.push(cursor.int(INT)?.into()),
-            (Node::Int, Target::Float(to)) => to.push(cursor.int(INT)? as f32),
+            (Node::IntAsFloat, Target::Float(to)) => to.push(cursor.int(INT)? as f32),
+            (Node::IntAsFloat, Target::Double(to)) => to.push((cursor.int(INT)? as f32).into()),
             (Node::Int, Target::Double(to)) => to.push(cursor.int(INT)?.into()),
             (Node::Int, Target::Millis(to)) => to.push(i64::from(cursor.int(INT)?) * 1000),
             (Node::Int, Target::Micros(to)) => to.push(cursor.int(INT)?.into()),
             (Node::Long, Target::Long(to)) => to.push(cursor.long(LONG)?),
-            (Node::Long, Target::Float(to)) => to.push(cursor.long(LONG)? as f32),
+            (Node::LongAsFloat, Target::Float(to)) => to.push(cursor.long(LONG)? as f32),
+            (Node::LongAsFloat, Target::Double(to)) => to.push((cursor.long(LONG)? as f32).into()),
             (Node::Long, Target::Double(to)) => to.push(cursor.long(LONG)? as f64),
             (Node::Long, Target::Millis(to)) => {
                 let start = cursor.position;

@@ -153,8 +153,10 @@ impl<'a> Resolver<'a> {
         match (&self.written(from).kind, &self.reader.get(to).kind) {
             (Kind::Null, Kind::Null) => Node::Null,
             (Kind::Boolean, Kind::Boolean) => Node::Boolean,
-            (Kind::Int, Kind::Int | Kind::Long | Kind::Float | Kind::Double) => Node::Int,
-            (Kind::Long, Kind::Long | Kind::Float | Kind::Double) => Node::Long,
+            (Kind::Int, Kind::Float) => Node::IntAsFloat,
+            (Kind::Int, Kind::Int | Kind::Long | Kind::Double) => Node::Int,
+            (Kind::Long, Kind::Float) => Node::LongAsFloat,
+            (Kind::Long, Kind::Long | Kind::Double) => Node::Long,
             (Kind::Float, Kind::Float | Kind::Double) => Node::Float,
             (Kind::Double, Kind::Double) => Node::Double,
             (Kind::Bytes | Kind::String, Kind::Bytes | Kind::String) => Node::Sized,

@@ -12,6 +12,7 @@ use super::time;
 use super::types::{Field, Kind, Logical, Type, TypeId, Types};
 use crate::budget::Budget;
 use crate::failure::Attempt;
+use crate::not_finite;
 
 impl Plan {
     /// A payload of the writer's types as JSON: bytes as in Avro's JSON (a character U+0000 to U+00FF each), decimals as
@@ -51,22 +52,22 @@ impl<'a> Text<'a> {
         match &self.plan.nodes[node] {
             Node::Null => self.out.push_str("null"),
             Node::Boolean => self.out.push_str(if cursor.boolean()? { "true" } else { "false" }),
-            Node::Int => {
+            Node::Int | Node::IntAsFloat => {
                 let value = cursor.int("an int")?.into();
                 self.number(value, kind, *logical).map_err(|failure| failure.or_at(start))?;
             }
-            Node::Long => {
+            Node::Long | Node::LongAsFloat => {
                 let value = cursor.long("a long")?;
                 self.number(value, kind, *logical).map_err(|failure| failure.or_at(start))?;
             }
             Node::Float => {
                 let value = f32::from_le_bytes(cursor.array("a float")?);
                 match kind {
-                    Kind::Double => self.double(value.into()),
-                    _ => self.real(value.is_finite(), value),
+                    Kind::Double => self.real(f64::from(value)),
+                    _ => self.real(value),
                 }
             }
-            Node::Double => self.double(f64::from_le_bytes(cursor.array("a double")?)),
+            Node::Double => self.real(f64::from_le_bytes(cursor.array("a double")?)),
             Node::Sized => {
                 let bytes = cursor.sized("bytes or a string")?;
                 self.bytes(bytes, kind, *logical, start, cursor).map_err(|failure| failure.or_at(start))?;
@@ -188,8 +189,8 @@ impl<'a> Text<'a> {
 
     fn number(&mut self, value: i64, kind: &Kind, logical: Logical) -> Attempt<()> {
         match (kind, logical) {
-            (Kind::Float, _) => self.real(true, value as f32),
-            (Kind::Double, _) => self.double(value as f64),
+            (Kind::Float, _) => self.real(value as f32),
+            (Kind::Double, _) => self.real(value as f64),
             (_, Logical::Date) => time::put_date(&mut self.out, value),
             (_, Logical::TimestampMillis | Logical::LocalTimestampMillis) => {
                 let utc = logical == Logical::TimestampMillis;
@@ -202,14 +203,12 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    fn double(&mut self, value: f64) {
-        self.real(value.is_finite(), value);
-    }
-
-    fn real(&mut self, finite: bool, value: impl Debug) {
-        // JSON has no number for the others.
-        let quote = if finite { "" } else { "\"" };
-        write_into(&mut self.out, format_args!("{quote}{value:?}{quote}"));
+    fn real<F: Debug + Into<f64> + Copy>(&mut self, value: F) {
+        let number: f64 = value.into();
+        match number.is_finite() {
+            true => write_into(&mut self.out, format_args!("{value:?}")),
+            false => self.string(not_finite::name(number)),
+        }
     }
 
     fn bytes(

@@ -464,6 +464,12 @@ impl Parser {
             let Some(field) = member(declaration, "name")?.as_str() else {
                 return Err(SchemaError::new(format!("a field of {full} has a name that is not text")));
             };
+            if field.contains('\0') {
+                let shown = shown(&field.into());
+                return Err(SchemaError::new(format!(
+                    "{full} has a field {shown}: no column has \\0 in its name"
+                )));
+            }
             if !names.insert(field) {
                 return Err(SchemaError::new(format!("{full} has two fields {}", shown(&field.into()))));
             }

@@ -9,11 +9,11 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use jsonschema::JsonType;
-use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, cmp, unique};
+use jsonschema::json::{Array, Json, JsonNumber, Node, NodeIdentity, Object, cmp, unique};
 use serde_json::{Map, Value};
 
 use super::documents::VALUES;
-use crate::error::{Result, SchemaError};
+use crate::error::SchemaError;
 
 /// Stack that validation may take: threads have 2 MiB at least.
 const MAX_STACK: usize = 1 << 20;
@@ -31,18 +31,23 @@ struct Meter {
     lowest: usize,
 }
 
-/// The payload that unwinds the validator.
-struct Exhausted;
+/// The reason why a run was broken off: it unwinds the validator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BrokenOff {
+    /// It takes too many looks or errors, or too much stack.
+    Exhausted,
+    /// It depends on digits that a double does not have.
+    Inexact,
+}
 
-/// Runs a validator of [`Metered`] values; `None` if it takes more looks or errors than these, or too much stack.
-pub(super) fn metered<T>(looks: u64, errors: u64, run: impl FnOnce() -> T) -> Option<T> {
+/// Runs a validator of [`Metered`] values, which may take so many looks and errors.
+pub(super) fn metered<T>(looks: u64, errors: u64, run: impl FnOnce() -> T) -> Result<T, BrokenOff> {
     METER.set(Meter { looks, errors, lowest: stack_pointer().saturating_sub(MAX_STACK) });
     // A validator keeps nothing of a run that was broken off.
-    match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(done) => Some(done),
-        Err(payload) if payload.is::<Exhausted>() => None,
+    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| match payload.downcast::<BrokenOff>() {
+        Ok(reason) => *reason,
         Err(payload) => resume_unwind(payload),
-    }
+    })
 }
 
 #[inline]
@@ -50,7 +55,7 @@ fn look() {
     let meter = METER.get();
     match meter.looks.checked_sub(1) {
         Some(looks) => METER.set(Meter { looks, ..meter }),
-        None => unwind(),
+        None => unwind(BrokenOff::Exhausted),
     }
 }
 
@@ -58,14 +63,14 @@ fn look() {
 fn look_deeper() {
     look();
     if stack_pointer() < METER.get().lowest {
-        unwind();
+        unwind(BrokenOff::Exhausted);
     }
 }
 
 #[cold]
-fn unwind() -> ! {
+fn unwind(reason: BrokenOff) -> ! {
     // Without the hook that reports panics: it is caught above.
-    resume_unwind(Box::new(Exhausted))
+    resume_unwind(Box::new(reason))
 }
 
 #[inline(never)]
@@ -90,52 +95,116 @@ impl Json for Metered {
 
     fn with_string_node<T>(buffer: &mut Value, string: &str, f: impl FnOnce(Looked<'_>) -> T) -> T {
         *buffer = Value::String(string.to_owned());
-        f(Looked(buffer))
+        f(Looked { value: buffer, is_name: true })
     }
 }
 
 /// A value that is looked at.
 #[derive(Clone, Copy)]
-pub(super) struct Looked<'a>(pub(super) &'a Value);
+pub(super) struct Looked<'a> {
+    value: &'a Value,
+    /// True for the name of a property, which no path finds.
+    is_name: bool,
+}
+
+impl<'a> Looked<'a> {
+    pub(super) fn new(value: &'a Value) -> Self {
+        Self { value, is_name: false }
+    }
+}
+
+/// A number that is looked at. An integer beyond 64 bits is the closest double, which is on the same side of limits within
+/// 64 bits.
+pub(super) struct Number<'a>(&'a serde_json::Number);
+
+impl JsonNumber for Number<'_> {
+    fn as_u64(&self) -> Option<u64> {
+        self.0.as_u64()
+    }
+
+    fn as_i64(&self) -> Option<i64> {
+        self.0.as_i64()
+    }
+
+    fn as_f64(&self) -> Option<f64> {
+        self.0.as_f64()
+    }
+
+    /// Asked for where all digits count.
+    fn as_str(&self) -> Cow<'_, str> {
+        if may_be_rounded(self.0) {
+            unwind(BrokenOff::Inexact);
+        }
+        JsonNumber::as_str(self.0)
+    }
+
+    fn to_number(&self) -> Cow<'_, serde_json::Number> {
+        Cow::Borrowed(self.0)
+    }
+
+    fn is_integer(&self) -> bool {
+        self.0.is_integer()
+    }
+
+    fn is_written_as_integer(&self) -> bool {
+        self.0.is_written_as_integer()
+    }
+}
+
+/// True for a double that may have been an integer of more than 64 bits.
+fn may_be_rounded(number: &serde_json::Number) -> bool {
+    const BEYOND: f64 = (1_u64 << 63) as f64;
+    number.is_f64() && number.as_f64().is_some_and(|number| number.abs() >= BEYOND)
+}
+
+/// True if one of the numbers in a value may have been an integer of more than 64 bits.
+fn has_rounded(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => may_be_rounded(number),
+        Value::Array(items) => items.iter().any(has_rounded),
+        Value::Object(members) => members.values().any(has_rounded),
+        _ => false,
+    }
+}
 
 impl<'a> Node<'a, Metered> for Looked<'a> {
     type Object = Members<'a>;
     type Array = Items<'a>;
-    type Number = &'a serde_json::Number;
+    type Number = Number<'a>;
 
     fn as_object(&self) -> Option<Members<'a>> {
         look();
-        self.0.as_object().map(Members)
+        self.value.as_object().map(Members)
     }
 
     fn as_array(&self) -> Option<Items<'a>> {
         look();
-        self.0.as_array().map(|items| Items(items))
+        self.value.as_array().map(|items| Items(items))
     }
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
         look();
-        self.0.as_str().map(Cow::Borrowed)
+        self.value.as_str().map(Cow::Borrowed)
     }
 
-    fn as_number(&self) -> Option<&'a serde_json::Number> {
+    fn as_number(&self) -> Option<Number<'a>> {
         look();
-        self.0.as_number()
+        self.value.as_number().map(Number)
     }
 
     fn as_boolean(&self) -> Option<bool> {
         look();
-        self.0.as_bool()
+        self.value.as_bool()
     }
 
     fn is_null(&self) -> bool {
         look();
-        self.0.is_null()
+        self.value.is_null()
     }
 
     fn json_type(&self) -> JsonType {
         look_deeper();
-        match self.0 {
+        match self.value {
             Value::Null => JsonType::Null,
             Value::Bool(_) => JsonType::Boolean,
             Value::Number(_) => JsonType::Number,
@@ -147,7 +216,12 @@ impl<'a> Node<'a, Metered> for Looked<'a> {
 
     fn equals_value(&self, expected: &Value) -> bool {
         look();
-        cmp::equal(self.0, expected)
+        // Numbers that are not equal as doubles are not equal.
+        let is_equal = cmp::equal(self.value, expected);
+        if is_equal && has_rounded(expected) {
+            unwind(BrokenOff::Inexact);
+        }
+        is_equal
     }
 
     /// For errors, which keep a copy each, those of all alternatives too: they get nothing, their paths find the value.
@@ -155,15 +229,15 @@ impl<'a> Node<'a, Metered> for Looked<'a> {
         let meter = METER.get();
         match meter.errors.checked_sub(1) {
             Some(errors) => METER.set(Meter { errors, ..meter }),
-            None => unwind(),
+            None => unwind(BrokenOff::Exhausted),
         }
-        Cow::Owned(Value::Null)
+        Cow::Owned(if self.is_name { self.value.clone() } else { Value::Null })
     }
 
     /// Asked for where a schema leads to itself.
     fn identity(&self) -> Option<NodeIdentity> {
         look_deeper();
-        Some(NodeIdentity::new(std::ptr::from_ref(self.0).addr()))
+        Some(NodeIdentity::new(std::ptr::from_ref(self.value).addr()))
     }
 }
 
@@ -180,11 +254,11 @@ impl<'a> Object<'a, Metered> for Members<'a> {
     }
 
     fn get(&self, key: &String) -> Option<Looked<'a>> {
-        self.0.get(key).map(Looked)
+        self.0.get(key).map(Looked::new)
     }
 
     fn members(&self) -> Self::MembersIter {
-        self.0.iter().map(|(name, value)| (name.as_str(), Looked(value)))
+        self.0.iter().map(|(name, value)| (name.as_str(), Looked::new(value)))
     }
 }
 
@@ -199,11 +273,15 @@ impl<'a> Array<'a, Metered> for Items<'a> {
     }
 
     fn elements(&self) -> Self::ElementsIter {
-        self.0.iter().map(Looked)
+        self.0.iter().map(Looked::new)
     }
 
     fn is_unique(&self) -> bool {
-        unique::is_unique(self.0)
+        let is_unique = unique::is_unique(self.0);
+        if !is_unique && self.0.iter().any(has_rounded) {
+            unwind(BrokenOff::Inexact);
+        }
+        is_unique
     }
 }
 
@@ -227,7 +305,7 @@ const TYPES: &[&str] = &["null", "boolean", "number", "string", "array", "object
 ///
 /// # Errors
 /// If what is not a schema refers to schemas: it is not seen to.
-pub(super) fn mark(schema: &mut Map<String, Value>) -> Result<()> {
+pub(super) fn mark(schema: &mut Map<String, Value>) -> crate::error::Result<()> {
     if let Some(keyword) = VALUES.iter().find(|keyword| schema.get(**keyword).is_some_and(refers)) {
         return Err(SchemaError::new(format!("to validate by it: a $ref in {keyword}")));
     }

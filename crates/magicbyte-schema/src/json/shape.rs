@@ -193,8 +193,11 @@ impl Plan {
     }
 
     fn object(&mut self, schema: &Map<String, Value>, scope: &Scope<'_>) -> Result<Shape> {
+        // Arrow's C interface ends names at a zero.
+        let can_be_columns =
+            |names: &Map<String, Value>| !names.is_empty() && names.keys().all(|name| !name.contains('\0'));
         match schema.get("properties").and_then(Value::as_object) {
-            Some(properties) if !properties.is_empty() => {
+            Some(properties) if can_be_columns(properties) => {
                 let fields = properties
                     .iter()
                     .map(|(name, schema)| Ok((name.clone(), self.part(schema, scope)?)))

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 
+use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 use super::documents::Documents;
-use super::metered::{Looked, Metered, mark, metered};
-use super::read::no_json;
+use super::metered::{BrokenOff, Looked, Metered, mark, metered};
+use super::read::{no_json, number_len};
 use crate::budget::MAX_COLUMNS;
 use crate::error::{Result, SchemaError};
 use crate::failure::{Attempt, Failure};
@@ -52,33 +53,98 @@ impl Validation {
             key => self.writers.get(&key),
         };
         let validator = validator.ok_or_else(|| Failure::new("it names no schema to validate it by"))?;
-        let value: Value = serde_json::from_str(payload).map_err(|error| no_json(&error, payload, 0))?;
+        let value = parsed(payload)?;
         let size = payload.len() as u64;
         let looks = LOOKS.saturating_add(LOOKS_PER_BYTE.saturating_mul(size));
         let errors = ERRORS.min(BYTES_OF_ERRORS / size.max(1));
-        match metered(looks, errors, || validator.is_valid(Looked(&value))) {
-            Some(true) => Ok(()),
-            Some(false) => {
+        match metered(looks, errors, || validator.is_valid(Looked::new(&value))) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
                 let message = metered(looks, errors, || first_error(validator, &value));
-                Err(Failure::new(message.unwrap_or_else(|| {
+                Err(Failure::new(message.unwrap_or_else(|_| {
                     "it is not valid, and its schema has too many alternatives to say where".to_owned()
                 })))
             }
-            None => Err(Failure::new(format!(
+            Err(BrokenOff::Inexact) => {
+                Err(Failure::new("its schema compares numbers beyond 64 bits, which are not validated"))
+            }
+            Err(BrokenOff::Exhausted) => Err(Failure::new(format!(
                 "validating it takes more than {looks} steps or nests too deep: its schema multiplies"
             ))),
         }
     }
 }
 
+/// The value of a payload. A number that is larger than all doubles is the largest one.
+fn parsed(payload: &str) -> Attempt<Value> {
+    let found = serde_json::from_str(payload);
+    let Err(error) = &found else { return Ok(found.unwrap_or_default()) };
+    let failure = no_json(error, payload, 0);
+    match with_finite_numbers(payload) {
+        Some(text) => serde_json::from_str(&text).map_err(|_| failure),
+        None => Err(failure),
+    }
+}
+
+/// Replaces each number that is larger than all doubles by the largest one; returns `None` if there is nothing to
+/// replace.
+fn with_finite_numbers(payload: &str) -> Option<String> {
+    let (mut finite, mut copied, mut at) = (String::new(), 0, 0);
+    while let Some(&byte) = payload.as_bytes().get(at) {
+        at += match byte {
+            b'"' => string_len(&payload.as_bytes()[at..]),
+            b'-' | b'0'..=b'9' => {
+                let length = number_len(&payload.as_bytes()[at..]).unwrap_or(1);
+                let number: f64 = payload[at..at + length].parse().unwrap_or_default();
+                if number.is_infinite() {
+                    finite.push_str(&payload[copied..at]);
+                    finite.push_str(&format!("{:e}", f64::MAX.copysign(number)));
+                    copied = at + length;
+                }
+                length
+            }
+            _ => 1,
+        };
+    }
+    (copied > 0).then(|| finite + &payload[copied..])
+}
+
+/// The bytes of the string that these begin with, and of its quotes.
+fn string_len(text: &[u8]) -> usize {
+    let mut end = 1;
+    loop {
+        match text.get(end) {
+            Some(b'\\') => end += 2,
+            Some(b'"') => return end + 1,
+            Some(_) => end += 1,
+            None => return end,
+        }
+    }
+}
+
 /// The place in the value, the fault there, and the rule that reports it.
 fn first_error(validator: &Validator<Metered>, value: &Value) -> String {
-    let Err(error) = validator.validate(Looked(value)) else { return "it is not valid".to_owned() };
+    let Err(error) = validator.validate(Looked::new(value)) else { return "it is not valid".to_owned() };
     let pointer = error.instance_path().as_str();
     let shown = value.pointer(pointer).map_or_else(String::new, |value| cut(LONGEST_VALUE, value));
-    let what = cut(LONGEST, error.masked_with(shown));
+    let rule = error.schema_path().as_str();
+    let what = match error.kind() {
+        // Its own fault is that of a name, which it has.
+        ValidationErrorKind::PropertyNames { error } => cut(LONGEST, error),
+        ValidationErrorKind::Contains => {
+            let count = ["minContains", "maxContains"].into_iter().find(|keyword| rule.ends_with(keyword));
+            match count {
+                Some("minContains") => {
+                    format!("{shown} has fewer items that contains allows than minContains")
+                }
+                Some(_) => format!("{shown} has more items that contains allows than maxContains"),
+                None => cut(LONGEST, error.masked_with(shown)),
+            }
+        }
+        _ => cut(LONGEST, error.masked_with(shown)),
+    };
     let at = if pointer.is_empty() { String::new() } else { format!("{}: ", cut(LONGEST, pointer)) };
-    format!("{at}{what} (rule {})", cut(LONGEST, error.schema_path()))
+    format!("{at}{what} (rule {})", cut(LONGEST, rule))
 }
 
 /// The reason why a schema is of no use for validation.

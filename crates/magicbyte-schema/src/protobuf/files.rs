@@ -9,15 +9,12 @@ use std::collections::HashMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use prost_reflect::FileDescriptor;
-use prost_reflect::prost_types::field_descriptor_proto::{Label, Type};
-use prost_reflect::prost_types::{
-    DescriptorProto, FieldDescriptorProto, FileDescriptorProto, MessageOptions,
-};
+use prost_reflect::prost_types::FileDescriptorProto;
 use protox::Compiler;
 use protox::file::{File, FileResolver, GoogleFileResolver};
 
 use super::options::strip;
-use super::{edition, known, similar_names};
+use super::{edition, entries, known, similar_names};
 use crate::error::{Result, SchemaError};
 
 /// The name of the file that nothing imports.
@@ -39,7 +36,9 @@ pub(crate) fn compile(text: &str, references: &[(&str, &str)]) -> Result<FileDes
         }
         return Err(SchemaError::new(text));
     }
-    let file = compiler.descriptor_pool().get_file_by_name(ROOT);
+    let pool = compiler.descriptor_pool();
+    entries::check(&pool)?;
+    let file = pool.get_file_by_name(ROOT);
     file.ok_or_else(|| SchemaError::new("the schema has no file"))
 }
 
@@ -102,7 +101,6 @@ fn declared(name: &str, text: &str) -> std::result::Result<FileDescriptorProto, 
         (Err(_), Ok(encoded)) => {
             let file = File::decode_file_descriptor_proto(encoded.as_slice());
             let mut file = file.map_err(|error| failed(error.to_string()))?.file_descriptor_proto().clone();
-            file.message_type.iter().try_for_each(check_entries).map_err(failed)?;
             strip(&mut file, |_| false);
             if file.syntax() == "editions" {
                 edition::lower_encoded(&mut file, &encoded).map_err(failed)?;
@@ -112,28 +110,6 @@ fn declared(name: &str, text: &str) -> std::result::Result<FileDescriptorProto, 
             Ok(file)
         }
     }
-}
-
-/// Refuses entries of maps that no compiler makes: the columns of a map are those of its key and its value.
-fn check_entries(message: &DescriptorProto) -> std::result::Result<(), String> {
-    message.nested_type.iter().try_for_each(check_entries)?;
-    if !message.options.as_ref().is_some_and(MessageOptions::map_entry) {
-        return Ok(());
-    }
-    let is_single = |field: &FieldDescriptorProto, number| {
-        field.number() == number && field.label() == Label::Optional && field.oneof_index.is_none()
-    };
-    match &message.field[..] {
-        [key, value] if is_single(key, 1) && is_single(value, 2) && is_key(key.r#type()) => Ok(()),
-        _ => Err(format!(
-            "the map entry {} is not a key of an integer, bool or string, and a value",
-            message.name()
-        )),
-    }
-}
-
-fn is_key(of: Type) -> bool {
-    !matches!(of, Type::Double | Type::Float | Type::Bytes | Type::Enum | Type::Message | Type::Group)
 }
 
 /// With the causes.

@@ -5,8 +5,8 @@ use prost_reflect::{FileDescriptor, MessageDescriptor};
 /// The message at a path of indexes.
 ///
 /// There are two ways to count. `protoc` adds a message for the entries of each map, and clients that ask its descriptors,
-/// such as Confluent's for Python, count it. Other clients count the messages in the text of a schema, where a map is not
-/// one.
+/// such as Confluent's for Python, count it. Other clients count the messages in the text of a schema, where `map<..>` is
+/// not one.
 ///
 /// No value is the entry of a map. A path that leads to one, or nowhere, was counted in the second way.
 pub(super) fn message(file: &FileDescriptor, indexes: &[i32]) -> Option<MessageDescriptor> {

@@ -13,6 +13,7 @@ use super::value::{Fields, Value};
 use super::wire::Reader;
 use crate::budget::Budget;
 use crate::failure::{Attempt, Failure};
+use crate::not_finite;
 
 /// Reads a message, and writes its JSON. `index` is that of its shape.
 pub(crate) fn text_of(
@@ -116,9 +117,9 @@ impl Writer<'_> {
             }
             Value::UInt64(number) | Value::Fixed64(number) => self.json(&number.0.to_string()),
             Value::Float(number) if number.0.is_finite() => self.json(&number.0),
-            Value::Float(number) => self.json(not_finite(number.0.into())),
+            Value::Float(number) => self.json(not_finite::name(number.0.into())),
             Value::Double(number) if number.0.is_finite() => self.json(&number.0),
-            Value::Double(number) => self.json(not_finite(number.0)),
+            Value::Double(number) => self.json(not_finite::name(number.0)),
             Value::Bool(bit) => self.json(&bit.0),
             Value::String(text) => self.string(&text.0),
             Value::Bytes(bytes) => self.json(&STANDARD.encode(&bytes.0)),
@@ -257,14 +258,6 @@ fn is_absent(field: &FieldShape, value: &Value<Tree>) -> bool {
         Value::String(bytes) | Value::Bytes(bytes) => bytes.0.is_empty(),
         Value::Enum(number) => number.number == 0,
         Value::Message(_) => false,
-    }
-}
-
-fn not_finite(number: f64) -> &'static str {
-    match number {
-        f64::INFINITY => "Infinity",
-        f64::NEG_INFINITY => "-Infinity",
-        _ => "NaN",
     }
 }
 

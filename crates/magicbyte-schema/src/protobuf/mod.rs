@@ -4,6 +4,7 @@ mod columns;
 mod decoder;
 mod edition;
 mod encoder;
+mod entries;
 mod features;
 mod files;
 mod indexes;

@@ -22,6 +22,10 @@ pub(super) fn strip(file: &mut FileDescriptorProto, keep: Keep) {
 
 fn strip_message(message: &mut DescriptorProto, keep: Keep) {
     if let Some(options) = &mut message.options {
+        // Confluent's Java client makes text of descriptors, in which maps are repeated entries.
+        if let Some(is_entry) = flag(&options.uninterpreted_option, "map_entry") {
+            options.map_entry = Some(is_entry);
+        }
         options.uninterpreted_option.retain(keep);
     }
     message.extension_range.iter_mut().for_each(|range| range.options = None);
@@ -43,9 +47,8 @@ fn strip_extensions(extensions: &mut Vec<FieldDescriptorProto>, keep: Keep) {
 
 fn strip_field(field: &mut FieldDescriptorProto, keep: Keep) {
     if let Some(options) = &mut field.options {
-        let packed = options.uninterpreted_option.iter().find(|option| is(option, "packed"));
-        if let Some(option) = packed {
-            options.packed = Some(option.identifier_value() == "true");
+        if let Some(is_packed) = flag(&options.uninterpreted_option, "packed") {
+            options.packed = Some(is_packed);
         }
         options.uninterpreted_option.retain(keep);
     }
@@ -54,15 +57,18 @@ fn strip_field(field: &mut FieldDescriptorProto, keep: Keep) {
 fn strip_enum(of: &mut EnumDescriptorProto, keep: Keep) {
     of.value.iter_mut().for_each(|value| value.options = None);
     if let Some(options) = &mut of.options {
-        let aliased = options.uninterpreted_option.iter().find(|option| is(option, "allow_alias"));
-        if let Some(option) = aliased {
-            options.allow_alias = Some(option.identifier_value() == "true");
+        if let Some(is_aliased) = flag(&options.uninterpreted_option, "allow_alias") {
+            options.allow_alias = Some(is_aliased);
         }
         options.uninterpreted_option.retain(keep);
     }
 }
 
-/// True for the option of this name that `google/protobuf/descriptor.proto` declares.
-fn is(option: &UninterpretedOption, name: &str) -> bool {
-    matches!(option.name.as_slice(), [part] if part.name_part == name && !part.is_extension)
+/// The value of the option of this name that `google/protobuf/descriptor.proto` declares as a bool.
+fn flag(options: &[UninterpretedOption], name: &str) -> Option<bool> {
+    let is_named = |option: &&UninterpretedOption| match option.name.as_slice() {
+        [part] => part.name_part == name && !part.is_extension,
+        _ => false,
+    };
+    options.iter().find(is_named).map(|option| option.identifier_value() == "true")
 }

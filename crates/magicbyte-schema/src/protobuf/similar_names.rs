@@ -1,7 +1,7 @@
 //! Fields of a message whose names are alike, such as `id` and `ID`, or `user_id` and `userId`.
 //!
 //! `protoc` allows most of them, and the parser of registries all, but prost-reflect refuses names of proto3 that differ only
-//! in case and underscores, and names that are the same in JSON.
+//! in case and underscores, names that are the same in JSON, and a oneof `_id` beside an `optional` field `id`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,6 +28,7 @@ fn allow_in(message: &mut DescriptorProto) -> bool {
     for inner in &mut message.nested_type {
         has_similar |= allow_in(inner);
     }
+    rename_oneofs(message);
     let letters = |field: &FieldDescriptorProto| field.name().replace('_', "").to_ascii_lowercase();
     let distinct: HashSet<String> = message.field.iter().map(letters).collect();
     let mut times: HashMap<String, usize> = HashMap::new();
@@ -36,6 +37,22 @@ fn allow_in(message: &mut DescriptorProto) -> bool {
         field.json_name = Some(field.name().to_owned());
     }
     has_similar || distinct.len() < message.field.len()
+}
+
+/// Names the oneofs of `optional` fields as `protoc` does: not like another oneof, or a field.
+fn rename_oneofs(message: &mut DescriptorProto) {
+    let optional = message.field.iter().filter(|field| field.proto3_optional());
+    let made: HashSet<i32> = optional.filter_map(|field| field.oneof_index).collect();
+    let mut names: HashSet<String> = message.field.iter().map(|field| field.name().to_owned()).collect();
+    let written = (0..).zip(&message.oneof_decl).filter(|(index, _)| !made.contains(index));
+    names.extend(written.map(|(_, oneof)| oneof.name().to_owned()));
+    for (_, oneof) in (0..).zip(&mut message.oneof_decl).filter(|(index, _)| made.contains(index)) {
+        let mut name = oneof.name().to_owned();
+        while !names.insert(name.clone()) {
+            name.insert(0, 'X');
+        }
+        oneof.name = Some(name);
+    }
 }
 
 fn json_name(field: &FieldDescriptorProto) -> String {

@@ -1,20 +1,24 @@
-"""Batches whose values name schemas that are rare in their topic and common in another."""
+"""Batches whose values name schemas of another topic: by a registry's subjects, or by their shares."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from magicbyte import _core
 from magicbyte.jobs.auditing.headers import HeaderTable
+from magicbyte.jobs.auditing.verdicts import LIKELY, POSSIBLE
 from magicbyte.jobs.orphans.named_schemas import NamedSchemas, SchemaName
 from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.run.plan import Planned, Task, task_name, tasks_of
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.run.reading import ReadOptions, Rows, read_chunk
+from magicbyte.schema.registry import StoredRegistry
 
 __all__ = ["find_foreign_schemas"]
 
@@ -22,7 +26,12 @@ _RARE = 0.01
 """The part of a topic's values that may name a schema of another topic."""
 _COMMON = 0.1
 """The part of the other topic's values that name it."""
+_MINORITY = 0.1
+"""The part of a topic's values that may name schemas without a subject of the topic. A topic with more of
+them keeps them on purpose, as one for retries does."""
 _COLUMNS = ("value", "headers", "position")
+_SUFFIX = "-value"
+"""The end of a subject of values (`io.confluent.kafka.serializers.subject.TopicNameStrategy`)."""
 
 _FOREIGN = f"""
 INSERT INTO findings
@@ -31,15 +40,19 @@ WITH counts AS (
 ), of_topic AS (
     SELECT topic, name, values / sum(values) OVER (PARTITION BY topic) AS share FROM counts
 ), foreign_names AS (
-    SELECT own.topic, own.name FROM of_topic own JOIN of_topic other USING (name)
-    WHERE own.topic <> other.topic AND own.share <= {_RARE} AND other.share >= {_COMMON} GROUP BY ALL
+    SELECT own.topic, own.name, {POSSIBLE} AS strength FROM of_topic own JOIN of_topic other USING (name)
+    WHERE own.topic <> other.topic AND own.share <= {_RARE} AND other.share >= {_COMMON}
+    UNION ALL
+    SELECT topic, name, {LIKELY} FROM of_topic JOIN foreign_subjects USING (topic, name)
+    QUALIFY sum(share) OVER (PARTITION BY topic) <= {_MINORITY}
 )
-SELECT 2, -1, 'schema_of_other_topic', topic, log, segment, position, size, baseOffset, lastOffset, count,
-    maxTimestamp, producerId, producerEpoch, baseSequence, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT found.strength, -1, 'schema_of_other_topic', topic, log, segment, position, size, baseOffset,
+    lastOffset, count, maxTimestamp, producerId, producerEpoch, baseSequence,
+    NULL, NULL, NULL, NULL, NULL, NULL
 FROM headers JOIN (
-    SELECT segment, position FROM schema_uses uses
-    SEMI JOIN foreign_names USING (topic, name) GROUP BY ALL
-) USING (segment, position)
+    SELECT segment, position, min(strength) AS strength FROM schema_uses
+    JOIN foreign_names USING (topic, name) GROUP BY segment, position
+) found USING (segment, position)
 """
 
 
@@ -48,9 +61,13 @@ def find_foreign_schemas(
     plans: Sequence[Planned],
     engine: LocalEngine,
     max_decompressed_bytes: int,
+    registry: StoredRegistry | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> None:
-    """Decodes all records, and adds the batches with such values to `findings`, as possibly misrouted."""
+    """Decodes all records, and adds the batches with such values to `findings`.
+
+    They are likely misrouted where the subjects of a registry say so, and else possibly.
+    """
     headers.database.execute(
         "CREATE TABLE schema_uses"
         " (topic INTEGER, segment INTEGER, position BIGINT, name VARCHAR, rows BIGINT)"
@@ -77,6 +94,7 @@ def find_foreign_schemas(
         sizes=[task.size for task in tasks],
         progress=progress,
     )
+    _find_foreign_subjects(headers, registry)
     headers.database.execute(_FOREIGN)
 
 
@@ -109,3 +127,47 @@ def _add_uses(headers: HeaderTable, place: tuple[int, int], batch: pa.RecordBatc
 
 def _text(name: SchemaName) -> str:
     return name.schema.hex() if isinstance(name.schema, bytes) else str(name.schema)
+
+
+def _find_foreign_subjects(headers: HeaderTable, registry: StoredRegistry | None) -> None:
+    """Creates the table `foreign_subjects`: the schemas that a topic's values name, and that have subjects of
+    other topics' values, but none of the topic, which has a subject of its own.
+    """
+    headers.database.execute("CREATE TABLE foreign_subjects (topic INTEGER, name VARCHAR)")
+    if registry is None:
+        return
+    by_subject = _names_by_subject(registry)
+    own = [_own_names(by_subject, topic) for topic in headers.topics]
+    of_values = set().union(*own, *(by_subject[one] for one in by_subject if one.endswith(_SUFFIX)))
+    used = headers.database.execute("SELECT DISTINCT topic, name FROM schema_uses").fetchall()
+    for topic, name in used:
+        if own[topic] and name in of_values and name not in own[topic]:
+            headers.database.execute("INSERT INTO foreign_subjects VALUES (?, ?)", [topic, name])
+
+
+def _names_by_subject(registry: StoredRegistry) -> Mapping[str, Set[str]]:
+    """The names that values give schemas, as `_text` writes them, by subject without its context."""
+    by_subject: dict[str, set[str]] = defaultdict(set)
+    for version in registry.all_versions():
+        names = by_subject[_bare(version.subject)]
+        names.add(str(version.id))
+        if version.schema.guid is not None:
+            names.add(UUID(version.schema.guid).hex)
+    for alias, subject in registry.aliases.items():
+        by_subject[_bare(alias)] |= by_subject[_bare(subject)]
+    return by_subject
+
+
+def _own_names(by_subject: Mapping[str, Set[str]], topic: str) -> Set[str]:
+    """The schemas of a topic's values, also those that `TopicRecordNameStrategy` names."""
+    own = (
+        names
+        for subject, names in by_subject.items()
+        if subject.startswith(f"{topic}-") and subject != f"{topic}-key"
+    )
+    return {name for names in own for name in names}
+
+
+def _bare(subject: str) -> str:
+    """A subject without its context."""
+    return subject.rpartition(":")[2]

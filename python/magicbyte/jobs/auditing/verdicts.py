@@ -10,6 +10,8 @@ from magicbyte.jobs.auditing.likeness import Likeness
 
 __all__ = [
     "EVIDENCE",
+    "LIKELY",
+    "POSSIBLE",
     "STRENGTHS",
     "SharingTopics",
     "Strength",
@@ -23,9 +25,10 @@ STRENGTHS: tuple[Strength, ...] = ("proven", "likely", "possible")
 """`proven`: the batch has the records and the producer's sequence of a batch of another topic, where the
 sequence fits, and it does not fit in this one. `likely`: it is such a copy, and more speaks for the other
 topic, or the batch before it in this one may have been deleted; or its sequence fills a gap of another topic
-exactly. `possible`: which of two copies is in the wrong topic is unknown, or only its schema id is
-foreign."""
-_PROVEN, _LIKELY, _POSSIBLE = range(3)
+exactly; or its schemas have no subject of this topic. `possible`: which of two copies is in the wrong topic
+is unknown, or its schema id is rare here and common in another topic."""
+PROVEN, LIKELY, POSSIBLE = range(3)
+"""The numbers of the strengths."""
 
 EVIDENCE = (*RULES, "out_of_sequence", "unlike_topic", "fills_gap", "schema_of_other_topic")
 """The names of evidence: what the headers of a batch and its copy have in common, and what else speaks
@@ -91,7 +94,7 @@ WITH own AS (
     FROM copies one JOIN starts USING (log) LEFT JOIN own USING (log, producerId, producerEpoch)
 )
 SELECT
-    CASE WHEN one.fits = other.fits THEN {_POSSIBLE} WHEN one.may_follow THEN {_LIKELY} ELSE {_PROVEN} END,
+    CASE WHEN one.fits = other.fits THEN {POSSIBLE} WHEN one.may_follow THEN {LIKELY} ELSE {PROVEN} END,
     one.rule,
     CASE WHEN one.fits <> other.fits THEN 'out_of_sequence' END,
     {_OF_SUSPECT}, other.log, other.segment, other.position, other.size, other.baseOffset, other.lastOffset
@@ -137,7 +140,7 @@ LIMIT {_MOST_GAPS}
 # Where offsets are missing, too, a cleaner may have removed the batches of the gap.
 _WHOLE_GAPS = f"""
 INSERT INTO findings
-SELECT {_LIKELY}, -1, 'fills_gap', gaps.* EXCLUDE (of_log, last, first), of_log, NULL, NULL, NULL, last, first
+SELECT {LIKELY}, -1, 'fills_gap', gaps.* EXCLUDE (of_log, last, first), of_log, NULL, NULL, NULL, last, first
 FROM gaps WHERE first = last + 1 + (
     SELECT coalesce(sum(lastOffset - baseOffset + 1), 0) FROM headers
     WHERE log = gaps.of_log AND baseOffset > gaps.last AND baseOffset < gaps.first
@@ -177,7 +180,7 @@ def judge_copies(headers: HeaderTable, likeness: Likeness) -> None:
     undecided = database.execute(
         f"""
         SELECT log, segment, position, size, baseOffset, of_log, of_segment, of_position, of_size, of_first
-        FROM findings WHERE strength = {_POSSIBLE} AND log < of_log GROUP BY ALL
+        FROM findings WHERE strength = {POSSIBLE} AND log < of_log GROUP BY ALL
         ORDER BY log, baseOffset LIMIT {_MOST_COMPARED}
         """
     ).fetchall()
@@ -190,7 +193,7 @@ def judge_copies(headers: HeaderTable, likeness: Likeness) -> None:
         places = [wrong[0], wrong[4], right[0], right[4]]
         at = "WHERE (log, baseOffset, of_log, of_first) = (?, ?, ?, ?)"
         database.execute(
-            f"UPDATE findings SET strength = {_LIKELY}, evidence = 'unlike_topic' {at}",
+            f"UPDATE findings SET strength = {LIKELY}, evidence = 'unlike_topic' {at}",
             places,
         )
         database.execute(f"DELETE FROM findings {at}", places[2:] + places[:2])

@@ -12,21 +12,32 @@ from __future__ import annotations
 import json
 import os
 import stat
-import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from magicbyte import _core
-from magicbyte.errors import RefusedError
+from magicbyte.jobs.publish.single_files import check_replaceable
 from magicbyte.model import Chunk, Problem
 from magicbyte.storage.paths import is_url, local_path
+from magicbyte.storage.replacing import replacing
 
-__all__ = ["RANGE_OFFSETS", "ChunkDigests", "DigestCache", "Digests", "add_digests", "has_hash"]
+__all__ = [
+    "DIGEST_MODULUS",
+    "RANGE_OFFSETS",
+    "ChunkDigests",
+    "DigestCache",
+    "Digests",
+    "add_digests",
+    "check_cache",
+    "has_hash",
+]
 
 RANGE_OFFSETS = 4096
 """The offsets of a range with a digest."""
+DIGEST_MODULUS = 1 << 128
+"""Hashes of records are added up modulo this number."""
 
 Digests: TypeAlias = dict[int, tuple[int, int]]
 """The number of records and the sum of their hashes, by range of offsets."""
@@ -50,38 +61,39 @@ class ChunkDigests:
 
 _FORMAT = {"format": "magicbyte-diff-2", "magicbyte": _core.__version__, "range_offsets": RANGE_OFFSETS}
 """The digests of another version may be those of other parts of a record, and its rules of damage others."""
+_START = '{"format": "magicbyte-diff-'
+"""The start of a cache, whatever version of magicbyte has written it."""
 _UNREAD = {"file_unreadable", "file_missing", "file_truncated"}
-_MODULUS = 1 << 128
 _SETTLED_NS = 2_000_000_000
 """A file that was changed less than this before its times were read may change again at the same time."""
+
+
+def check_cache(path: str | os.PathLike[str], sources: Sequence[str]) -> None:
+    """Raises RefusedError if the path is one of another file than a cache, or is among the sources."""
+    check_replaceable(os.fspath(path), _START, "a cache of magicbyte diff", sources)
 
 
 def add_digests(total: Digests, more: Digests) -> None:
     """Adds the digests of other records."""
     for number, (records, digest) in more.items():
         before = total.get(number, (0, 0))
-        total[number] = before[0] + records, (before[1] + digest) % _MODULUS
+        total[number] = before[0] + records, (before[1] + digest) % DIGEST_MODULUS
 
 
 class DigestCache:
     """The digests of chunks, by segment and position."""
 
-    def __init__(self, path: str | os.PathLike[str] | None, max_decompressed_bytes: int) -> None:
-        """Reads the file, if there is one.
-
-        Raises:
-            RefusedError: if the path is not that of a regular file.
-
-        """
+    def __init__(
+        self, path: str | os.PathLike[str] | None, max_decompressed_bytes: int, *, with_control: bool = True
+    ) -> None:
+        """Reads the file, if there is one. `with_control` says whether digests have control records."""
         self._path = None if path is None else os.fspath(path)
         self._limit = max_decompressed_bytes
+        self._with_control = with_control
         self._before: dict[str, Any] = {}
         self._now: dict[str, Any] = {}
-        if self._path is None or not os.path.lexists(self._path):
-            return
-        if not os.path.isfile(self._path):
-            raise RefusedError(f"{self._path} is not a regular file: choose another cache")
-        self._before = _read(self._path)
+        if self._path is not None and os.path.isfile(self._path):
+            self._before = _read(self._path)
 
     @property
     def is_kept(self) -> bool:
@@ -122,10 +134,8 @@ class DigestCache:
         if self._path is None:
             return
         document = {**_FORMAT, "segments": {**self._before, **self._now}}
-        directory = os.path.dirname(os.path.abspath(self._path))
-        with tempfile.NamedTemporaryFile("w", dir=directory, delete=False, encoding="utf-8") as file:
+        with replacing(self._path) as file:
             json.dump(document, file)
-        os.replace(file.name, self._path)
 
     def examine(self, chunks: Iterable[Chunk]) -> None:
         """Notes what the files of the chunks are before they are read, so that later changes are noticed."""
@@ -142,7 +152,9 @@ class DigestCache:
         """The place of a chunk, and whatever decides which batches are good and which records count."""
         bounds = (chunk["start"], chunk["end"], chunk["expected_offset"], chunk["max_offset"])
         others = (chunk["next_offset"], chunk["start_offset"], chunk["log_start_offset"], self._limit)
-        return " ".join(map(str, (*bounds, *others)))
+        # The records of a reader of committed records.
+        selected = (chunk["end_offset"], chunk["aborted"], self._with_control)
+        return " ".join(map(str, (*bounds, *others, *(selected if selected != (None, [], True) else ()))))
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -167,13 +179,13 @@ def _is_chunk(kept: Any) -> bool:
     problems, bytes_hash = kept["problems"], kept["bytes_hash"]
     return (
         all(
-            type(number) is int and type(records) is int and 0 <= int(digest, 16) < _MODULUS
+            type(number) is int and type(records) is int and 0 <= int(digest, 16) < DIGEST_MODULUS
             for number, records, digest in kept["digests"]
         )
         and isinstance(problems, list)
         and all(isinstance(one, dict) and one.keys() == Problem.__annotations__.keys() for one in problems)
         and isinstance(kept["problems_left_out"], int)
-        and (bytes_hash is None or 0 <= int(bytes_hash, 16) < _MODULUS)
+        and (bytes_hash is None or 0 <= int(bytes_hash, 16) < DIGEST_MODULUS)
     )
 
 

@@ -9,8 +9,8 @@ from functools import partial
 
 from magicbyte import _core
 from magicbyte.jobs.find.problems import lost_ranges
-from magicbyte.jobs.offsets import LogRange, log_range
 from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.log_ranges import LogRange, log_range
 from magicbyte.jobs.run.plan import (
     DecodeTask,
     Planned,

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict
 
-from magicbyte._core import LISTED, LegacyBatch, Record, RecordBatch
-from magicbyte.internal_topics.share_groups import SharePartition, SharePartitions
-from magicbyte.jobs.find.replay import replay
-from magicbyte.jobs.offsets import (
-    CommittedOffset,
-    ConsumerGroup,
-    Ends,
-    LogRange,
-    OffsetsReport,
-    count_offsets,
-)
-from magicbyte.model import PartitionListing
+from magicbyte._core import LISTED
+from magicbyte.jobs.offsets import CommittedOffset, ConsumerGroup, OffsetsReport
+from magicbyte.jobs.run.log_ranges import Ends
+from magicbyte.jobs.share_offsets import DeliveryBatch, ShareOffset
 
-__all__ = ["ClusterGroup", "Position", "groups_of", "share_partitions"]
+__all__ = ["ClusterGroup", "Position", "ShareState", "groups_of"]
+
+
+class ShareState(TypedDict):
+    """A share group's state of a partition, with the fields of `ShareOffset`."""
+
+    leader_epoch: int | None
+    state_epoch: int | None
+    delivery_complete_count: int | None
+    state_batches: list[DeliveryBatch] | None
+    state_partition: int | None
+    state_log: str | None
 
 
 class Position(TypedDict):
@@ -41,6 +43,8 @@ class Position(TypedDict):
     out_of_range: bool
     """True if `offset` is before the start or after the end of the log: the group would start where its
     `auto.offset.reset` says."""
+    share_state: ShareState | None
+    """None for groups of other types."""
 
 
 class ClusterGroup(ConsumerGroup):
@@ -49,49 +53,36 @@ class ClusterGroup(ConsumerGroup):
     positions: list[Position]
 
 
-def share_partitions(
-    listings: Iterable[PartitionListing], max_decompressed_bytes: int
-) -> tuple[list[SharePartition], list[str]]:
-    """The positions of share groups in these partitions of `__share_group_state`, and problems."""
-    state, problems = SharePartitions(), []
-
-    def apply(batch: RecordBatch | LegacyBatch, record: Record) -> None:
-        if not batch.is_control:
-            state.replay(record.key_bytes, record.value_bytes)
-
-    for listing in listings:
-        problems += replay(listing["path"], apply, max_decompressed_bytes=max_decompressed_bytes)
-    return state.states, problems
-
-
-def groups_of(
-    report: OffsetsReport,
-    shares: Iterable[SharePartition],
-    topics: Mapping[str, str],
-    ends: Ends,
-) -> list[ClusterGroup]:
-    """The groups of the report and those of `shares`; `topics` has the names of topics by id."""
+def groups_of(report: OffsetsReport, ends: Ends) -> list[ClusterGroup]:
+    """The groups of the report with their positions. What a share group has not read is no position."""
     positions: dict[str, list[Position]] = defaultdict(list)
     for commit in report["offsets"]:
         positions[commit["group"]].append(_committed(commit, ends))
-    for share in shares:
-        if share.start_offset is not None:
-            # Without its topic's name, the position still counts: the id names it.
-            topic = topics.get(share.topic_id, share.topic_id)
-            positions[share.group].append(_shared(share, topic, share.start_offset, ends))
+    for share in report["share_offsets"]:
+        if share["start_offset"] is not None:
+            positions[share["group"]].append(_shared(share, share["start_offset"], ends))
     groups = {group["group"]: group for group in report["groups"]}
     for name in positions.keys() - groups.keys():
-        groups[name] = _without_record(name)
+        groups[name] = _without_record(name, "share" if positions[name][0]["share_state"] else "classic")
     return [
         ClusterGroup(**group, positions=sorted(positions[name], key=_place))
         for name, group in sorted(groups.items())
     ]
 
 
-def _without_record(name: str) -> ConsumerGroup:
-    """A group that only commits, as of a consumer that is assigned its partitions by hand."""
+def _without_record(name: str, type_: str) -> ConsumerGroup:
+    """A group that only has positions: of a consumer that is assigned its partitions by hand, or one whose
+    records are not here.
+    """
     return ConsumerGroup(
-        group=name, type="classic", state="Empty", epoch=None, protocol_type=None, protocol=None, members={}
+        group=name,
+        type=type_,
+        state="Empty",
+        epoch=None,
+        assignment_epoch=None,
+        protocol_type=None,
+        protocol=None,
+        members={},
     )
 
 
@@ -100,7 +91,6 @@ def _place(position: Position) -> tuple[str, int]:
 
 
 def _committed(commit: CommittedOffset, ends: Ends) -> Position:
-    log = ends.get((commit["topic"], commit["partition"]))
     return Position(
         topic=commit["topic"],
         partition=commit["partition"],
@@ -109,23 +99,34 @@ def _committed(commit: CommittedOffset, ends: Ends) -> Position:
         log_end_offset=commit["log_end_offset"],
         lag=commit["lag"],
         lost_ahead=commit["lost_ahead"],
-        lost_ranges=[] if log is None else log.lost_from(commit["offset"])[:LISTED],
+        lost_ranges=_lost_ranges(commit, commit["offset"], ends),
         out_of_range=commit["out_of_range"],
+        share_state=None,
     )
 
 
-def _shared(share: SharePartition, topic: str, start: int, ends: Ends) -> Position:
-    log = ends.get((topic, share.partition))
-    known = log or LogRange()
-    lost: Sequence[tuple[int, int]] = [] if log is None else log.lost_from(start)
+def _shared(share: ShareOffset, start: int, ends: Ends) -> Position:
     return Position(
-        topic=topic,
-        partition=share.partition,
+        topic=share["topic"],
+        partition=share["partition"],
         offset=start,
-        log_start_offset=known.start,
-        log_end_offset=known.end,
-        lag=None if known.end is None else known.end - start - (share.delivery_complete or 0),
-        lost_ahead=None if log is None else count_offsets(lost),
-        lost_ranges=list(lost[:LISTED]),
-        out_of_range=not known.has_position(start),
+        log_start_offset=share["log_start_offset"],
+        log_end_offset=share["log_end_offset"],
+        lag=share["lag"],
+        lost_ahead=share["lost_ahead"],
+        lost_ranges=_lost_ranges(share, start, ends),
+        out_of_range=share["out_of_range"],
+        share_state=ShareState(
+            leader_epoch=share["leader_epoch"],
+            state_epoch=share["state_epoch"],
+            delivery_complete_count=share["delivery_complete_count"],
+            state_batches=share["state_batches"],
+            state_partition=share["state_partition"],
+            state_log=share["state_log"],
+        ),
     )
+
+
+def _lost_ranges(row: CommittedOffset | ShareOffset, offset: int, ends: Ends) -> list[tuple[int, int]]:
+    log = ends.get((row["topic"], row["partition"]))
+    return [] if log is None else log.lost_from(offset)[:LISTED]

@@ -14,7 +14,7 @@ from magicbyte.jobs.disks.copies import Name
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.find.cluster import Cluster
 from magicbyte.jobs.find.log_dirs import LogDir
-from magicbyte.jobs.offsets import Ends, LogRange, count_offsets
+from magicbyte.jobs.run.log_ranges import Ends, LogRange, count_offsets
 from magicbyte.jobs.run.plan import Planned
 from magicbyte.listing import known_topic_id
 from magicbyte.model import DirectoryState, PartitionListing
@@ -246,6 +246,29 @@ def topic_problems(topics: Iterable[ClusterTopic], found: Directories) -> Iterat
         yield f"{name} has directories with {len(ids)} topic ids, shown apart: {', '.join(ids)}"
     for topic in topics:
         yield from _on_two_disks(topic["topic"], topic["partitions"])
+        yield from _emptied(topic["topic"], topic["partitions"])
+
+
+def _emptied(topic: str, partitions: Iterable[ClusterPartition]) -> Iterator[str]:
+    """Partitions of which every copy here that was in sync is empty, as on a new disk, but others are not."""
+    for partition in partitions:
+        in_sync = partition["isr"] or partition["elr"] or ()
+        ends = {
+            copy["path"]: (copy["log_end_offset"], copy["broker_id"] in in_sync, _is_empty(copy))
+            for copy in partition["copies"]
+            if copy["state"] == "current" and copy["log_end_offset"] is not None
+        }
+        end = max((own for own, is_in_sync, _ in ends.values() if not is_in_sync), default=0)
+        own = {path: one for path, one in ends.items() if one[1]}
+        if own and all(is_empty and reached < end for reached, _, is_empty in own.values()):
+            yield (
+                f"{topic}-{partition['partition']}: {', '.join(own)} was in sync and is empty, but another"
+                f" copy reaches {end:,}: its disk may be a new one"
+            )
+
+
+def _is_empty(copy: Copy) -> bool:
+    return copy["log_start_offset"] == copy["log_end_offset"]
 
 
 def _on_two_disks(topic: str, partitions: Iterable[ClusterPartition]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from magicbyte.options.declare import Options, option
 from magicbyte.options.values import DIRECTORIES, PARTITIONS, Repeated
 from magicbyte.storage.paths import absolute
 
-__all__ = ["EVERYTHING", "PartitionChoice"]
+__all__ = ["EVERYTHING", "PartitionChoice", "check_choice"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,11 +80,14 @@ class PartitionChoice(Options):
 
     def includes(self, topic: str, partition: int) -> bool:
         """True if the topic and number of a partition match the choice."""
+        return self.includes_topic(topic) and (not self.partitions or partition in self.partitions)
+
+    def includes_topic(self, topic: str) -> bool:
+        """True if the name of a topic matches the choice."""
         return (
             (not self.topics or any(fnmatchcase(topic, pattern) for pattern in self.topics))
             and not any(fnmatchcase(topic, pattern) for pattern in self.exclude)
             and not (self.exclude_internal and topic in INTERNAL_TOPICS)
-            and (not self.partitions or partition in self.partitions)
         )
 
     def preferred(self, copies: Sequence[PartitionListing]) -> PartitionListing:
@@ -100,9 +103,11 @@ class PartitionChoice(Options):
         # Copies from two brokers hold the same records, which would appear twice in one output.
         name = f"{copies[0]['topic']}-{copies[0]['partition']}"
         paths = [copy["path"] for copy in copies]
+        directory = os.path.dirname(paths[0])
         raise RefusedError(
             f"there are {len(copies)} copies of {name}, in {', '.join(paths[:-1])} and {paths[-1]}: read one"
-            f" copy at a time, or prefer one of the directories (--prefer {os.path.dirname(paths[0])})"
+            f" copy at a time, or prefer one of the directories (--prefer {directory}, in Python"
+            f" PartitionChoice(prefer=[{directory!r}]))"
         )
 
     def inside(self, copies: Sequence[PartitionListing]) -> list[PartitionListing]:
@@ -113,6 +118,12 @@ class PartitionChoice(Options):
             return any(path == place or path.startswith(os.path.join(place, "")) for place in places)
 
         return [copy for copy in copies if is_inside(copy["path"])]
+
+
+def check_choice(choice: object) -> None:
+    """Raises TypeError for anything but a `PartitionChoice`."""
+    if not isinstance(choice, PartitionChoice):
+        raise TypeError(f"choice: expected a PartitionChoice, not {type(choice).__name__}")
 
 
 EVERYTHING = PartitionChoice()

@@ -16,19 +16,25 @@ from magicbyte.errors import Error, RefusedError
 from magicbyte.internal_topics.metadata.cluster import ClusterState
 from magicbyte.internal_topics.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from magicbyte.jobs.find.metadata_log import FoldedMetadata, fold_metadata
-from magicbyte.log_dir import META_PROPERTIES, read_meta_properties
+from magicbyte.log_dir import META_PROPERTIES, read_meta_properties, read_server_properties
 from magicbyte.model import PartitionListing
+from magicbyte.options.shared import ConfigFiles
 
-__all__ = ["Cluster", "TopicConfigs", "read_cluster", "read_topic_config"]
+__all__ = ["DEFAULT_POLICY", "Cluster", "GivenConfigs", "TopicConfigs", "read_cluster", "read_configs"]
 
 _COMPACTED = (CONSUMER_OFFSETS, TRANSACTION_STATE)
 """Kafka creates these with `cleanup.policy=compact`; `__share_group_state` with `delete`."""
 _POLICY = "cleanup.policy"
+DEFAULT_POLICY = "delete"
+"""Kafka's default of `log.cleanup.policy` (`ServerLogConfigs.LOG_CLEANUP_POLICY_DEFAULT`)."""
 _SYNONYMS = {
     _POLICY: "log.cleanup.policy",
     "delete.retention.ms": "log.cleaner.delete.retention.ms",
     "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
     "segment.bytes": "log.segment.bytes",
+    "retention.ms": "log.retention.ms",
+    "retention.bytes": "log.retention.bytes",
+    "preallocate": "log.preallocate",
 }
 """The broker's config with the default for all topics (`ServerTopicConfigSynonyms`)."""
 
@@ -37,12 +43,22 @@ TopicConfigs = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
+class GivenConfigs:
+    """Configs that the user gives."""
+
+    topics: TopicConfigs = field(default_factory=dict)
+    server_properties: Mapping[str, str] | None = None
+    """The brokers' file; None if it is unknown."""
+
+
+@dataclass(frozen=True)
 class Cluster:
-    """Information about the topics of a directory, from the cluster's metadata and the user's file."""
+    """Information about the topics of a directory, from the cluster's metadata and the user's files."""
 
     metadata: FoldedMetadata = field(default_factory=FoldedMetadata)
     broker_configs: Mapping[str, str] = field(default_factory=dict)
-    given: TopicConfigs = field(default_factory=dict)
+    """The dynamic configs of the brokers."""
+    given: GivenConfigs = field(default_factory=GivenConfigs)
 
     @property
     def path(self) -> str | None:
@@ -61,12 +77,21 @@ class Cluster:
 
     def configs(self, topic: str) -> dict[str, str]:
         """The configs that were set for a topic, the user's before its own."""
-        return {**self.state.topic_configs(topic), **self.given.get(topic, {})}
+        return {**self.state.topic_configs(topic), **self.given.topics.get(topic, {})}
 
     def config(self, topic: str, name: str) -> str | None:
         """A config that was set for a topic or, as their default, for the brokers."""
         configs = self.configs(topic)
-        return configs[name] if name in configs else self.broker_configs.get(_SYNONYMS.get(name, name))
+        return configs[name] if name in configs else self._of_brokers(name)[0]
+
+    def _of_brokers(self, name: str) -> tuple[str | None, str]:
+        """The default of a topic's config for the brokers, and its origin, as in `Topic.policy_from`."""
+        synonym = _SYNONYMS.get(name, name)
+        if synonym in self.broker_configs:
+            return self.broker_configs[synonym], "broker"
+        if self.given.server_properties is None:
+            return None, "default"
+        return self.given.server_properties.get(synonym), "server.properties"
 
     def policy(self, topic: str) -> tuple[str | None, str | None]:
         """A topic's `cleanup.policy`, and its origin: see `jobs.topics.Topic.policy_from`.
@@ -74,7 +99,7 @@ class Cluster:
         An empty policy is valid, too: a topic with it keeps everything (KIP-1161).
         """
         for configs, source in (
-            (self.given.get(topic, {}), "file"),
+            (self.given.topics.get(topic, {}), "file"),
             (self.state.topic_configs(topic), "topic"),
         ):
             if _POLICY in configs:
@@ -82,12 +107,30 @@ class Cluster:
         if topic in _COMPACTED:
             return "compact", "kafka"
         if topic not in self.state.names:
-            return None, None
-        policy = self.broker_configs.get(_SYNONYMS[_POLICY])
-        return policy, "default" if policy is None else "broker"
+            return None, None  # it may have a config of its own
+        policy, source = self._of_brokers(_POLICY)
+        if policy is None and source == "server.properties":
+            policy = DEFAULT_POLICY  # the broker's, since its file has no other
+        return policy, source
 
 
-def read_topic_config(path: str | os.PathLike[str]) -> TopicConfigs:
+def read_configs(options: ConfigFiles) -> GivenConfigs:
+    """Reads the files that the user gives.
+
+    Raises:
+        RefusedError: if one is not such a file.
+        OSError: if one cannot be read, or is larger than 64 MiB.
+
+    """
+    topics, server = options.topic_config, options.server_properties
+    try:
+        properties = None if server is None else read_server_properties(server)
+    except Error as error:
+        raise RefusedError(str(error)) from None
+    return GivenConfigs({} if topics is None else _read_topic_config(topics), properties)
+
+
+def _read_topic_config(path: str | os.PathLike[str]) -> TopicConfigs:
     """Reads a file with topic configs: a JSON object with an object for each topic, such as
     `{"orders": {"cleanup.policy": "compact", "segment.bytes": 104857600}}`.
 
@@ -121,13 +164,14 @@ def _checked(path: str, topic: str, configs: object) -> dict[str, str]:
 
 
 def read_cluster(
-    copies: PartitionListing | Sequence[PartitionListing] | None, given: TopicConfigs | None = None
+    copies: PartitionListing | Sequence[PartitionListing] | None, given: GivenConfigs | None = None
 ) -> Cluster:
     """Reads the copies of the cluster's metadata, if there are any: see `fold_metadata`."""
+    given = given or GivenConfigs()
     if not copies:
-        return Cluster(given=given or {})
+        return Cluster(given=given)
     folded = fold_metadata(copies if isinstance(copies, Sequence) else [copies])
-    return Cluster(folded, folded.state.broker_configs(_node_of(folded.copies[0].path)), given or {})
+    return Cluster(folded, folded.state.broker_configs(_node_of(folded.copies[0].path)), given)
 
 
 def _node_of(metadata: str) -> str | None:

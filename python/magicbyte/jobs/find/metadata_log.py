@@ -18,6 +18,7 @@ from magicbyte._core import LISTED, RecordBatch
 from magicbyte.damage import rescue
 from magicbyte.errors import Error
 from magicbyte.internal_topics.metadata.cluster import ClusterState
+from magicbyte.jobs.find.problems import offsets_text
 from magicbyte.jobs.find.quorum_state import QuorumFile, read_quorum_file
 from magicbyte.jobs.find.reach import reach
 from magicbyte.log import PartitionLog
@@ -166,8 +167,7 @@ def _fold_log(folded: FoldedMetadata, sources: Sequence[_Source]) -> None:
             folded.lost.append(lost)
             folded.is_whole = False
             folded.problems.append(
-                f"offsets {lost[0]}..={lost[1]} of __cluster_metadata are in no readable copy: what they"
-                " changed is unknown"
+                f"no readable copy of __cluster_metadata has {offsets_text(*lost)}: its changes are unknown"
             )
         _apply(folded, folded.path, batch, start)
 

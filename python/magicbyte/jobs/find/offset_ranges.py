@@ -11,8 +11,6 @@ It is shaped like the file of `kafka-delete-records.sh --offset-json-file`, with
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,11 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from magicbyte import bounded_json
 from magicbyte.errors import RefusedError
 from magicbyte.model import PartitionListing
+from magicbyte.storage.replacing import replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "OFFSETS_START",
     "OffsetRange",
     "Ranges",
     "merged",
@@ -37,6 +37,8 @@ __all__ = [
 ]
 
 _VERSION = 1
+OFFSETS_START = f'{{"version": {_VERSION}, "partitions": ['
+"""The start of a file that `write_offsets` has written."""
 _MAX_OFFSET = (1 << 63) - 1
 _MANY_RANGES = 64
 """The ranges that are compared one by one with all offsets of a batch; of more, each offset is looked up."""
@@ -142,17 +144,11 @@ def refuse_unknown(offsets: Mapping[tuple[str, int], Ranges], listings: Iterable
 
 def write_offsets(path: str, ranges: Iterable[OffsetRange]) -> None:
     """Writes ranges, which are sorted by partition, in place of the file."""
-    directory = os.path.dirname(os.path.abspath(path))
-    with tempfile.NamedTemporaryFile("w", dir=directory, delete=False, encoding="utf-8") as file:
-        try:
-            file.write(f'{{"version": {_VERSION}, "partitions": [')
-            by_partition = groupby(ranges, lambda one: (one.topic, one.partition))
-            for number, ((topic, partition), own) in enumerate(by_partition):
-                file.write(",\n" if number else "\n")
-                found = [[one.first_offset, one.last_offset] for one in own]
-                json.dump({"topic": topic, "partition": partition, "ranges": found}, file)
-            file.write("\n]}\n")
-        except BaseException:
-            os.unlink(file.name)
-            raise
-    os.replace(file.name, path)
+    with replacing(path) as file:
+        file.write(OFFSETS_START)
+        by_partition = groupby(ranges, lambda one: (one.topic, one.partition))
+        for number, ((topic, partition), own) in enumerate(by_partition):
+            file.write(",\n" if number else "\n")
+            found = [[one.first_offset, one.last_offset] for one in own]
+            json.dump({"topic": topic, "partition": partition, "ranges": found}, file)
+        file.write("\n]}\n")

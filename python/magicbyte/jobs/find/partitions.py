@@ -17,22 +17,24 @@ from magicbyte.errors import CorruptRecordError, RefusedError
 from magicbyte.internal_topics.names import INTERNAL_TOPICS
 from magicbyte.jobs.find.assignments import add_assigned
 from magicbyte.jobs.find.choice import EVERYTHING, PartitionChoice
-from magicbyte.jobs.find.foreign_files import foreign_below, foreign_format
 from magicbyte.jobs.find.log_dirs import LogDir, is_log_dir, read_log_dir, read_log_starts
 from magicbyte.jobs.find.outputs import COMPLETE, UNFINISHED, is_unfinished
 from magicbyte.jobs.find.reach import reach
 from magicbyte.jobs.find.remote_segments import join_remote
 from magicbyte.jobs.find.retention import excuse_what_a_broker_deleted
-from magicbyte.listing import unread_segments
+from magicbyte.listing import is_live, unread_segments
 from magicbyte.model import DirectoryState, PartitionListing
-from magicbyte.storage.location import Location, locate
+from magicbyte.storage.foreign_files import foreign_below, no_segment
+from magicbyte.storage.location import Location, cluster_of, locate
 from magicbyte.storage.mounts import listed_once, mount
 from magicbyte.storage.paths import absolute
 
 __all__ = [
     "Inputs",
     "SkippedDirectory",
+    "enumerated",
     "find_inputs",
+    "find_log_dirs",
     "find_partitions",
     "list_directory",
     "list_partitions",
@@ -40,12 +42,13 @@ __all__ = [
     "nothing_found",
     "refuse_other_encodings",
     "refuse_unread",
+    "without_copies",
 ]
 
 _LOGGER = logging.getLogger("magicbyte.jobs")
 _NOT_UTF8 = "the path is not UTF-8: rename it, or reach it through a link"
 _NAMED = 10
-"""The maximum number of topics that a message names."""
+"""The maximum number of names in a message."""
 _LISTING_THREADS = 16
 
 
@@ -81,12 +84,17 @@ class Inputs:
     def paths(self) -> list[str]:
         """Everything that is read: an output must be apart from it."""
         segments = {segment["path"] for listing in self.listings for segment in listing["segments"][:1]}
-        directories = {listing["path"] for listing in self.listings} | set(map(os.path.dirname, segments))
+        directories = {listing["path"] for listing in self.listings if not is_live(listing)}
+        directories |= set(map(os.path.dirname, segments))
         return [*self.sources, *sorted(directories)]
+
+    def consulted_partitions(self, topic: str) -> list[PartitionListing]:
+        """The partitions of a topic that was to be consulted."""
+        return [listing for listing in self.consulted if listing["topic"] == topic]
 
     def consulted_partition(self, topic: str) -> PartitionListing | None:
         """The partition of a topic of one partition that was to be consulted, if it is there."""
-        return next((listing for listing in self.consulted if listing["topic"] == topic), None)
+        return next(iter(self.consulted_partitions(topic)), None)
 
 
 @dataclass
@@ -107,6 +115,11 @@ def find_partitions(sources: Sequence[str]) -> list[str]:
     system, such as `.snapshot` or `lost+found`, is skipped without one. Sources themselves are always read.
     """
     return sorted(_find(sources).directories)
+
+
+def find_log_dirs(sources: Sequence[str]) -> list[str]:
+    """Returns the brokers' directories at and below `sources`: absolute, each once."""
+    return _find(sources).log_dirs
 
 
 def _find(sources: Sequence[str]) -> _Found:
@@ -273,6 +286,12 @@ def find_inputs(
     all_listings += [listing for log_dir in log_dirs for listing in log_dir.absent]
     chosen = [one for one in all_listings if choice.includes(one["topic"], one["partition"])]
     if not chosen and not may_be_none:
+        of_topics = sorted(
+            {(one["topic"], one["partition"]) for one in all_listings if choice.includes_topic(one["topic"])}
+        )
+        if of_topics:
+            names = enumerated([f"{topic}-{number}" for topic, number in of_topics])
+            raise RefusedError(f"no partition is chosen; there are {names}")
         raise nothing_found(sources, [one["topic"] for one in all_listings], "partition")
     themselves = {absolute(source) for source in sources}
 
@@ -310,9 +329,13 @@ def nothing_found(sources: Sequence[str], found: Iterable[str], what: str) -> Re
         foreign = foreign_below(sources)
         why = "" if foreign is None else f"; {foreign}"
         return RefusedError(f"no Kafka segments (files such as {0:020d}.log) below {', '.join(sources)}{why}")
-    more = f" and {len(topics) - _NAMED} more" if len(topics) > _NAMED else ""
-    named = ", ".join(topics[:_NAMED])
-    return RefusedError(f"no {what} is chosen; there are partitions of {named}{more}")
+    return RefusedError(f"no {what} is chosen; there are partitions of {enumerated(topics)}")
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """The first names, and the number of the others."""
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _one_of_each(listings: Sequence[PartitionListing], choice: PartitionChoice) -> list[PartitionListing]:
@@ -397,6 +420,32 @@ def _preferred(
     return choice.preferred(with_segments)
 
 
+def without_copies(listings: Sequence[PartitionListing], choice: PartitionChoice) -> list[PartitionListing]:
+    """The listings with one copy of each partition, as records are read: twice, nothing tells them apart.
+
+    The copy is chosen as by `find_inputs` with `distinct`. A source that is a single segment stays: the
+    caller names each file, and several may be parts of one log.
+
+    Raises:
+        RefusedError: if there are copies of a partition, and `choice.prefer` does not name one of them.
+
+    """
+    left_out: set[str] = set()
+    for copies in _by_name(filter(_is_log, listings)):
+        if len(copies) > 1:
+            newest = copies[0]["topic"] in INTERNAL_TOPICS and all(copy["segments"] for copy in copies)
+            read = _preferred(copies, choice, newest=newest) if newest else choice.preferred(copies)
+            left_out |= {copy["path"] for copy in copies} - {read["path"]}
+    return [listing for listing in listings if listing["path"] not in left_out]
+
+
+def _is_log(listing: PartitionListing) -> bool:
+    """True for a directory with segments and for a partition of a running cluster, which has none."""
+    if cluster_of(listing["path"]) is not None:
+        return True
+    return bool(listing["segments"]) and listing["segments"][0]["path"] != listing["path"]
+
+
 def refuse_unread(listings: Iterable[PartitionListing]) -> None:
     """Raises an error for the first part of a log that cannot be read: for jobs that stop at damage."""
     for listing in listings:
@@ -423,10 +472,5 @@ def list_segment_file(path: str, choice: PartitionChoice = EVERYTHING) -> Partit
     listing = list_directory(absolute(path))
     _note_log_starts([listing], (), choice)
     if not listing["segments"]:
-        what = foreign_format(path)
-        if what is not None:
-            raise RefusedError(f"{path} is {what}")
-        raise RefusedError(
-            f"{path} does not have the name of a segment, such as {0:020d}.log, nor begins with a batch"
-        )
+        raise no_segment(path)
     return listing

@@ -6,7 +6,18 @@ from collections.abc import Iterable
 
 from magicbyte.model import Problem
 
-__all__ = ["lost_ranges", "partition_problem"]
+__all__ = ["lost_ranges", "offsets_text", "partition_problem"]
+
+
+def offsets_text(first: int, last: int, spec: str = "") -> str:
+    """A range of offsets (both inclusive) in a message; `spec` is the format of its numbers.
+
+    >>> offsets_text(3, 3), offsets_text(1000, 1999, ",")
+    ('offset 3', 'offsets 1,000 to 1,999')
+    """
+    if first == last:
+        return f"offset {first:{spec}}"
+    return f"offsets {first:{spec}} to {last:{spec}}"
 
 
 def partition_problem(

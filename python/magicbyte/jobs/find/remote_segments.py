@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from magicbyte._core import Record
 from magicbyte.internal_topics.names import REMOTE_LOG_METADATA
 from magicbyte.internal_topics.remote_segments import RemoteSegmentsState, RemoteSegmentState
-from magicbyte.jobs.find.problems import partition_problem
+from magicbyte.jobs.find.problems import offsets_text, partition_problem
 from magicbyte.jobs.find.remote_lineage import diverged_segments, segment_id
 from magicbyte.jobs.find.replay import Batch, replay
 from magicbyte.listing import topic_id_of
@@ -130,7 +130,7 @@ def _still_missing(local: PartitionListing, begin: int) -> Iterable[Problem]:
                 local["topic"],
                 local["partition"],
                 _MISSING,
-                f"offsets {first}..={begin - 1} are in no file: the first leader epoch starts at {first}, "
+                f"no file has {offsets_text(first, begin - 1)}: the first leader epoch starts at {first}, "
                 f"the first segment in tiered storage at {begin}",
                 first_lost_offset=first,
                 last_lost_offset=begin - 1,

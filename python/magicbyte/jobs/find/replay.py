@@ -24,9 +24,11 @@ def replay(
     apply: Apply,
     *,
     start_offset: int | None = None,
+    as_of: int | None = None,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> list[str]:
-    """Applies every record of a partition's directory, or of one file, in offset order.
+    """Applies every record of a partition's directory, or of one file, in offset order. With `as_of`, the log
+    ends before the first batch with a later timestamp (ms).
 
     What cannot be read or decoded is left out, and is in the list of problems that is returned, at most
     1000 of them. Record types of later versions of Kafka are skipped, as Kafka does.
@@ -44,7 +46,11 @@ def replay(
                 yield record.offset, error
 
     return replay_batches(
-        path, apply_batch, start_offset=start_offset, max_decompressed_bytes=max_decompressed_bytes
+        path,
+        apply_batch,
+        start_offset=start_offset,
+        as_of=as_of,
+        max_decompressed_bytes=max_decompressed_bytes,
     )
 
 
@@ -53,6 +59,7 @@ def replay_batches(
     apply: ApplyBatch,
     *,
     start_offset: int | None = None,
+    as_of: int | None = None,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> list[str]:
     """Applies every batch, from the one with `start_offset` on; otherwise as `replay`."""
@@ -65,6 +72,8 @@ def replay_batches(
             problems.append(f"{path}: {problem}")
 
     for batch in batches:
+        if as_of is not None and batch.max_timestamp > as_of:
+            break
         try:
             for offset, error in apply(batch):
                 report(f"offset {offset}: {error}")

@@ -4,29 +4,44 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from magicbyte import _core
 from magicbyte.jobs.find.cluster import Cluster
 from magicbyte.jobs.find.copies import PartitionCopies
 from magicbyte.jobs.find.partitions import list_directory
 from magicbyte.jobs.merging.cleaned import cleaned_until
+from magicbyte.jobs.merging.log_ends import (
+    LARGEST_STEP,
+    KnownEnd,
+    committed_end,
+    ends_by_files,
+    ends_by_refused_batches,
+    ends_by_torn_bytes,
+)
 from magicbyte.jobs.run.engines import Engine, LocalEngine
 from magicbyte.jobs.run.moving import ATTEMPTS, look_again
 from magicbyte.jobs.run.plan import Planned, count_of, plan_partitions, size_of_chunk
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, format_bytes
-from magicbyte.model import Alignment, MergePlan, PartitionListing
+from magicbyte.model import Alignment, MergedRange, MergedSegment, MergePlan, PartitionListing
 
-__all__ = ["PlannedMerge", "Scratch", "plan_merges"]
+__all__ = ["Appended", "PlannedMerge", "Scratch", "plan_merges"]
 
 _CHUNK_BYTES = 4 << 20
 
 Scratch = Callable[[str], str]
 """Creates a directory for files that tasks need and that are not published."""
+
+
+class Appended(NamedTuple):
+    """A batch that no copy has."""
+
+    batch: bytes
+    records: int
 
 
 @dataclass(frozen=True)
@@ -42,6 +57,14 @@ class PlannedMerge:
     """The alignment as JSON text."""
     text: str
     """The plan as JSON text."""
+    in_sync: frozenset[int] | None = None
+    """The copies that were in sync; None if that is unknown, and all copies count."""
+    position: KnownEnd | None = None
+    """The last position of a group or another end that something outside of the copies proves."""
+    cut_at: int | None = None
+    """The end (exclusive) of a log that is cut: it has only the batches of `text`, whatever else is known."""
+    appended: Appended | None = None
+    """Records that follow the log's end."""
 
     @cached_property
     def alignment(self) -> Alignment:
@@ -53,10 +76,120 @@ class PlannedMerge:
         """The plan of the merged log."""
         return cast(MergePlan, json.loads(self.text))
 
+    @cached_property
+    def ends_by_files(self) -> list[list[KnownEnd]]:
+        """The ends after the last good batch of each copy that its files tell."""
+        return [
+            [one for one in ends_by_files(planned) if one.offset > self.end_of(copy)]
+            for copy, planned in enumerate(self.copies[: len(self.partition.listings)])
+        ]
+
+    def end_of(self, copy: int) -> int:
+        """The end (exclusive) of a copy by its good batches and the names of its segments."""
+        last = self.alignment["copies"][copy]["last"]
+        bases = (one["base_offset"] for one in self.copies[copy].plan["segments"])
+        return max([0 if last is None else last[1] + 1, *bases])
+
+    @cached_property
+    def _end(self) -> int:
+        """The end by the batches of the merged log, and by an empty last segment of the copy that leads."""
+        leader = self.plan["leader"]
+        segments = self.copies[leader].plan["segments"]
+        empty = [segments[-1]["base_offset"]] if segments and not segments[-1]["batches"] else []
+        return max([self.plan["next_offset"], *empty])
+
+    @cached_property
+    def known_ends(self) -> list[KnownEnd]:
+        """The ends after that of the merged log, the last one first. Only copies that it continues count, and
+        those that were not in sync only tell what was committed.
+        """
+        if self.cut_at is not None:
+            return []
+        found = [] if self.position is None else [self.position]
+        for copy in self.continued:
+            if copy == self.plan["leader"] or self.in_sync is None or copy in self.in_sync:
+                found += [*self.ends_by_files[copy], *self._torn_ends(copy), *self._empty_end(copy)]
+            elif (committed := committed_end(self.copies[copy].listing)) is not None:
+                found.append(committed)
+        found = [one for one in found if one.offset > self._end]
+        told = [one for one in found if not one.is_assumed]
+        return sorted(told or found, key=lambda one: one.offset, reverse=True)
+
+    def last(self, copy: int) -> tuple[int, int]:
+        """The leader epoch and offset of the last good record of a copy; (-1, -1) if there is none."""
+        epoch, offset = self.alignment["copies"][copy]["last"] or (-1, -1)
+        return epoch, offset
+
+    @property
+    def continued(self) -> list[int]:
+        """The copies that the merged log continues: a follower would truncate nothing of them."""
+        strays = {one["copy"] for one in self.plan["left_out"] if one["reason"] != "cleaned"}
+        strays.discard(self.plan["leader"])
+        return [copy for copy, _ in enumerate(self.partition.listings) if copy not in strays]
+
+    def _torn_ends(self, copy: int) -> Iterator[KnownEnd]:
+        damages = [one for one in self.alignment["damages"] if one["copy"] == copy]
+        yield from ends_by_torn_bytes(self.copies[copy], self.alignment["copies"][copy], damages)
+        yield from ends_by_refused_batches(self.copies[copy], damages)
+
+    def _empty_end(self, copy: int) -> Iterator[KnownEnd]:
+        """The start of an empty last segment: retention has removed the log before it."""
+        segments = self.copies[copy].plan["segments"]
+        if segments and not segments[-1]["batches"]:
+            yield KnownEnd(segments[-1]["base_offset"], segments[-1]["path"])
+
+    @cached_property
+    def log_end(self) -> int:
+        """The offset (exclusive) at which the merged log has to end, so that no offset is assigned again. An
+        end that no single lost segment explains is not believed.
+        """
+        if self.cut_at is not None:
+            return self.cut_at
+        known = (one.offset for one in self.known_ends if one.offset - self._end <= LARGEST_STEP)
+        return max([self._end, *known])
+
+    @cached_property
+    def lost(self) -> list[tuple[int, int]]:
+        """First and last offsets that no copy has, up to the end of the log."""
+        end = self.plan["next_offset"]
+        lost = [(first, last) for first, last in self.plan["holes"] if first < end]
+        if self.log_end == self._end and not self._has_open_damage:
+            return lost
+        return [*lost, (end, self.log_end - 1)] if end < self.log_end else lost
+
+    @property
+    def _has_open_damage(self) -> bool:
+        """True if no copy has anything good after damage at the end of the one that leads."""
+        ends = (one["next_offset"] for one in self.alignment["damages"] if one["copy"] == self.plan["leader"])
+        return None in ends
+
+    @property
+    def segments(self) -> list[MergedSegment]:
+        """The segments that are written: a broker would delete those that end before the log's start."""
+        start = self.plan["log_start_offset"]
+        segments = self.plan["segments"]
+        return [one for one in segments if start is None or _end_of_segment(one) > start]
+
+    @property
+    def ranges(self) -> list[MergedRange]:
+        """The ranges of batches that are in the segments that are written."""
+        first = min((one["base_offset"] for one in self.segments), default=self.plan["next_offset"])
+        return [one for one in self.plan["ranges"] if one["last_offset"] >= first]
+
+    def deleted_bytes(self, copy: int) -> int:
+        """The bytes of a copy that would be in segments before the log's start."""
+        used = sum(one["end"] - one["start"] for one in self.ranges if one["copy"] == copy)
+        planned = sum(one["end"] - one["start"] for one in self.plan["ranges"] if one["copy"] == copy)
+        return planned - used
+
     @property
     def has_repairs(self) -> bool:
         """True if repaired batches are the last of the copies."""
         return len(self.copies) > len(self.partition.listings)
+
+
+def _end_of_segment(segment: MergedSegment) -> int:
+    return max((one["next_offset"] or 0 for one in segment["chunks"]), default=0)
 
 
 def plan_merges(

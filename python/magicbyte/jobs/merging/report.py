@@ -43,6 +43,7 @@ class CopyAccount(TypedDict):
     same_bytes: int
     """Bytes that another copy has, too, from which they were taken."""
     left_out_bytes: int
+    """Batches of another branch, and segments that end before the log's start."""
     damaged_bytes: int
     tail_bytes: int
     overlapping_bytes: int
@@ -84,6 +85,14 @@ class MergedPartition(TypedDict):
     log_start_offset: int | None
     """The log's start, if a copy has records before it, which are not written."""
     next_offset: int
+    """The offset after the last batch."""
+    log_end_offset: int
+    """The offset that the next batch gets. It is after `next_offset` if the log is known to have had more: an
+    empty segment ends it then, so that no offset is assigned again."""
+    known_from: str | None
+    """How that is known: a file, or a group's position."""
+    not_believed: list[str]
+    """Files that name an end so far away that no lost segment explains it."""
     cleaned_until: int | None
     """The end (exclusive) of the cleaned part of a compacted log, which is taken from one copy."""
     cleaned_copy: str | None
@@ -126,7 +135,7 @@ class MergeReport(Problems):
 def merged_partition(merge: PlannedMerge) -> MergedPartition:
     """The report of one partition."""
     plan, partition = merge.plan, merge.partition
-    holes = [(first, last) for first, last in plan["holes"]]
+    holes = merge.lost
     ranges = _source_ranges(merge)
     left_out = [
         LeftOutRange(
@@ -153,6 +162,11 @@ def merged_partition(merge: PlannedMerge) -> MergedPartition:
         leader_epoch=None if last is None else last[0],
         log_start_offset=plan["log_start_offset"],
         next_offset=plan["next_offset"],
+        log_end_offset=merge.log_end,
+        known_from=next((one.source for one in merge.known_ends if one.offset == merge.log_end), None),
+        not_believed=[
+            f"{one.source}: offset {one.offset:,}" for one in merge.known_ends if one.offset > merge.log_end
+        ],
         cleaned_until=merge.cleaned_until,
         cleaned_copy=None if cleaned is None else copies[cleaned]["path"],
         copies=copies,
@@ -183,7 +197,7 @@ def _source_ranges(merge: PlannedMerge) -> list[SourceRange]:
             last_offset=one["last_offset"],
             batches=one["batches"],
         )
-        for one in merge.plan["ranges"]
+        for one in merge.ranges
     ]
 
 
@@ -191,7 +205,7 @@ def _copy_account(merge: PlannedMerge, number: int, left_out: Sequence[LeftOutRa
     planned = merge.copies[number]
     aligned, merged = merge.alignment["copies"][number], merge.plan["copies"][number]
     path = planned.listing["path"]
-    last = aligned["last"]
+    last, deleted = aligned["last"], merge.deleted_bytes(number)
     diverged = (
         one["first_offset"] for one in left_out if one["path"] == path and one["reason"] == "diverged"
     )
@@ -201,9 +215,9 @@ def _copy_account(merge: PlannedMerge, number: int, left_out: Sequence[LeftOutRa
         next_offset=None if last is None else last[1] + 1,
         diverged_at=min(diverged, default=None),
         size=sum(segment["size"] for segment in planned.plan["segments"]),
-        used_bytes=merged["used_bytes"],
+        used_bytes=merged["used_bytes"] - deleted,
         same_bytes=merged["same_bytes"],
-        left_out_bytes=merged["left_out_bytes"],
+        left_out_bytes=merged["left_out_bytes"] + deleted,
         damaged_bytes=aligned["damaged_bytes"],
         tail_bytes=aligned["tail_bytes"],
         overlapping_bytes=aligned["overlapping_bytes"],

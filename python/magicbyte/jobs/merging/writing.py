@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 
 from magicbyte import _core
@@ -39,8 +40,20 @@ def write_merges(
     for merge, target, directory, done in zip(merges, targets, staging, rewritten, strict=True):
         plan = _plan_of(merge)
         segments = [segment for task in done for segment in task["segments"]]
-        segments = with_log_end(plan, segments, directory)
-        written.append(written_of(target, plan, segments, done, ids.get(plan["topic"])))
+        if merge.appended is None:
+            segments = with_log_end(plan, segments, directory)
+        else:
+            # Its name follows the last batch: compaction may have left a gap before the end.
+            appended = os.path.join(directory, "appended")
+            writer = _core.PartitionWriter(appended, merge.plan["next_offset"])
+            writer.append(merge.appended.batch)
+            segments += writer.finish()
+        one = written_of(target, plan, segments, done, ids.get(plan["topic"]))
+        if merge.appended is not None:
+            one["records"] += merge.appended.records
+            one["batches"] += 1
+            one["size"] += len(merge.appended.batch)
+        written.append(one)
     return rewritten, written
 
 
@@ -70,7 +83,7 @@ def _tasks_of(merge: PlannedMerge, directory: str) -> list[RewriteTask]:
             sum(map(size_of_chunk, segment["chunks"])),
             merge.plan["segment_bytes"],
         )
-        for segment in merge.plan["segments"]
+        for segment in merge.segments
     ]
 
 
@@ -79,14 +92,15 @@ def _plan_of(merge: PlannedMerge) -> PartitionPlan:
     leader = merge.copies[merge.plan["leader"]].plan
     return {
         **leader,
+        "segments": [one for one in leader["segments"] if one["base_offset"] <= merge.log_end],
         "log_start_offset": merge.plan["log_start_offset"],
-        "next_offset": merge.plan["next_offset"],
+        "next_offset": merge.log_end,
     }
 
 
 def is_complete(merge: PlannedMerge, rewritten: Sequence[Rewritten]) -> bool:
     """True if every byte of the plan was written, is before the log's start, or is a problem of a task."""
-    planned = sum(size_of_chunk(chunk) for segment in merge.plan["segments"] for chunk in segment["chunks"])
+    planned = sum(size_of_chunk(chunk) for segment in merge.segments for chunk in segment["chunks"])
     results: list[ChunkResult] = [json.loads(text) for task in rewritten for text in task["results"]]
     unwritten = sum(result["deleted_bytes"] + result["quarantined_bytes"] for result in results)
     return planned == unwritten + sum(task["size"] for task in rewritten)

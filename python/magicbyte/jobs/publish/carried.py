@@ -11,7 +11,7 @@ from magicbyte import _core
 from magicbyte.errors import Error, RefusedError
 from magicbyte.internal_topics.names import CLUSTER_METADATA
 from magicbyte.jobs.find.cluster import read_cluster
-from magicbyte.jobs.find.partitions import Inputs
+from magicbyte.jobs.find.partitions import Inputs, enumerated
 from magicbyte.jobs.find.reach import reach
 from magicbyte.listing import topic_id_of
 from magicbyte.log_dir import LOG_START_OFFSET_CHECKPOINT, format_offset_checkpoint
@@ -41,12 +41,18 @@ def carried_ids(inputs: Inputs, given: Mapping[str, str]) -> dict[str, str]:
     `partition.metadata` of the sources, and those in the cluster's metadata.
 
     Raises:
-        RefusedError: if the caller gives an ID without a topic, and there are several topics.
+        RefusedError: if the caller gives an ID for a topic that is not there, or without a topic, and there
+            are several topics.
 
     """
     topics = {one["topic"] for one in inputs.listings}
     ids = dict(given)
     only = ids.pop(ONLY_TOPIC, None)
+    there = topics | {one["topic"] for one in inputs.directories}
+    if unknown := sorted({*ids} - there):
+        raise RefusedError(
+            f"an ID is given for the topic {unknown[0]}; there are {enumerated(sorted(there))}"
+        )
     if only is not None:
         if len(topics) > 1:
             raise RefusedError(

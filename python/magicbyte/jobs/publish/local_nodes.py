@@ -5,15 +5,48 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory, mkdtemp
+from typing import Any, NamedTuple
 
+from magicbyte.errors import RefusedError
 from magicbyte.jobs.find.outputs import RECONCILIATION
 from magicbyte.jobs.publish.certificate import Certify
 from magicbyte.jobs.publish.local_partitions import Counted, LocalPartitions, check_counted
 from magicbyte.jobs.publish.workspace import sync_tree, write_text
+from magicbyte.storage.paths import is_url
 
-__all__ = ["LocalNodes"]
+__all__ = ["LocalNodes", "OpenedNodes", "opened_nodes"]
+
+
+class OpenedNodes(NamedTuple):
+    """An output, or what stands for it while nothing is written."""
+
+    output: LocalNodes | None
+    path: str
+    """The path for the texts of a plan."""
+    scratch: Callable[[str], str]
+    """Makes a directory for temporary files, which is removed at the end."""
+
+
+@contextmanager
+def opened_nodes(out: str | None, inputs: Sequence[str]) -> Iterator[OpenedNodes]:
+    """Opens the output, if there is one.
+
+    Raises:
+        RefusedError: `out` is a URL, not empty, or overlaps with an input.
+
+    """
+    if out is None:
+        with TemporaryDirectory(prefix="magicbyte-restore-") as directory:
+            yield OpenedNodes(None, "OUT", lambda name: mkdtemp(prefix=name[:64], dir=directory))
+    elif is_url(out):
+        raise RefusedError(f"{out}: brokers start on local directories only: choose one")
+    else:
+        output = LocalNodes(out, inputs)
+        with output:
+            yield OpenedNodes(output, output.path, output.scratch)
 
 
 class LocalNodes(LocalPartitions):

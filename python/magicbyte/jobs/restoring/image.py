@@ -9,11 +9,11 @@ from typing import Any, TypedDict
 from magicbyte.internal_topics.metadata.cluster import ClusterState
 from magicbyte.internal_topics.metadata.configs import BROKER, TOPIC
 from magicbyte.internal_topics.metadata.snapshot import partition_record
+from magicbyte.jobs.restoring.amendments import METADATA_VERSION
 from magicbyte.jobs.restoring.placement import Placement
 
 __all__ = ["SwitchedOff", "image_records", "switched_off"]
 
-_METADATA_VERSION = "metadata.version"
 _ELR = "eligible.leader.replicas.version"
 _UNCLEAN = "unclean.leader.election.enable"
 _REMOTE = "remote.storage.enable"
@@ -98,11 +98,10 @@ def image_records(state: ClusterState, placements: Sequence[Placement]) -> Itera
     """
     features = {name: value for (name,), value in state.carried.of("FEATURE_LEVEL_RECORD")}
     # A controller needs it before all others.
-    if _METADATA_VERSION in features:
-        yield features.pop(_METADATA_VERSION)
+    yield features.pop(METADATA_VERSION)
     yield from (value for name, value in features.items() if name not in (_ELR, _OF_QUORUM))
     yield from (value for _, value in state.carried.of("TOPIC_RECORD"))
-    version = state.features.get(_METADATA_VERSION, 0)
+    version = state.features[METADATA_VERSION]
     for one in placements:
         yield partition_record(one.topic.topic_id, one.number, one.state, version)
     for kind in _AFTER_PARTITIONS:

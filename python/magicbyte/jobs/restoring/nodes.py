@@ -26,11 +26,25 @@ class Node:
     node_id: int
     log_dirs: tuple[LogDir, ...]
     """Its directories in the sources, that with the metadata first, as Kafka expects it by default."""
+    has_metadata_dir: bool = False
+    """True if the first one has nothing but the metadata (`metadata.log.dir`)."""
+    in_place: bool = False
+    """True if its directories themselves are restored."""
 
     @property
     def places(self) -> list[str]:
         """The directories in the output that stand for `log_dirs`."""
-        return [f"node{self.node_id}/logs{number}" for number, _ in enumerate(self.log_dirs, 1)]
+        if self.in_place:
+            return [one.path for one in self.log_dirs]
+        return [f"node{self.node_id}/metadata"] * self.has_metadata_dir + self.data_places
+
+    @property
+    def data_places(self) -> list[str]:
+        """Those of them that are for partitions (`log.dirs`)."""
+        own = self.log_dirs[self.has_metadata_dir :]
+        if self.in_place:
+            return [one.path for one in own]
+        return [f"node{self.node_id}/logs{number}" for number, _ in enumerate(own, 1)]
 
     def place_of(self, directory: str) -> str | None:
         """The directory in the output for the log directory of the sources with this path."""
@@ -39,9 +53,14 @@ class Node:
 
 
 def nodes_of(
-    log_dirs: Iterable[LogDir], copies_of_metadata: Collection[str], chosen: Sequence[int]
+    log_dirs: Iterable[LogDir],
+    copies_of_metadata: Collection[str],
+    with_partitions: Collection[str],
+    state: ClusterState,
+    chosen: Sequence[int],
 ) -> dict[int, Node]:
-    """The chosen nodes by id, or all of which there is a directory.
+    """The chosen nodes by id, or all of which there is a directory. `with_partitions` are the directories in
+    which there are partitions.
 
     Raises:
         RefusedError: there is no directory of one of them.
@@ -62,7 +81,16 @@ def nodes_of(
     nodes = {}
     for node_id in sorted(chosen or by_node):
         own = sorted(by_node[node_id].values(), key=lambda one: one.path not in with_metadata)
-        nodes[node_id] = Node(node_id, tuple(own))
+        registered = state.log_dirs(node_id)
+        first = own[0]
+        # Brokers register only the directories of their log.dirs.
+        is_only_metadata = (
+            len(own) > 1
+            and first.path in with_metadata
+            and first.path not in with_partitions
+            and (first.directory_id not in registered)
+        )
+        nodes[node_id] = Node(node_id, tuple(own), is_only_metadata)
     return nodes
 
 

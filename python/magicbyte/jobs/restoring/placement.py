@@ -12,20 +12,29 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from magicbyte.errors import RefusedError
 from magicbyte.internal_topics.metadata.topics import PartitionState, TopicState
 from magicbyte.jobs.merging.planning import PlannedMerge
+from magicbyte.jobs.restoring.doubts import HIGHEST_EPOCH, epochs_of, newer_epoch
 from magicbyte.jobs.restoring.nodes import Node
 
-__all__ = ["Placed", "Placement", "Placer", "in_sync_copies", "preferred_copy"]
+__all__ = [
+    "Placed",
+    "Placement",
+    "Placer",
+    "electable_copies",
+    "in_sync_copies",
+    "is_committed",
+    "newest_of_brokers",
+    "preferred_copy",
+]
 
-Placed = Literal["online", "out_of_sync", "missing"]
+Placed = Literal["online", "out_of_sync", "missing", "unelectable"]
 """`online`: a replica can lead. `out_of_sync`: only copies that were not in sync are here; they are restored,
 but do not lead unless somebody elects one of them. `missing`: no readable copy is here; the partition stays
-offline, so that its disk can still be found."""
+offline, so that its disk can still be found. `unelectable`: an epoch in the metadata or of all copies is so
+high that no election could follow it; nothing is written."""
 
-_MAX_EPOCH = (1 << 31) - (1 << 16)
-"""Epochs still have to increase, with every election."""
+_LAST_EPOCH = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -73,19 +82,21 @@ class Placer:
     ) -> Placement:
         """Places a partition, of which there are copies of the brokers `here`; `merge` is None if there is no
         copy at all.
-
-        Raises:
-            RefusedError: its leader epoch is at the end of the range.
-
         """
         old = topic.partitions[number]
+        epoch = max([old.leader_epoch, *(() if merge is None else epochs_of(merge))])
+        is_unelectable = max(epoch, old.partition_epoch) > HIGHEST_EPOCH
+        if is_unelectable:
+            merge, epoch = None, old.leader_epoch - 1
         # Hostile metadata may name a replica twice.
         replicas = list(dict.fromkeys(one for one in old.replicas if one not in old.adding_replicas))
         placed = [] if merge is None else [one for one in replicas if one in self._nodes]
         if merge is not None and not placed:
             placed = [self._brokers[number % len(self._brokers)]]
-        status: Placed = "missing" if merge is None else "out_of_sync"
-        if in_sync_copies(old, here) and merge is not None:
+        status: Placed = "out_of_sync"
+        if merge is None:
+            status = "unelectable" if is_unelectable else "missing"
+        if merge is not None and is_committed(old, here, merge):
             status, replicas, isr = "online", placed, placed
         else:
             # A node that is restored without the log would lead with an empty one.
@@ -97,11 +108,11 @@ class Placer:
             replicas=replicas,
             isr=isr,
             leader=-1,
-            leader_epoch=_epoch_above(old, merge, f"{topic.name}-{number}"),
+            leader_epoch=min(epoch + 1, _LAST_EPOCH),
             directories=[],
             removing_replicas=[],
             adding_replicas=[],
-            partition_epoch=old.partition_epoch + 1,
+            partition_epoch=min(old.partition_epoch + 1, _LAST_EPOCH),
             elr=[],
             last_known_elr=[],
         )
@@ -112,23 +123,43 @@ class Placer:
         """The directory where the node has a copy, or the one with the fewest partitions."""
         copies = () if merge is None else merge.partition.listings
         places = [node.place_of(os.path.dirname(listing["path"])) for listing in copies]
-        place = next(filter(None, places), None) or min(node.places, key=lambda one: self._partitions[one])
+        place = next(filter(None, places), None) or min(
+            node.data_places, key=lambda one: self._partitions[one]
+        )
         self._partitions[place] += 1
         return place
 
 
-def _epoch_above(old: PartitionState, merge: PlannedMerge | None, name: str) -> int:
-    """An epoch above that of the metadata and of every batch."""
-    epochs = [old.leader_epoch]
-    if merge is not None:
-        epochs += [one["epoch"] for copy in merge.copies for one in copy.plan["leader_epochs"]]
-        epochs += [run["leader_epoch"] for run in merge.alignment["runs"]]
-    if max(epochs) > _MAX_EPOCH:
-        raise RefusedError(f"{name} has the leader epoch {max(epochs)}: no higher ones would be left")
-    return max(epochs) + 1
+def is_committed(old: PartitionState, here: Collection[int], merge: PlannedMerge) -> bool:
+    """True if a copy of the brokers `here` has all committed records."""
+    if newer_epoch(merge, old) is not None:
+        # The ISR is that of an earlier leader.
+        return {*old.replicas} <= {*here}
+    return bool(in_sync_copies(old, here))
 
 
-def preferred_copy(merge: PlannedMerge, eligible: Sequence[bool]) -> int | None:
+def electable_copies(merge: PlannedMerge) -> list[int]:
+    """The copies whose leader epochs leave room for higher ones."""
+    copies = range(len(merge.partition.listings))
+    return [copy for copy in copies if all(epoch <= HIGHEST_EPOCH for epoch in epochs_of(merge, copy))]
+
+
+def newest_of_brokers(
+    merge: PlannedMerge, brokers: Sequence[int | None], chosen: Collection[int]
+) -> set[int]:
+    """The copies of the chosen brokers; `brokers` are those of the copies. Of a disk and its backup, only the
+    one that reaches farthest counts: the other one was in sync long ago.
+    """
+    newest: dict[int, int] = {}
+    for copy, broker in enumerate(brokers):
+        if broker in chosen and broker is not None:
+            best = newest.setdefault(broker, copy)
+            if merge.last(copy) > merge.last(best):
+                newest[broker] = copy
+    return {*newest.values()}
+
+
+def preferred_copy(merge: PlannedMerge, eligible: Collection[int]) -> int | None:
     """The place of the copy that has to lead: the best that was in sync and has its end. None if that one
     leads anyway, or no copy was in sync.
 
@@ -136,9 +167,7 @@ def preferred_copy(merge: PlannedMerge, eligible: Sequence[bool]) -> int | None:
     committed: what is damaged is taken from the others.
     """
     aligned = merge.alignment["copies"]
-    candidates = [
-        place for place, is_eligible in enumerate(eligible) if is_eligible and _has_end(merge, place)
-    ]
+    candidates = [place for place in sorted(eligible) if _has_end(merge, place)]
     best = max(candidates, key=lambda place: aligned[place]["last"] or (-1, -1), default=None)
     leader = merge.plan["leader"]
     if best is None or aligned[best]["last"] == aligned[leader]["last"]:
@@ -149,10 +178,10 @@ def preferred_copy(merge: PlannedMerge, eligible: Sequence[bool]) -> int | None:
 def _has_end(merge: PlannedMerge, copy: int) -> bool:
     """False if a copy may have had records after the last one that is readable."""
     last = merge.alignment["copies"][copy]["last"]
-    if last is None:
+    if last is None or merge.ends_by_files[copy]:
         return False
     damaged = (one for one in merge.alignment["damages"] if one["copy"] == copy)
-    if any(one["next_offset"] is None and one["first_offset"] > last[1] for one in damaged):
+    if any(one["first_offset"] > last[1] for one in damaged):
         return False
     problems = (one for one in merge.copies[copy].plan["problems"] if one["first_lost_offset"] is not None)
     ends = (one["last_lost_offset"] for one in problems)

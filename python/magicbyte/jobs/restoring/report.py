@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypedDict
@@ -11,13 +12,16 @@ from magicbyte.jobs.disks.topics import Unassigned
 from magicbyte.jobs.find.cluster import Cluster
 from magicbyte.jobs.find.partitions import SkippedDirectory
 from magicbyte.jobs.merging.report import MergedPartition
+from magicbyte.jobs.restoring.cutting import CutPartition
 from magicbyte.jobs.restoring.image import SwitchedOff
+from magicbyte.jobs.restoring.moved_positions import MovedPosition
 from magicbyte.jobs.restoring.nodes import Node
 from magicbyte.jobs.restoring.placement import Placed, Placement
 from magicbyte.jobs.rewrite import Written
 from magicbyte.jobs.run.accounting import Problems
 
 __all__ = [
+    "LOST_FEATURES",
     "RestorePlan",
     "RestoreReport",
     "RestoredLogDir",
@@ -30,6 +34,13 @@ __all__ = [
     "restored_voter",
 ]
 
+LOST_FEATURES = (
+    "with metadata.version, the levels of other features are lost, and these are off; transactional ids of"
+    " transaction.version=2, for one, are refused. Before producers start: kafka-features.sh"
+    " --bootstrap-server HOST:PORT upgrade --feature transaction.version=2 --feature group.version=1, and"
+    " others that the cluster had"
+)
+"""The step for metadata that has lost `metadata.version`: brokers write all of them in one batch."""
 _MIN_ISR = "min.insync.replicas"
 
 
@@ -37,11 +48,13 @@ class RestoredLogDir(TypedDict):
     """A log directory of a restored node."""
 
     place: str
-    """The directory below the output."""
+    """The directory below the output, or itself if it is restored in place."""
     source: str
     directory_id: str | None
     """None before Kafka 3.7."""
     partitions: int
+    is_metadata: bool
+    """True for a directory that is for the metadata only (`metadata.log.dir`)."""
 
 
 class RestoredNode(TypedDict):
@@ -92,6 +105,14 @@ class RestorePlan(Problems):
     partitions: list[RestoredPartition]
     merged: list[MergedPartition]
     """The logs of the partitions that have a copy here: what they are made from, and what no copy has."""
+    cut: list[CutPartition]
+    """The logs that end earlier, as `--until` demands; `merged` has them before that."""
+    moved_positions: list[MovedPosition]
+    """The positions of groups that are committed again, since they were beyond the end of a log, or the cut
+    has left none."""
+    share_positions: list[str]
+    """The positions of share groups that a person has to reset, since a log ends earlier; `steps` has them,
+    too."""
     switched_off: list[SwitchedOff]
     skipped: list[SkippedDirectory]
     """Directories that no broker had in use: copies of a move between disks, strays, deleted partitions."""
@@ -123,6 +144,7 @@ def restored_node(node: Node, placements: Iterable[Placement]) -> RestoredNode:
                 source=log_dir.path,
                 directory_id=log_dir.directory_id,
                 partitions=used.count(place),
+                is_metadata=place not in node.data_places,
             )
             for log_dir, place in zip(node.log_dirs, node.places, strict=True)
         ],
@@ -191,8 +213,11 @@ def _settings(
         static = ",".join(f"{one.voter_id}@{address}" for one, address in addresses)
         quorum = f"controller.quorum.voters={static}"
     for node in nodes.values():
-        log_dirs = ",".join(f"{out}/{place}" for place in node.places)
-        yield f"node {node.node_id}, server.properties: node.id={node.node_id} log.dirs={log_dirs} {quorum}"
+        log_dirs = ",".join(os.path.join(out, place) for place in node.data_places)
+        own = f"node.id={node.node_id} log.dirs={log_dirs}"
+        if node.has_metadata_dir:
+            own += f" metadata.log.dir={os.path.join(out, node.places[0])}"
+        yield f"node {node.node_id}, server.properties: {own} {quorum}"
 
 
 def _min_isr(cluster: Cluster, placements: Iterable[Placement], tools: str) -> Iterator[str]:

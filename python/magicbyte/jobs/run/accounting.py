@@ -8,6 +8,7 @@ from typing import TypedDict, TypeVar, cast
 
 from magicbyte import _core
 from magicbyte.jobs.run.plan import Planned
+from magicbyte.listing import is_live
 from magicbyte.model import PartitionReconciliation, Problem
 
 __all__ = [
@@ -93,10 +94,23 @@ def reconcile_plans(
     plans: Sequence[Planned], results: Sequence[Sequence[str]]
 ) -> list[PartitionReconciliation]:
     """Reconciles each plan with the results of its chunks."""
-    return [
-        cast(PartitionReconciliation, json.loads(_core.reconcile(planned.text, list(own))))
-        for planned, own in zip(plans, results, strict=True)
-    ]
+    return [_reconcile(planned, list(own)) for planned, own in zip(plans, results, strict=True)]
+
+
+def _reconcile(planned: Planned, results: list[str]) -> PartitionReconciliation:
+    if not is_live(planned.listing):
+        return cast(PartitionReconciliation, json.loads(_core.reconcile(planned.text, results)))
+    plan = planned.plan
+    text = _core.reconcile_fetched(json.dumps(planned.listing), plan["isolation_level"], results)
+    account: PartitionReconciliation = json.loads(text)
+    # Those of neighbouring chunks; see `lost_between`.
+    lost = [(one["first_lost_offset"] or 0, one["last_lost_offset"] or 0) for one in plan["problems"]]
+    return {
+        **account,
+        "last_stable_offset": plan["last_stable_offset"],
+        "problems": account["problems"] + len(lost),
+        "lost_offsets": account["lost_offsets"] + sum(last + 1 - first for first, last in lost),
+    }
 
 
 def problems_of(plans: Sequence[Planned], written: Sequence[Sequence[SegmentsWritten]]) -> Problems:

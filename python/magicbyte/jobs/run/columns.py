@@ -41,5 +41,5 @@ in most rows; see `_core.digest_records`."""
 TABLES = ("records", "batches", "problems")
 """The tables that decoding produces."""
 
-INTERNAL_TABLES = ("offsets", "topics")
+INTERNAL_TABLES = ("offsets", "share_offsets", "topics")
 """The tables that an ingest adds if it reads Kafka's own topics."""

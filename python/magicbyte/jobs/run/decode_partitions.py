@@ -16,9 +16,12 @@ from itertools import groupby
 from typing import Generic, TypeVar
 
 from magicbyte.enums import IsolationLevel
+from magicbyte.jobs.find.live_listings import refuse_changed
+from magicbyte.jobs.run.accounting import by_plan
 from magicbyte.jobs.run.arriving_tasks import ArrivingTask, ArrivingTasks
 from magicbyte.jobs.run.engines import Engine, LocalEngine
 from magicbyte.jobs.run.growing_plans import GrowingPlans
+from magicbyte.jobs.run.live_chunks import lost_between
 from magicbyte.jobs.run.moving import ATTEMPTS, doubted_by_results, look_again
 from magicbyte.jobs.run.plan import (
     LARGEST_TARGET,
@@ -34,6 +37,7 @@ from magicbyte.jobs.run.plan import (
     everything_of,
     plan_partitions,
     plan_within,
+    size_of,
     survey,
     survey_again,
     target_bytes,
@@ -43,6 +47,7 @@ from magicbyte.jobs.run.plan import (
 )
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, format_bytes
 from magicbyte.jobs.run.surveys_ahead import SurveysAhead
+from magicbyte.listing import is_live
 from magicbyte.model import ChunkResult, PartitionListing
 from magicbyte.storage.location import are_fetched
 
@@ -115,9 +120,10 @@ def decode_partitions(
     """
     segments = [segment for listing in listings for segment in listing["segments"]]
     overlapping = engine.overlapping
-    if surveyor is None and overlapping and are_fetched(segment["path"] for segment in segments):
+    live = [listing for listing in listings if is_live(listing)]
+    if surveyor is None and overlapping and not live and are_fetched(one["path"] for one in segments):
         return _decode_arriving(job, listings, overlapping, isolation_level, bounds, progress)
-    chunk_bytes = target_bytes(sum(segment["size"] for segment in segments), engine.parallelism)
+    chunk_bytes = target_bytes(size_of(listings), engine.parallelism)
 
     def plan(
         listings: Sequence[PartitionListing], surveyor: Surveyor, progress: Progress = NO_PROGRESS
@@ -140,7 +146,20 @@ def decode_partitions(
         return plan([now], lambda now, *_: [survey_again(planned, one, engine) for one in now])[0]
 
     plans = plan(listings, surveyor or survey, progress)
-    return plans, _decode_planned(job, plans, engine, plan_again, progress)
+    decoded = _decode_planned(job, plans, engine, plan_again, progress)
+    refuse_changed(live)
+    return _with_losses_between(job, plans, decoded) if live else plans, decoded
+
+
+def _with_losses_between(job: DecodeJob[R], plans: list[Planned], decoded: Iterable[R]) -> list[Planned]:
+    """The plans, those of running clusters with the losses that no task could name."""
+    results = by_plan(plans, (text for one in decoded for text in job.accounts_of(one)))
+    named = []
+    for planned, own in zip(plans, results, strict=True):
+        lost = lost_between(planned.plan, own) if is_live(planned.listing) else []
+        plan = {**planned.plan, "problems": [*planned.plan["problems"], *lost]}
+        named.append(replace(planned, text=json.dumps(plan)) if lost else planned)
+    return named
 
 
 def _decode_planned(

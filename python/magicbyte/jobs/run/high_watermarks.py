@@ -15,6 +15,7 @@ from magicbyte.errors import Error, RefusedError
 from magicbyte.jobs.run.accounting import by_plan
 from magicbyte.jobs.run.plan import Planned, count_of
 from magicbyte.jobs.run.reading import ROWS_ABOVE, HighWatermarks
+from magicbyte.listing import is_live
 from magicbyte.log_dir import REPLICATION_OFFSET_CHECKPOINT, read_offset_checkpoint
 from magicbyte.model import PartitionListing
 
@@ -37,7 +38,8 @@ def high_watermarks(listings: Iterable[PartitionListing], *, required: bool) -> 
     """Reads the high watermarks of the partitions in brokers' directories: one file for each directory.
 
     As in Kafka, a partition that the file does not name has the high watermark 0. Without the file, nothing
-    is known; nor with one that cannot be read, unless it is `required`.
+    is known; nor with one that cannot be read, unless it is `required`. A running cluster gives no record
+    above them.
 
     Raises:
         RefusedError: if a file that is required cannot be read, or breaks its format.
@@ -46,7 +48,7 @@ def high_watermarks(listings: Iterable[PartitionListing], *, required: bool) -> 
     files: dict[str, dict[tuple[str, int], int] | None] = {}
     marks = {}
     for listing in listings:
-        if listing["state"] != "current":
+        if listing["state"] != "current" or is_live(listing):
             continue
         directory = os.path.dirname(listing["path"])
         if directory not in files:

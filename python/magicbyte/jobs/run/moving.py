@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from magicbyte.jobs.find.partitions import list_directory
+from magicbyte.listing import is_live
 from magicbyte.model import ChunkResult, PartitionCheckpoints, PartitionListing, Problem, Survey
 from magicbyte.storage.location import locate
 
@@ -50,7 +51,7 @@ def look_again(listing: PartitionListing, doubted: Doubted) -> PartitionListing:
     Returns `listing` itself if they have not. A partition that a broker has deleted meanwhile becomes one
     without files, with a note to the logger `magicbyte.jobs`.
     """
-    if not doubted or not _is_live_directory(listing):
+    if not doubted or is_live(listing) or not _is_live_directory(listing):
         return listing
     try:
         now = list_directory(listing["path"])

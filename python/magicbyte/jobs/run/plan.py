@@ -16,8 +16,10 @@ from typing import Protocol, cast
 from magicbyte import _core
 from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.run.engines import Engine, group_by_size
+from magicbyte.jobs.run.live_chunks import plan_live
 from magicbyte.jobs.run.moving import ATTEMPTS, doubted_by_plan, look_again, of_each_segment
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, format_bytes
+from magicbyte.listing import is_live
 from magicbyte.model import Chunk, PartitionListing, PartitionPlan, Segment
 
 __all__ = [
@@ -140,8 +142,11 @@ def target_bytes(size: int, parallelism: int, tasks: int | None = None, most: in
 
 
 def size_of(listings: Iterable[PartitionListing]) -> int:
-    """The bytes of all segments of partitions."""
-    return sum(segment["size"] for listing in listings for segment in listing["segments"])
+    """The bytes of all segments of partitions, and of running clusters, as far as they tell."""
+    return sum(
+        listing["size"] if is_live(listing) else sum(segment["size"] for segment in listing["segments"])
+        for listing in listings
+    )
 
 
 def _survey_segments(segments: list[tuple[Segment, str | None]]) -> list[str]:
@@ -267,7 +272,13 @@ def plan_surveyed(
     offsets: Range = (None, None),
     chunk_bytes: int,
 ) -> Planned:
-    """Joins the surveys of a listing's segments into a plan, with chunks of at least `chunk_bytes`."""
+    """Joins the surveys of a listing's segments into a plan, with chunks of at least `chunk_bytes`.
+
+    A running cluster has told its offsets when it was listed, and has no surveys.
+    """
+    if is_live(listing):
+        plan = plan_live(listing, isolation_level, offsets, chunk_bytes)
+        return Planned(listing, (), json.dumps(plan))
     start, end = offsets
     text = _core.plan_partition(
         json.dumps(listing),

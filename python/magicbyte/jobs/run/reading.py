@@ -17,6 +17,7 @@ from magicbyte.enums import DamageMode, PayloadType, fails_fast
 from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.run.columns import INVALID_COLUMNS, RECORDS_WITH_METADATA
 from magicbyte.jobs.run.holes import Hole, joined
+from magicbyte.jobs.run.live_chunks import LiveChunk, fetch_chunk, is_live_chunk, with_place
 from magicbyte.jobs.run.selecting import ChunkSelection, decoded_columns
 from magicbyte.jobs.run.sums import RecordSums, digest_field, with_digest
 from magicbyte.model import Chunk, PartitionPlan, Problem
@@ -127,13 +128,41 @@ def table_schema(
     return pa.schema(_core.arrow_schema(table, columns, key_as=key_as, value_as=value_as))
 
 
-def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
-    """Decodes one chunk: yields its rows and finally its ChunkResult as JSON text.
+def read_chunk(encoded: str | _core.FetchedChunk, options: ReadOptions) -> Iterator[Rows | str]:
+    """Decodes one chunk, of a file or fetched: yields its rows and finally its ChunkResult as JSON text.
 
-    Memory is bounded by the largest batch of the log and one Arrow batch. Rows of `batches` and `problems`
-    have the columns `topic` and `partition`, rows of `records` only on request. Without any columns, no
-    rows of `records` are yielded.
+    A chunk of a running cluster is fetched meanwhile. Memory is bounded by the largest batch of the log, one
+    Arrow batch, and the answers that `FetchedChunks` fetches ahead. Rows of `batches` and `problems` have the
+    columns `topic` and `partition`, rows of `records` only on request. Without any columns, no rows of
+    `records` are yielded.
     """
+    if isinstance(encoded, str) and is_live_chunk(chunk := cast(Chunk, json.loads(encoded))):
+        yield from _fetch_and_decode(chunk, options)
+    else:
+        yield from _decode(encoded, options)
+
+
+def _fetch_and_decode(chunk: LiveChunk, options: ReadOptions) -> Iterator[Rows | str]:
+    fetched, lost, log_start = fetch_chunk(chunk, options.max_decompressed_bytes)
+    unknown_schemas: tuple[Hole, ...] = ()
+    account = _core.join_results([])
+    for piece in fetched:
+        for item in _decode(piece, options):
+            if isinstance(item, Rows):
+                yield item
+                continue
+            if UNKNOWN_SCHEMAS in item:
+                holes = (Hole(*hole) for hole in json.loads(item)[UNKNOWN_SCHEMAS])
+                unknown_schemas = joined([*unknown_schemas, *holes])
+            account = _core.join_results([account, item])
+    if lost is not None:
+        yield Rows("problems", record_batch_of([lost], table_schema("problems")))
+    result = with_place(account, chunk, lost, log_start)
+    yield _completed(result, {}, unknown_schemas) if unknown_schemas else result
+
+
+def _decode(encoded: str | _core.FetchedChunk, options: ReadOptions) -> Iterator[Rows | str]:
+    chunk = encoded if isinstance(encoded, str) else encoded.to_json()
     where = options.where if options.columns else None
     untyped = replace(options, typed=())
     selection = where and ChunkSelection(where, chunk, untyped.records_schema.names)
@@ -141,7 +170,7 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
     unknown_schemas: tuple[Hole, ...] = ()
     mark = _high_watermark(chunk, options)
     decoder = _core.ChunkDecoder(
-        chunk,
+        encoded,
         columns=decoded_columns(where, options.columns) if where else options.columns,
         batches_table=options.batches,
         max_decompressed_bytes=options.max_decompressed_bytes,

@@ -54,7 +54,7 @@ def record_filter(expression: str) -> RecordFilter:
     try:
         return RecordFilter(expression)
     except ExpressionError as error:
-        raise RefusedError(f"--where: {error}") from None
+        raise RefusedError(f"where: {error}") from None
 
 
 def decoded_columns(where: RecordFilter, columns: Sequence[str]) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def select_rows(where: RecordFilter, batch: pa.RecordBatch, chunk: Chunk) -> pa.
     try:
         return where.mask(batch, f"{chunk['topic']}-{chunk['partition']}/{chunk['segment']}")
     except EvaluationError as error:
-        raise JobError(f"--where: {error}") from None
+        raise JobError(f"where: {error}") from None
 
 
 def select_in_chunk(

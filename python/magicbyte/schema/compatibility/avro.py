@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from magicbyte.schema.compatibility.avro_defaults import Defaults
 from magicbyte.schema.compatibility.avro_schema import AvroField, AvroSchema
 from magicbyte.schema.compatibility.incompatibility import Incompatibility, Remedies
 from magicbyte.schema.invalid_schema import InvalidSchemaError
@@ -74,9 +75,11 @@ def incompatibilities(reader: AvroSchema, writer: AvroSchema) -> list[Incompatib
 
 @dataclass
 class _Comparison:
-    """The pairs compared so far; None during the comparison of a pair, which ends recursion."""
+    """The comparison of two schemas."""
 
     found: dict[tuple[int, int], list[Incompatibility] | None] = field(default_factory=dict)
+    """The pairs compared so far; None during the comparison of a pair, which ends recursion."""
+    defaults: Defaults = field(default_factory=lambda: Defaults(strict=False))
 
     def compare(
         self, reader: AvroSchema, writer: AvroSchema, place: list[str], name: str, depth: int
@@ -151,6 +154,9 @@ class _Comparison:
                     f"the reader's {reader.name} has it without a default, and the writer's does not have it"
                 )
                 yield _incompatibility("READER_FIELD_MISSING_DEFAULT_VALUE", place, name, text)
+        elif not self.defaults.has_value(one):
+            text = f"the reader's default is no value of the type {one.schema.shown}, and is not read"
+            yield _incompatibility("READER_FIELD_MISSING_DEFAULT_VALUE", place, name, text)
 
 
 def _missing_symbols(

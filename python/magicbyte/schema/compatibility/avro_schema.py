@@ -23,14 +23,24 @@ _SHOWN = 100
 _TEXT_OR_COMMENT = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|//[^\n]*+|/\*.*?\*/|(/\*.*)', re.DOTALL)
 
 
+NO_DEFAULT = object()
+"""Stands for the default of a field that has none: null is one."""
+
+
 @dataclass(eq=False, slots=True)
 class AvroField:
     """A field of a record."""
 
     name: str
     schema: AvroSchema
-    has_default: bool
+    default: Any
+    """The default as JSON, or `NO_DEFAULT`."""
     aliases: tuple[str, ...]
+
+    @property
+    def has_default(self) -> bool:
+        """True if the schema gives a default, whatever it is."""
+        return self.default is not NO_DEFAULT
 
 
 @dataclass(eq=False, slots=True)
@@ -153,7 +163,7 @@ class _Parser:
         full = _full(name, given if isinstance(given, str) else namespace)
         earlier = self._names.get(full)
         inner = full.rpartition(".")[0]
-        aliases = frozenset(_full(alias, inner) for alias in _texts(node, "aliases", place))
+        aliases = frozenset(_alias(alias, inner) for alias in _texts(node, "aliases", place))
         schema = AvroSchema("record" if kind == "error" else kind, full, aliases)
         self._names.setdefault(full, schema)
         if full not in self._open:
@@ -199,7 +209,7 @@ class _Parser:
                 )
             type_ = self.parse(one["type"], inner, f"{where}/type", depth + 1)
             aliases = tuple(_texts(one, "aliases", where))
-            schema.field_named[name] = made = AvroField(name, type_, "default" in one, aliases)
+            schema.field_named[name] = made = AvroField(name, type_, one.get("default", NO_DEFAULT), aliases)
             schema.fields.append(made)
 
 
@@ -239,3 +249,9 @@ def _full(name: str, namespace: str) -> str:
     if "." in name:
         return name.lstrip(".")
     return f"{namespace}.{name}" if namespace else name
+
+
+def _alias(alias: str, namespace: str) -> str:
+    """The full name that an alias stands for. To Java, one that begins with a dot is none in a namespace."""
+    is_none = alias.startswith(".") and (namespace or "." in alias[1:])
+    return alias if is_none else _full(alias, namespace)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from magicbyte.errors import Error
 from magicbyte.schema.compatibility import avro, json_schema, json_schema_rules, protobuf
+from magicbyte.schema.compatibility.avro_defaults import refuse_invalid_defaults
 from magicbyte.schema.compatibility.avro_schema import parse_avro
 from magicbyte.schema.compatibility.incompatibility import (
     BACKWARD,
@@ -28,9 +29,11 @@ from magicbyte.schema.compatibility.incompatibility import (
     Remedies,
 )
 from magicbyte.schema.compatibility.json_schema_model import parse_json_schema
+from magicbyte.schema.compatibility.json_schema_validity import refuse_invalid_schema
 from magicbyte.schema.compatibility.protobuf_schema import parse_protobuf
 from magicbyte.schema.invalid_schema import InvalidSchemaError
 from magicbyte.schema.registry import (
+    LENIENT,
     Registry,
     Schema,
     SchemaReferenceError,
@@ -73,11 +76,21 @@ class _Format(NamedTuple):
     incompatibilities: Callable[[Any, Any], list[Incompatibility]]
     """The reasons why a reader does not read all data of a writer."""
     remedies: Remedies
+    refuse_invalid: Callable[[str, Any], None] = lambda *_: None
+    """Raises InvalidSchemaError for what a new schema may not have, though older ones may, given its text and
+    what that was parsed to."""
 
 
 _FORMATS = {
-    "AVRO": _Format(parse_avro, avro.incompatibilities, avro.REMEDIES),
-    "JSON": _Format(parse_json_schema, json_schema.incompatibilities, json_schema_rules.REMEDIES),
+    "AVRO": _Format(
+        parse_avro,
+        avro.incompatibilities,
+        avro.REMEDIES,
+        lambda _, parsed: refuse_invalid_defaults(parsed),
+    ),
+    "JSON": _Format(
+        parse_json_schema, json_schema.incompatibilities, json_schema_rules.REMEDIES, refuse_invalid_schema
+    ),
     "PROTOBUF": _Format(parse_protobuf, protobuf.incompatibilities, protobuf.REMEDIES),
 }
 _LENIENT_FORMATS = _FORMATS | {
@@ -124,18 +137,24 @@ class Verdict:
 
 
 def check(
-    registry: Registry, subject: str, schema: Schema, level: str | None = None, *, lenient: bool = False
+    registry: Registry,
+    subject: str,
+    schema: Schema,
+    level: str | None = None,
+    *,
+    lenient: bool | None = None,
 ) -> list[Verdict]:
     """The verdicts on a schema that is to become the next version of a subject, newest version first.
 
-    The schema is compared with the live versions: the latest, or all of them if the level is transitive.
+    The schema is compared with the live versions: the latest, or all of them if the level is transitive. If
+    the subject has a compatibility group, only versions with the group's value in their metadata count.
 
     Args:
         registry: where the subject and the references are.
         subject: the subject; a new subject has no verdicts.
         schema: the new schema.
         level: a level of `LEVELS`; by default the subject's level in the registry.
-        lenient: compare JSON Schemas by the rules of a subject with the policy `LENIENT`.
+        lenient: compare JSON Schemas by the policy `LENIENT`, or by `STRICT`; by default by the subject's.
 
     Raises:
         ValueError: if the level is unknown.
@@ -143,11 +162,14 @@ def check(
         SchemaReferenceError: if its references lead to itself, or nowhere.
 
     """
-    level = _known(registry.compatibility(subject) if level is None else level)
-    schemas = _Parsed(registry, lenient)
-    schemas.parse(schema, context_of(subject))
-    new = SubjectVersion(subject, 0, None, schema)
-    return _verdicts(new, registry.versions(subject), level, schemas)
+    rules = registry.rules(subject)
+    level = _known(rules.level if level is None else level)
+    schemas = _Parsed(registry, rules.policy == LENIENT if lenient is None else lenient)
+    schemas.refuse_invalid(schema, context_of(subject))
+    new, versions = SubjectVersion(subject, 0, None, schema), registry.versions(subject)
+    # A registry gives a schema without metadata those of the latest version.
+    of_metadata = versions[-1].schema if schema.metadata is None and versions else schema
+    return _verdicts(new, _of_group(of_metadata, versions, rules.group), level, schemas)
 
 
 def check_history(
@@ -158,11 +180,13 @@ def check_history(
     Raises ValueError if the level is unknown. A version that is not a schema of its type has an error in each
     of its verdicts.
     """
-    level = _known(registry.compatibility(subject) if level is None else level)
-    schemas = _Parsed(registry)
+    rules = registry.rules(subject)
+    level = _known(rules.level if level is None else level)
+    schemas = _Parsed(registry, rules.policy == LENIENT)
     versions = registry.versions(subject)
     for number, version in enumerate(versions):
-        yield version, _verdicts(version, versions[:number], level, schemas)
+        older = _of_group(version.schema, versions[:number], rules.group)
+        yield version, _verdicts(version, older, level, schemas)
 
 
 def refuse_incompatible(subject: str, verdicts: Sequence[Verdict]) -> None:
@@ -180,7 +204,8 @@ def refuse_incompatible(subject: str, verdicts: Sequence[Verdict]) -> None:
 def compare(new: Schema, old: Schema, direction: str) -> list[Incompatibility]:
     """The incompatibilities of two schemas without references in one direction; empty if there are none.
 
-    Raises InvalidSchemaError.
+    Both count as registered: unlike `check`, it does not refuse what only a new schema may not have, such as
+    an invalid default. Raises InvalidSchemaError.
     """
     one, other = SubjectVersion("", 2, None, new), SubjectVersion("", 1, None, old)
     (verdict,) = _verdicts(one, [other], direction, _Parsed(StoredRegistry()))
@@ -210,6 +235,11 @@ class _Parsed:
         parsed = [self.parse(one.schema, one.context) for one in (reader, writer)]
         return self._formats[schema_type].incompatibilities(*parsed)
 
+    def refuse_invalid(self, schema: Schema, context: str) -> None:
+        """Raises InvalidSchemaError if a new schema is not valid."""
+        parsed = self.parse(schema, context)
+        self._formats[schema.schema_type].refuse_invalid(schema.text, parsed)
+
     def parse(self, schema: Schema, context: str) -> Any:
         key = (schema, context)
         if key not in self._parsed:
@@ -226,6 +256,18 @@ def _known(level: str) -> str:
         known = ", ".join(LEVELS)
         raise ValueError(f"the compatibility level {shown(level)!r} is unknown: expected one of {known}")
     return level
+
+
+def _of_group(new: Schema, older: Sequence[SubjectVersion], group: str | None) -> Sequence[SubjectVersion]:
+    """The versions that a new one is compared with; those without a value are a group, too."""
+    if group is None:
+        return older
+    return [one for one in older if _property(one.schema, group) == _property(new, group)]
+
+
+def _property(schema: Schema, name: str) -> Any:
+    properties = (schema.metadata or {}).get("properties")
+    return properties.get(name) if isinstance(properties, dict) else None
 
 
 def _verdicts(

@@ -11,13 +11,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin
 
 from magicbyte import bounded_json
 from magicbyte.schema.invalid_schema import InvalidSchemaError
 
-__all__ = ["JsonSchema", "canonical", "parse_json_schema"]
+__all__ = ["NAMED", "VALUES", "JsonSchema", "canonical", "parse_json_schema"]
 
 _SHOWN = 100
 _MAX_REFERENCES = 100
@@ -45,6 +45,10 @@ _SNIFFED = {
 }
 """The keywords that imply a kind without a type, by kind."""
 _COMBINED = ("allOf", "anyOf", "oneOf")
+VALUES = {"const", "enum", "default", "examples"}
+"""Keywords with values, which may look like schemas."""
+NAMED = {"properties", "patternProperties", "definitions", "$defs", "dependencies", "dependentSchemas"}
+"""Keywords with schemas by names, which may be those of keywords."""
 
 
 @dataclass(eq=False)
@@ -104,11 +108,13 @@ def parse_json_schema(text: str, references: Sequence[tuple[str, str]] = ()) -> 
 
     """
     documents: dict[str, _Document] = {}
+    places: dict[str, _Place] = {}
     for name, other in references:
-        documents[name] = document = _Document(_loaded(other), documents)
-        if document.base:
-            documents.setdefault(document.base, document)
-    return _Document(_loaded(text), documents).root()
+        documents[name] = _Document(_loaded(other), documents, places)
+    root = _Document(_loaded(text), documents, places)
+    for name, document in documents.items():
+        places.setdefault(_joined(root.top.address, name), (document, document.top))
+    return root.root()
 
 
 def canonical(value: Any) -> str:
@@ -128,19 +134,76 @@ def _loaded(text: str) -> dict[str, Any] | bool:
     return document
 
 
+class _Base(NamedTuple):
+    """A schema with an address of its own, and what is under it."""
+
+    address: str
+    loaded: Any
+    anchors: dict[str, Any]
+
+
 class _Document:
     """A text and its schemas: one object for each place, compared by identity."""
 
-    def __init__(self, loaded: dict[str, Any] | bool, documents: dict[str, _Document]) -> None:
+    def __init__(
+        self,
+        loaded: dict[str, Any] | bool,
+        documents: dict[str, _Document],
+        places: dict[str, _Place],
+    ) -> None:
         self._loaded = loaded
         self._documents = documents
+        self._places = places
         self._schemas: dict[int, JsonSchema] = {}
-        top = loaded if isinstance(loaded, dict) else {}
-        base = top.get("$id", top.get("id"))
-        self.base = base.partition("#")[0] if isinstance(base, str) else ""
-        draft = top.get("$schema")
+        draft = loaded.get("$schema") if isinstance(loaded, dict) else None
         # From draft 2019-09 on, keywords beside $ref count.
         self._beside = isinstance(draft, str) and ("2019-09" in draft or "2020-12" in draft)
+        is_newest = isinstance(draft, str) and "draft-04" not in draft
+        self._ids = ("$id",) if is_newest else ("$id", "id")
+        self._bases: dict[int, _Base] = {}
+        self.top = _Base("", loaded, {})
+        self._find_bases()
+
+    def _find_bases(self) -> None:
+        """Notes the address that stands over each reference, and what has an address of its own."""
+        left: list[tuple[Any, _Base]] = [(self._loaded, self.top)]
+        while left:
+            one, base = left.pop()
+            if isinstance(one, list):
+                left += ((item, base) for item in one)
+            if not isinstance(one, dict):
+                continue
+            base = self._base_of(one, base)
+            if self._reference(one) is not None:
+                self._bases[id(one)] = base
+            for keyword, value in one.items():
+                if keyword in NAMED and isinstance(value, dict):
+                    left += ((named, base) for named in value.values())
+                elif keyword not in VALUES:
+                    left.append((value, base))
+
+    def _base_of(self, raw: dict[str, Any], base: _Base) -> _Base:
+        for given in map(raw.get, self._ids):
+            # Before 2019-09, what is beside a $ref does not count.
+            if not isinstance(given, str) or ("$ref" in raw and not self._beside and raw is not self._loaded):
+                continue
+            address, _, anchor = given.partition("#")
+            if address:
+                base = _Base(_joined(base.address, address), raw, {})
+                self._places.setdefault(base.address, (self, base))
+            if anchor and not anchor.startswith("/"):
+                base.anchors.setdefault(anchor, raw)
+            break
+        for given in (raw.get("$anchor"), raw.get("$dynamicAnchor")):
+            if isinstance(given, str):
+                base.anchors.setdefault(given, raw)
+        if raw is self._loaded:
+            self.top = base
+        return base
+
+    def _reference(self, raw: dict[str, Any]) -> str | None:
+        newer = (raw.get("$dynamicRef"), raw.get("$recursiveRef")) if self._beside else ()
+        return next((one for one in (raw.get("$ref"), *newer) if isinstance(one, str)), None)
 
     def root(self) -> JsonSchema:
         return self.schema(self._loaded)
@@ -152,11 +215,13 @@ class _Document:
             raise InvalidSchemaError(f"expected a schema, not {canonical(raw)[:_SHOWN]}")
         followed = 0
         document = self
-        while isinstance(raw.get("$ref"), str) and not (document._beside and _constrains(raw)):
+        while (reference := document._reference(raw)) is not None:
+            if document._beside and _constrains(raw):
+                break
             followed += 1
             if followed > _MAX_REFERENCES:
-                raise InvalidSchemaError(f"the reference {raw['$ref'][:_SHOWN]} leads to itself")
-            document, raw = document._target(raw["$ref"])
+                raise InvalidSchemaError(f"the reference {reference[:_SHOWN]} leads to itself")
+            document, raw = document._target(reference, raw)
             if isinstance(raw, bool):
                 return JsonSchema("empty" if raw else "false")
         return document._made(raw)
@@ -185,8 +250,9 @@ class _Document:
         )
 
     def _constraints(self, raw: dict[str, Any]) -> Iterator[JsonSchema]:
-        if isinstance(reference := raw.get("$ref"), str):
+        if (reference := self._reference(raw)) is not None:
             target = {"$ref": reference}
+            self._bases[id(target)] = self._bases.get(id(raw), self.top)
             yield self._combined(raw, "allOf", [lambda: [self.schema(target)]])
         if isinstance(raw.get("enum"), list):
             yield JsonSchema("enum", raw)
@@ -225,30 +291,40 @@ class _Document:
         kind = _TYPES[type_]
         return JsonSchema(kind, raw, integer=type_ == "integer", is_newer=self._beside, sub=self.schema)
 
-    def _target(self, reference: str) -> tuple[_Document, Any]:
-        place, _, fragment = reference.partition("#")
-        document = self
-        if place and place != self.base:
-            found = self._documents.get(place) or self._documents.get(urljoin(self.base, place))
-            if found is None:
-                raise InvalidSchemaError(f"$ref {reference[:_SHOWN]}: no reference has this name")
-            document = found
+    def _target(self, reference: str, raw: dict[str, Any]) -> tuple[_Document, Any]:
+        address, _, fragment = reference.partition("#")
+        document, base = self, self._bases.get(id(raw), self.top)
+        if address:
+            document, base = self._place(address, base.address, reference)
         fragment = unquote(fragment)
-        if not fragment or fragment.startswith("/"):
+        if fragment and not fragment.startswith("/"):
+            if fragment not in base.anchors:
+                raise InvalidSchemaError(f"$ref {reference[:_SHOWN]}: no schema has this anchor")
+            return document, base.anchors[fragment]
+        try:
+            return document, _pointed(base.loaded, fragment, reference)
+        except InvalidSchemaError:
+            # Schemas of generators have pointers from the top under an $id of each property.
             return document, _pointed(document._loaded, fragment, reference)
-        return document, document._anchored(fragment, reference)
 
-    def _anchored(self, anchor: str, reference: str) -> Any:
-        left: list[Any] = [self._loaded]
-        while left:
-            one = left.pop()
-            if isinstance(one, dict):
-                if one.get("$anchor") == anchor or f"#{anchor}" in (one.get("$id"), one.get("id")):
-                    return one
-                left += one.values()
-            elif isinstance(one, list):
-                left += one
-        raise InvalidSchemaError(f"$ref {reference[:_SHOWN]}: no schema has this anchor")
+    def _place(self, address: str, base: str, reference: str) -> _Place:
+        joined = _joined(base, address)
+        for name in (address, joined):
+            if (document := self._documents.get(name)) is not None:
+                return document, document.top
+            if (place := self._places.get(name)) is not None:
+                return place
+        raise InvalidSchemaError(f"$ref {reference[:_SHOWN]}: no reference has this name")
+
+
+_Place = tuple[_Document, _Base]
+
+
+def _joined(base: str, address: str) -> str:
+    try:
+        return urljoin(base, address)
+    except ValueError:
+        return address
 
 
 def _constrains(raw: dict[str, Any]) -> bool:

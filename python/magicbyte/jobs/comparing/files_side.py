@@ -1,15 +1,17 @@
-"""One side of a comparison: its partitions, and digests of their records."""
+"""Files as one side of a comparison: their partitions, and digests of their records."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
 from magicbyte import _core
 from magicbyte.enums import IsolationLevel
-from magicbyte.jobs.comparing.differences import Place
+from magicbyte.jobs.backing_up.manifest import backed_up_offsets
+from magicbyte.jobs.comparing.differences import Bounds, Place
 from magicbyte.jobs.comparing.digest_cache import (
     RANGE_OFFSETS,
     ChunkDigests,
@@ -22,18 +24,19 @@ from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.find.partitions import find_inputs
 from magicbyte.jobs.run.accounting import Problems
 from magicbyte.jobs.run.engines import Engine
+from magicbyte.jobs.run.log_ranges import log_range
 from magicbyte.jobs.run.plan import Planned, count_of, plan_partitions, plan_surveyed, size_of_chunk
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, format_bytes
-from magicbyte.model import Chunk, Problem
+from magicbyte.model import Chunk, PartitionListing, Problem
 
-__all__ = ["Side"]
+__all__ = ["FilesSide"]
 
 _CHUNK_BYTES = 4 << 20
 
 Result = TypeVar("Result")
 
 
-class Side:
+class FilesSide:
     """A directory, archive or bucket with partitions."""
 
     def __init__(
@@ -43,28 +46,33 @@ class Side:
         engine: Engine,
         max_decompressed_bytes: int,
         isolation_level: IsolationLevel = "read_uncommitted",
+        *,
+        as_served: bool = False,
+        with_control: bool = True,
     ) -> None:
-        """Lists the partitions. With `isolation_level`, only the records of such a reader count.
+        """Lists the partitions. With `isolation_level`, only the records of such a reader count; without
+        `with_control`, no control records. With `as_served`, they are those that a cluster with these files
+        serves: of the newest copy of each partition, and without the deleted ones that a backup keeps.
 
         Raises:
-            RefusedError: if there are none, or several copies of one.
+            RefusedError: if there are none, or several copies of one, unless `as_served`.
 
         """
         self._engine = engine
         self._isolation_level = isolation_level
         self._limit = max_decompressed_bytes
-        inputs = find_inputs(sources, choice, distinct=True)
-        self._listings = {(one["topic"], one["partition"]): one for one in inputs.listings}
+        self._with_control = with_control
+        inputs = find_inputs(sources, choice, distinct=True, newest=as_served)
+        self._backed_up = backed_up_offsets(one["path"] for one in inputs.listings)
+        listings = inputs.listings if as_served else map(self._kept, inputs.listings)
+        self._listings = {(one["topic"], one["partition"]): one for one in listings}
+        self.places = {*self._listings}
         self._plans: dict[Place, Planned] = {}
         self.problems: list[Problem] = []
         self.problems_left_out = 0
+        self.unread: set[Place] = set()
         self.read_bytes = 0
         self.size = 0
-
-    @property
-    def places(self) -> set[Place]:
-        """The partitions of this side."""
-        return {*self._listings}
 
     def digests(
         self, places: Sequence[Place], cache: DigestCache, progress: Progress = NO_PROGRESS
@@ -79,7 +87,8 @@ class Side:
             progress=progress,
         )
         self._plans = dict(zip(places, plans, strict=True))
-        self.problems += [problem for planned in plans for problem in planned.plan["problems"]]
+        for place, planned in self._plans.items():
+            self._note(place, planned.plan["problems"])
         found: list[Digests] = [{} for _ in plans]
         chunks = [(number, chunk) for number, planned in enumerate(plans) for chunk in planned.plan["chunks"]]
         self.size += sum(size_of_chunk(chunk) for _, chunk in chunks)
@@ -89,10 +98,37 @@ class Side:
         read = iter(self._read(unread, RANGE_OFFSETS, progress, with_hashes=cache.is_kept))
         for (number, chunk), kept in zip(chunks, cached, strict=True):
             digests = next(read) if kept is None else kept
-            self._add(found[number], digests)
+            add_digests(found[number], digests.digests)
+            self._note(places[number], digests.problems, digests.problems_left_out)
             cache.keep(chunk, digests)
         self.read_bytes += sum(map(size_of_chunk, unread))
         return found
+
+    def bounds(self, place: Place) -> Bounds:
+        """The start of a log by the broker's checkpoint, or by its first segment; the cut of a backup."""
+        planned = self._plans[place]
+        checkpoints = planned.listing["checkpoints"]
+        stated = checkpoints is not None and checkpoints["log_start_offset"] is not None
+        backed_up = self._backed_up_of(planned.listing)
+        return Bounds(
+            start=log_range(planned).start or 0,
+            start_is_stated=stated,
+            cut=None if backed_up is None else backed_up[1],
+        )
+
+    def _backed_up_of(self, listing: PartitionListing) -> tuple[int, int] | None:
+        place = listing["topic"], listing["partition"]
+        return self._backed_up.get((os.path.dirname(listing["path"]), place))
+
+    def _kept(self, listing: PartitionListing) -> PartitionListing:
+        """The listing of a backup's partition, whose log starts at the first offset that the backup keeps.
+        The checkpoint has the start of the cluster's, which may have deleted records since they were copied.
+        """
+        backed_up, checkpoints = self._backed_up_of(listing), listing["checkpoints"]
+        if backed_up is None or checkpoints is None or checkpoints["log_start_offset"] is None:
+            return listing
+        start = min(backed_up[0], checkpoints["log_start_offset"])
+        return {**listing, "checkpoints": {**checkpoints, "log_start_offset": start}}
 
     def _cached(
         self, chunks: Sequence[Chunk], cache: DigestCache, progress: Progress
@@ -115,13 +151,14 @@ class Side:
                 cached[at] = None
         return cached
 
-    def _add(self, total: Digests, more: ChunkDigests) -> None:
-        add_digests(total, more.digests)
+    def _note(self, place: Place, problems: Sequence[Problem], left_out: int = 0) -> None:
+        if any(problem["start"] is not None for problem in problems):
+            self.unread.add(place)
         room = max(0, _core.LISTED - len(self.problems))
-        self.problems += more.problems[:room]
-        self.problems_left_out += more.problems_left_out + len(more.problems[room:])
+        self.problems += problems[:room]
+        self.problems_left_out += left_out + len(problems[room:])
 
-    def records(self, place: Place, ranges: Sequence[tuple[int, int]]) -> dict[int, int]:
+    def records(self, place: Place, ranges: Sequence[tuple[int, int]]) -> dict[int, int | None]:
         """The hashes of the records of increasing ranges of offsets, by offset; the ends are exclusive."""
         planned = self._plans[place]
         within = plan_surveyed(
@@ -140,7 +177,13 @@ class Side:
     def _read(
         self, chunks: Sequence[Chunk], width: int, progress: Progress, *, with_hashes: bool = False
     ) -> list[ChunkDigests]:
-        task = partial(_digest_chunk, width=width, max_decompressed_bytes=self._limit, with_hash=with_hashes)
+        task = partial(
+            _digest_chunk,
+            width=width,
+            max_decompressed_bytes=self._limit,
+            with_control=self._with_control,
+            with_hash=with_hashes,
+        )
         return self._map(task, chunks, "magicbyte digest", progress)
 
     def _map(
@@ -161,13 +204,21 @@ def _parts_of(chunk: Chunk, ranges: Sequence[tuple[int, int]]) -> Iterator[Chunk
     first, next_offset = chunk["expected_offset"], chunk["next_offset"]
     for start, end in ranges:
         if end > first and (next_offset is None or start < next_offset):
-            yield {**chunk, "start_offset": start, "end_offset": end}
+            # A chunk ends before the last stable offset, if its reader does.
+            bounds = chunk["start_offset"], chunk["end_offset"]
+            yield {
+                **chunk,
+                "start_offset": start if bounds[0] is None else max(start, bounds[0]),
+                "end_offset": end if bounds[1] is None else min(end, bounds[1]),
+            }
 
 
-def _digest_chunk(chunk: str, width: int, max_decompressed_bytes: int, with_hash: bool) -> ChunkDigests:
+def _digest_chunk(
+    chunk: str, width: int, max_decompressed_bytes: int, with_control: bool, with_hash: bool
+) -> ChunkDigests:
     # The hash comes first: bytes that change from now on are found by it.
     bytes_hash = _hash_chunk(chunk) if with_hash and has_hash(json.loads(chunk)) else None
-    ranges, _, text = _core.digest_chunk(chunk, width, max_decompressed_bytes)
+    ranges, _, text = _core.digest_chunk(chunk, width, max_decompressed_bytes, with_control)
     found: Problems = json.loads(text)
     return ChunkDigests(
         {number: (records, digest) for number, records, digest in ranges},

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable
 from itertools import islice
 
+from magicbyte.errors import RefusedError
 from magicbyte.storage.location import locate
 
-__all__ = ["foreign_below", "foreign_format"]
+__all__ = ["foreign_below", "no_segment"]
 
 _LOOKED_AT = 10_000
 """The maximum number of names to examine in a directory."""
@@ -53,7 +54,17 @@ _NAMES = (
 )
 
 
-def foreign_format(path: str) -> str | None:
+def no_segment(path: str) -> RefusedError:
+    """The refusal of a file that is not a segment, with its format if that is known."""
+    what = _foreign_format(path)
+    if what is not None:
+        return RefusedError(f"{path} is {what}")
+    return RefusedError(
+        f"{path} does not have the name of a segment, such as {0:020d}.log, nor begins with a batch"
+    )
+
+
+def _foreign_format(path: str) -> str | None:
     """A file's format by its name or its first bytes, and what to do with the file; None if it is unknown."""
     by_name = _by_name(os.path.basename(path))
     if by_name is not None:

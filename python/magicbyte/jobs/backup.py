@@ -1,0 +1,599 @@
+"""The job of `magicbyte backup`: a running cluster becomes the log directory of one more broker.
+
+describe the cluster -> open the logs of earlier runs -> copy up to the cut -> digest -> replace the manifest
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Container, Mapping, Sequence
+from contextlib import closing
+from typing import cast
+
+from magicbyte import _core
+from magicbyte.errors import RefusedError
+from magicbyte.internal_topics.names import INTERNAL_TOPICS
+from magicbyte.jobs.backing_up.digests import digests_of, known_files
+from magicbyte.jobs.backing_up.files import LogDirImage, remove_leftovers, write_log_dir
+from magicbyte.jobs.backing_up.kept_log import (
+    KeptLog,
+    aside_name,
+    check_directory,
+    deleted_name,
+    future_name,
+)
+from magicbyte.jobs.backing_up.kept_tree import KeptTree
+from magicbyte.jobs.backing_up.leaders import Leaders
+from magicbyte.jobs.backing_up.manifest import (
+    MANIFEST,
+    BackedUpPartition,
+    BackupFinding,
+    BackupManifest,
+    CopiedBatches,
+    new_manifest,
+    read_manifest,
+    write_file,
+)
+from magicbyte.jobs.backing_up.opened_log import OfCluster, open_log
+from magicbyte.jobs.backing_up.waits import Waits
+from magicbyte.jobs.describing.cluster import Description, Settings, describe_cluster, describe_settings
+from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.jobs.publish.certificate import CertifiedFile, CertifiedPartition
+from magicbyte.jobs.publish.workspace import sync, sync_tree
+from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, Step
+from magicbyte.listing import topic_id_of
+from magicbyte.live import open_cluster
+from magicbyte.options.backup import BackupOptions
+from magicbyte.options.command_line import command_line
+from magicbyte.storage.destination import destination_of
+from magicbyte.storage.local_directory import LocalDirectory
+from magicbyte.storage.location import ClusterUrl, cluster_of
+from magicbyte.storage.stored_directory import StoredDirectory
+
+__all__ = ["BackupReport", "backup"]
+
+_TOPICS_NAMED = 10
+"""The number of topics that a message names."""
+_FINAL = {
+    "OFFSET_OUT_OF_RANGE",
+    "TRUNCATED",
+    "TOPIC_RECREATED",
+    "CORRUPT",
+    "UNKNOWN_TOPIC_OR_PARTITION",
+}
+"""Errors that no leader would take back."""
+Place = tuple[str, int]
+
+
+class BackupReport(BackupManifest):
+    """The manifest, with the sums of this run."""
+
+    copied_bytes: int
+    copied_batches: int
+    copied_records: int
+
+
+def backup(
+    source: str,
+    out: str,
+    options: BackupOptions,
+    *,
+    choice: PartitionChoice,
+    progress: Progress = NO_PROGRESS,
+) -> BackupReport:
+    """Copies the chosen partitions of a cluster into `out`: what is new since the last run, or everything.
+
+    Raises:
+        RefusedError: `out` is no backup of this cluster, is in use, or already goes on after the time of the
+            cut.
+        OSError: the cluster does not answer or refuses, or a file cannot be written.
+
+    """
+    url = cluster_of(source)
+    if url is None or url.topic is not None:
+        raise RefusedError(f"{source}: expected a cluster, such as kafka://HOST:PORT; --topic chooses topics")
+    with closing(_tree_of(out)) as tree:
+        return _Backup(url, out, tree, options, choice, progress).run()
+
+
+def _tree_of(out: str) -> KeptTree:
+    try:
+        output = destination_of(out)
+    except ValueError as error:
+        raise RefusedError(str(error)) from None
+    match output:
+        case LocalDirectory() as directory:
+            return KeptTree(directory.path)
+        case StoredDirectory() as directory:
+            # Needs packages that a local backup does not need.
+            from magicbyte.jobs.backing_up.stored_tree import StoredTree
+
+            return StoredTree(directory)
+
+
+class _Backup:
+    def __init__(
+        self,
+        url: ClusterUrl,
+        out: str,
+        tree: KeptTree,
+        options: BackupOptions,
+        choice: PartitionChoice,
+        progress: Progress,
+    ) -> None:
+        self._url, self._named, self._options = url, out, options
+        self._tree, self._out = tree, tree.path
+        self._choice, self._progress = choice, progress
+        self._waits = Waits()
+        self._cluster = open_cluster(url.cluster, options.command_config, self._waits.failed)
+        self._leaders = Leaders(self._cluster, self._waits, self._leave_out)
+        self._description: Description = describe_cluster(self._cluster)
+        self._manifest = self._opened_manifest()
+        self._entries = {(one["topic"], one["partition"]): one for one in self._manifest["partitions"]}
+        self._settings = Settings()
+        self._findings: list[BackupFinding] = []
+        self._logs: dict[Place, KeptLog] = {}
+        self._ends: dict[Place, int] = {}
+        self._touched: set[str] = set()
+        """The names of directories in which files have changed."""
+        self._rewritten: set[str] = set()
+        """The names of those in which segments have not only grown."""
+        self._copied = [0, 0, 0]
+        """Bytes, batches, records."""
+
+    def run(self) -> BackupReport:
+        """Makes the backup."""
+        places = self._places()
+        remove_leftovers(self._out, self._manifest, is_full=self._options.full)
+        self._set_aside_deleted(set(places))
+        starts = self._leaders.ask(self._leaders.wait_for(places), self._cut)
+        places = sorted(starts)
+        topics = {topic for topic, _ in [*self._entries, *places]} & self._description.topics.keys()
+        self._settings = describe_settings(self._cluster, self._description, topics)
+        for place in places:
+            self._open(place, starts[place])
+        self._check_lineage()
+        for place, log in self._logs.items():
+            self._skip_deleted(log, starts[place])
+        if self._findings or any(log.rewritten for log in self._logs.values()):
+            # They are known before anything is copied, and have to be after a kill.
+            self._write()
+        else:
+            self._tree.publish()
+        self._begin_copying()
+        self._copy()
+        for log in self._logs.values():
+            if self._options.as_of is not None:
+                self._cut_off_open_transactions(log)
+            log.complete()
+        self._replace_by_full_copies()
+        manifest = self._write()
+        bytes_, batches, records = self._copied
+        return BackupReport(**manifest, copied_bytes=bytes_, copied_batches=batches, copied_records=records)
+
+    def _places(self) -> list[Place]:
+        """The chosen partitions of the cluster."""
+        there = [
+            (topic.name, number) for topic in self._description.topics.values() for number in topic.partitions
+        ]
+        chosen = sorted(place for place in there if self._choice.includes(*place))
+        if there and not chosen and not any(self._choice.includes(*place) for place in self._entries):
+            topics = ", ".join(sorted(self._description.topics)[:_TOPICS_NAMED])
+            raise RefusedError(
+                f"{self._url.cluster}: no partition is chosen; there are partitions of {topics}"
+            )
+        return chosen
+
+    def _opened_manifest(self) -> BackupManifest:
+        """The manifest of the last run, or the first one, which is written before anything else."""
+        manifest = read_manifest(self._out)
+        if manifest is not None:
+            if manifest["cluster_id"] != self._description.cluster_id:
+                raise RefusedError(
+                    f"{self._named} is a backup of the cluster {manifest['cluster_id']}, not of"
+                    f" {self._description.cluster_id}: choose another output"
+                )
+            return manifest
+        node_id = max(self._description.brokers, default=0) + 1
+        manifest = new_manifest(_core.__version__, self._description.cluster_id, node_id)
+        write_file(os.path.join(self._out, MANIFEST), manifest)
+        return manifest
+
+    def _directory(self, name: str) -> str:
+        return os.path.join(self._out, name)
+
+    def _find(
+        self,
+        place: tuple[str, int | None],
+        found: str,
+        message: str,
+        offsets: tuple[int, int] | None = None,
+        aside: str | None = None,
+    ) -> None:
+        first, last = offsets if offsets is not None else (None, None)
+        finding = {"topic": place[0], "partition": place[1], "found": found, "first_offset": first}
+        self._findings.append(
+            cast(BackupFinding, {**finding, "last_offset": last, "aside": aside, "message": message})
+        )
+
+    def _set_aside_deleted(self, places: set[Place]) -> None:
+        """Keeps logs of topics that the cluster does not have any more under another name."""
+        for (topic, number), entry in list(self._entries.items()):
+            name = f"{topic}-{number}"
+            if (topic, number) in places or not self._choice.includes(topic, number):
+                continue
+            aside = aside_name(name, entry["topic_id"])
+            if os.path.isdir(self._directory(name)):
+                os.rename(self._directory(name), self._directory(aside))
+            del self._entries[topic, number]
+            message = "the cluster does not have it any more, or does not show it to this client"
+            self._find((topic, number), "deleted", message, aside=aside)
+
+    def _leave_out(self, place: Place) -> None:
+        self._find(place, "unavailable", "no broker is its leader now: run again when it has one")
+
+    def _cut(self, places: Sequence[Place]) -> dict[Place, int]:
+        """Decides where each partition ends; returns where each starts.
+
+        The positions of groups are never later than the records: Kafka's own topics are asked first.
+        """
+        starts: dict[Place, int] = {}
+        for internal in (True, False):
+            asked = [place for place in places if (place[0] in INTERNAL_TOPICS) == internal]
+            bounds = self._cluster.offsets(asked, "read_uncommitted")
+            starts.update({place: start for place, (start, _) in zip(asked, bounds, strict=True)})
+            self._ends.update({place: end for place, (_, end) in zip(asked, bounds, strict=True)})
+        if self._options.as_of is not None:
+            of_time = self._cluster.offsets_for_time(places, self._options.as_of)
+            for place, offset in zip(places, of_time, strict=True):
+                if offset is not None:
+                    self._ends[place] = min(self._ends[place], offset)
+        return starts
+
+    def _open(self, place: Place, start: int) -> None:
+        """Opens the log of a partition, or begins one."""
+        topic, number = place
+        name = f"{topic}-{number}"
+        topic_id = self._description.topics[topic].topic_id
+        directory, entry = self._directory(name), self._entries.get(place)
+        check_directory(directory)
+        self._set_aside_other(place, topic_id)
+        if os.path.isdir(directory) and self._options.full:
+            directory, entry = self._directory(future_name(name, topic_id)), None
+        elif not os.path.isdir(directory):
+            former = self._directory(aside_name(name, topic_id)) if topic_id is not None else ""
+            if os.path.isdir(former):
+                # The cluster shows the topic again.
+                os.rename(former, directory)
+            entry = None
+        log = self._logs[place] = KeptLog(directory, topic, number, topic_id)
+        if not os.path.isdir(directory):
+            self._begin(log, start)
+            return
+        log.create()
+        end = self._ends[place] if self._options.as_of is not None else None
+        if entry is None:
+            self._tree.fetch(log, 0)
+        before = log.segments()
+        aside = self._directory(aside_name(name))
+        for one in open_log(log, entry, self._manifest["outputs"], OfCluster(start, end), aside):
+            self._find(place, *one)
+        if log.segments() != before or entry is None:
+            self._touched.add(name)
+        if log.first_offset is None and not (log.is_known and log.next_offset <= self._ends[place]):
+            log.next_offset = start
+        if end is not None and log.next_offset > max(end, start):
+            raise RefusedError(
+                f"{name}: the backup already goes on to offset {log.next_offset:,}, but the cut of the time"
+                f" is {end:,}: choose another output, or a later time"
+            )
+
+    def _begin(self, log: KeptLog, start: int) -> None:
+        """Begins a log, also in the place of one that is missing."""
+        log.create()
+        log.next_offset = start
+        if not self._is_kept(log):
+            return
+        self._rewritten.add(log.name)
+        former = self._entries.get(log.place)
+        if former is None:
+            return
+        log.lost = [(first, last) for first, last in former["lost"]]
+        if not former["batches"]:
+            return
+        message = (
+            f"the directory of the backup is missing, which had {former['records']:,} records: it is copied"
+            f" again from offset {start:,} on, where the log of the cluster starts now"
+        )
+        self._find(log.place, "incomplete", message)
+        if former["first_offset"] < start:
+            lost = former["first_offset"], start - 1
+            self._find(log.place, "lost", "the cluster has deleted what the missing directory had", lost)
+            log.lost.append(lost)
+
+    def _set_aside_other(self, place: Place, topic_id: str | None) -> None:
+        """Keeps the log of an earlier topic of the same name under another name."""
+        name = f"{place[0]}-{place[1]}"
+        directory = self._directory(name)
+        entry = self._entries.get(place)
+        former = topic_id_of({"state": "current", "path": directory})  # type: ignore[typeddict-item]
+        if former is None and entry is not None and not os.path.isdir(directory):
+            # A run that was killed has moved it.
+            former = entry["topic_id"]
+        if topic_id is None or former is None or former == topic_id:
+            return
+        aside = aside_name(name, former)
+        if os.path.isdir(directory):
+            os.rename(directory, self._directory(aside))
+        self._entries.pop(place, None)
+        message = f"the topic was deleted and created again: the log of {former} is kept in {aside}"
+        self._find(place, "recreated", message, aside=aside)
+
+    def _check_lineage(self) -> None:
+        """Sets batches aside that the leader does not have: an unclean election has removed them."""
+        asked = [log for log in self._logs.values() if log.leader_epochs]
+        while asked:
+            ends = self._leaders.ask([log.place for log in asked], self._ends_of_last_epochs)
+            diverged = [log for log in asked if ends.get(log.place, log.next_offset) < log.next_offset]
+            for log in diverged:
+                self._set_aside_diverged(log, ends[log.place])
+            # The epoch before may have ended earlier, too.
+            asked = [log for log in diverged if log.leader_epochs]
+
+    def _ends_of_last_epochs(self, places: Sequence[Place]) -> dict[Place, int]:
+        """The offsets where the leaders end the last epochs of these logs, as far as they know them."""
+        epochs = [(*place, self._logs[place].leader_epochs[-1][0]) for place in places]
+        ends = self._cluster.ends_of_leader_epochs(epochs)
+        return {place: end for place, end in zip(places, ends, strict=True) if end is not None}
+
+    def _set_aside_diverged(self, log: KeptLog, end: int) -> None:
+        last = log.next_offset - 1
+        aside = aside_name(log.name)
+        self._tree.fetch(log, 0)
+        if log.cut_at(end, self._directory(aside)):
+            message = f"the leader does not have the batches from offset {end:,} on: they are kept in {aside}"
+            self._find(log.place, "diverged", message, (end, last), aside)
+        self._touched.add(log.name)
+
+    def _skip_deleted(self, log: KeptLog, start: int) -> None:
+        """Notes the start of the cluster's log, and the offsets before it that no run has copied."""
+        log.log_start_offset = start
+        if log.next_offset < start:
+            if log.first_offset is not None or log.is_known:
+                message = "the cluster deleted these offsets before they were copied"
+                self._find(log.place, "lost", message, (log.next_offset, start - 1))
+            log.go_on_at(start)
+
+    def _begin_copying(self) -> None:
+        for log in self._logs.values():
+            self._tree.begin(log)
+
+    def _copy(self) -> None:
+        """Copies all partitions up to the cut."""
+        pending = {
+            place: log
+            for place, log in self._logs.items()
+            if log.next_offset < self._ends[place] and place not in self._leaders.unavailable
+        }
+        with self._progress.step(f"magicbyte backup: {len(pending):,} partitions", 0) as step:
+            while pending:
+                ranges = [
+                    (
+                        *place,
+                        log.next_offset,
+                        self._ends[place],
+                        log.directory,
+                        log.active_segment,
+                        log.open_as_tuples(),
+                    )
+                    for place, log in pending.items()
+                ]
+                text = self._cluster.copy_batches(ranges, self._options.segment_bytes)
+                copies: list[CopiedBatches] = json.loads(text)
+                if any(
+                    one["stopped"] is not None and one["stopped"]["error"] not in _FINAL for one in copies
+                ):
+                    self._leaders.leave_out(pending)
+                for copied in copies:
+                    self._add(self._logs[copied["topic"], copied["partition"]], copied, step)
+                # A manifest that is written now counts all that was appended.
+                for copied in copies:
+                    log = self._logs[copied["topic"], copied["partition"]]
+                    ends_here = copied["stopped"] is not None and not self._goes_on(log, copied)
+                    if ends_here or log.next_offset >= self._ends[log.place]:
+                        del pending[log.place]
+                self._tree.move_out(self._logs.values())
+
+    def _add(self, log: KeptLog, copied: CopiedBatches, step: Step) -> None:
+        log.add(copied)
+        if copied["batches"]:
+            self._touched.add(log.name)
+            self._waits.succeeded()
+        for one in copied["damaged"]:
+            offsets = one["first_offset"], one["last_offset"]
+            self._find(log.place, "damaged", one["message"], offsets)
+        sums = copied["size"], copied["batches"], copied["records"]
+        self._copied = [before + now for before, now in zip(self._copied, sums, strict=True)]
+        step.done(self._copied[0])
+
+    def _goes_on(self, log: KeptLog, copied: CopiedBatches) -> bool:
+        """Reacts to what has stopped the copy of a partition; False if it ends there."""
+        stopped = copied["stopped"]
+        assert stopped is not None
+        if log.place in self._leaders.unavailable:
+            return False
+        if stopped["error"] not in _FINAL and copied["batches"]:
+            return True
+        if stopped["error"] == "OFFSET_OUT_OF_RANGE":
+            ((start, _),) = self._cluster.offsets([log.place], "read_uncommitted")
+            if log.next_offset < start <= self._ends[log.place]:
+                # Retention has overtaken the run. After a kill, nothing else would tell.
+                self._skip_deleted(log, start)
+                self._write()
+                self._begin_copying()
+                return True
+        self._find(log.place, "stopped", stopped["message"])
+        return False
+
+    def _cut_off_open_transactions(self, log: KeptLog) -> None:
+        """Ends a log at the last stable offset that it had at the time of the cut.
+
+        The batches tell it: that of the cluster is the one of now. The log stays as it is if it would lose
+        the marker of an earlier transaction, or batches that an earlier run has counted.
+        """
+        entry, end = self._entries.get(log.place), log.last_stable_offset
+        counted = entry["next_offset"] if entry is not None and self._is_kept(log) else 0
+        is_overlapped = any(one["is_overlapped"] for one in log.open_transactions[:1])
+        if end == log.next_offset or end < counted or is_overlapped:
+            return
+        aside = aside_name(log.name)
+        self._tree.fetch(log, end)
+        moved = log.cut_at(end, self._directory(aside), is_stable=True)
+        self._touched.add(log.name)
+        if moved and log.next_offset >= counted:
+            shutil.rmtree(self._directory(aside))
+        elif moved:
+            message = f"batches before offset {counted:,} are damaged: they are kept in {aside}"
+            self._find(log.place, "incomplete", message, aside=aside)
+
+    def _replace_by_full_copies(self) -> None:
+        """Puts full copies in the places of the old ones, except for those that could not be finished."""
+        stopped = {(one["topic"], one["partition"]) for one in self._findings if one["found"] == "stopped"}
+        stopped |= self._leaders.unavailable
+        whole = [log for log in self._logs.values() if not self._is_kept(log) and log.place not in stopped]
+        if not whole:
+            return
+        older = {log.name: self._older(log) for log in whole}
+        # Other bytes under the same names: if this run is killed now, the next one has to read all of them.
+        others = {f"{one['topic']}-{one['partition']}" for one in self._entries.values()} - older.keys()
+        self._manifest = cast(
+            BackupManifest,
+            {
+                **self._manifest,
+                "outputs": _in(others, self._manifest["outputs"]),
+                "changed": _in(others, self._manifest.get("changed", {})),
+                "findings": self._findings,
+            },
+        )
+        write_file(os.path.join(self._out, MANIFEST), self._manifest)
+        for log in whole:
+            former, segments, aside = older[log.name]
+            for segment in segments:
+                former.move_rest(segment, 0, segment, self._directory(aside))
+        self._tree.replace({log.name: deleted_name(log.name, log.topic_id) for log in whole})
+        for log in whole:
+            self._replace(log)
+
+    def _older(self, log: KeptLog) -> tuple[KeptLog, list[int], str]:
+        """The log in whose place a full copy goes, its segments with what the cluster has deleted since, and
+        the name of the directory to which they have to be moved.
+        """
+        former = KeptLog(self._directory(log.name), log.topic, log.partition, log.topic_id)
+        own = [segment for segment, size in log.segments().items() if size]
+        # The batches that a compaction has removed come after the start of the cluster's log.
+        start = min([log.log_start_offset, *own])
+        segments = [segment for segment, size in former.segments().items() if size and segment < start]
+        aside = aside_name(log.name)
+        if segments:
+            message = f"the cluster deleted what the former copy has before offset {start:,}: kept in {aside}"
+            self._find(log.place, "replaced", message, (segments[0], start - 1), aside)
+        return former, segments, aside
+
+    def _is_kept(self, log: KeptLog) -> bool:
+        """False for a full copy beside the log that the backup has."""
+        return log.directory == self._directory(log.name)
+
+    def _replace(self, log: KeptLog) -> None:
+        """Puts a full copy in the place of the old one."""
+        final = self._directory(log.name)
+        log.write_epochs()
+        sync_tree(log.directory)
+        deleted = self._directory(deleted_name(log.name, log.topic_id))
+        os.rename(final, deleted)
+        os.rename(log.directory, final)
+        sync(self._out)
+        shutil.rmtree(deleted)
+        log.directory = final
+        self._touched.add(log.name)
+
+    def _write(self) -> BackupManifest:
+        """Writes the files beside the segments, and then the manifest."""
+        settings = self._settings
+        for log in filter(self._is_kept, self._logs.values()):
+            log.write_epochs()
+            self._entries[log.place] = log.entry(self._replicas(log.place))
+        entries = [self._entries[place] for place in sorted(self._entries)]
+        made_ms = time.time_ns() // 1_000_000
+        image = LogDirImage(self._description, settings, entries, made_ms, self._options.with_acls)
+        self._manifest["max_producer_id"] = write_log_dir(
+            self._out, self._manifest, image, self._tree.digests().keys()
+        )
+        for name in self._touched:
+            sync(self._directory(name))
+        opened = {log.name: log for log in self._logs.values() if self._is_kept(log)}
+        stored = self._tree.digests()
+        known = known_files(self._out, self._manifest, self._logs.values(), self._rewritten, stored)
+        digests = digests_of(self._out, opened, known)
+        named = {one["message"] for one in self._findings}
+        for name in sorted(digests.changed):
+            message = f"{name} is not what was copied, or has more bytes: copy it again with --full"
+            if message not in named:
+                # A run may write more than one manifest.
+                self._find(opened[os.path.dirname(name)].place, "changed", message)
+        # What this run has not looked at is as the last one has left it.
+        others = {f"{one['topic']}-{one['partition']}" for one in entries} - opened.keys()
+        manifest = cast(
+            BackupManifest,
+            {
+                **self._manifest,
+                "magicbyte": _core.__version__,
+                "command": command_line("backup", [self._url.cluster, self._named], self._options),
+                "made_ms": made_ms,
+                "problems": len(self._findings),
+                "written": [_certified(one) for one in entries],
+                "outputs": dict(sorted({**_in(others, self._manifest["outputs"]), **digests.files}.items())),
+                "changed": {**_in(others, self._manifest.get("changed", {})), **digests.changed},
+                "bootstrap_servers": self._url.bootstrap_servers,
+                "as_of": self._options.as_of,
+                "brokers": list(self._description.brokers),
+                "features": dict(self._description.features),
+                "metadata_end_offset": self._description.metadata_end_offset,
+                "partitions": entries,
+                "findings": self._findings,
+                "acl_resources": sorted(
+                    {f"{one['resourceType']} {one['resourceName']}" for one in settings.acls}
+                )[: _core.LISTED],
+                "secret_configs": settings.secret_configs,
+                "scram_users": settings.users,
+                "unknown_settings": settings.unknown,
+            },
+        )
+        write_file(os.path.join(self._out, MANIFEST), manifest)
+        self._tree.publish()
+        self._manifest = manifest
+        self._touched, self._rewritten = set(), set()
+        for log in self._logs.values():
+            log.rewritten.clear()
+        return manifest
+
+    def _replicas(self, place: Place) -> list[int]:
+        return list(self._description.topics[place[0]].partitions[place[1]].replicas)
+
+
+def _in(names: Container[str], files: Mapping[str, CertifiedFile]) -> dict[str, CertifiedFile]:
+    """The files in directories with these names."""
+    return {name: file for name, file in files.items() if name.partition("/")[0] in names}
+
+
+def _certified(entry: BackedUpPartition) -> CertifiedPartition:
+    return CertifiedPartition(
+        topic=entry["topic"],
+        partition=entry["partition"],
+        segments=0,
+        size=entry["size"],
+        batches=entry["batches"],
+        records=entry["records"],
+    )

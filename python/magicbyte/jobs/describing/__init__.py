@@ -1,0 +1,1 @@
+"""Descriptions of running clusters: topics, settings, and groups with their positions."""

@@ -1,0 +1,78 @@
+"""The configs of the topics of a running cluster, with their origins (DescribeConfigs)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from magicbyte import _core
+from magicbyte.errors import UnsupportedVersionError
+from magicbyte.internal_topics.metadata.configs import TOPIC
+from magicbyte.message.api_keys import ApiKeys
+from magicbyte.message.errors import Errors
+
+__all__ = ["DescribedConfigs", "describe_topic_configs"]
+
+_ORIGINS = {1: "topic", 2: "broker", 3: "broker", 4: "server.properties", 5: "default"}
+"""The origins of configs in force by `ConfigSource`, in the words of `Topic.policy_from`."""
+_UNKNOWN = -1
+"""The source in answers of brokers before Kafka 1.1, which only tell defaults apart."""
+_POLICY = "cleanup.policy"
+_TOPICS_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class DescribedConfigs:
+    """The configs of a topic."""
+
+    own: Mapping[str, str]
+    """The configs that were set for the topic itself."""
+    policy: str | None = None
+    """The cleanup policy in force."""
+    policy_from: str | None = None
+    """See `Topic.policy_from`."""
+
+
+def describe_topic_configs(
+    cluster: _core.ClusterReader, topics: Sequence[str]
+) -> tuple[dict[str, DescribedConfigs], list[str]]:
+    """The configs of topics by name, and the reasons why those of others are unknown.
+
+    Raises:
+        OSError: the cluster does not answer or refuses.
+
+    """
+    found: dict[str, DescribedConfigs] = {}
+    problems: list[str] = []
+    for start in range(0, len(topics), _TOPICS_AT_ONCE):
+        asked = [
+            {"resourceType": TOPIC, "resourceName": name, "configurationKeys": None}
+            for name in topics[start : start + _TOPICS_AT_ONCE]
+        ]
+        try:
+            described = cluster.describe(ApiKeys.DESCRIBE_CONFIGS, {"resources": asked})
+        except UnsupportedVersionError as error:
+            # Brokers before Kafka 0.11 do not tell configs.
+            return {}, [f"configs of topics: {error}"]
+        for result in described["results"]:
+            if code := result["errorCode"]:
+                problems.append(f"configs of topic {result['resourceName']}: {Errors(code).name}")
+            else:
+                found[result["resourceName"]] = _described(result["configs"])
+    return found, problems
+
+
+def _described(configs: Sequence[Mapping[str, Any]]) -> DescribedConfigs:
+    origins = {config["name"]: _origin(config) for config in configs}
+    values = {config["name"]: config["value"] for config in configs if config["value"] is not None}
+    own = {name: value for name, value in values.items() if origins[name] == "topic"}
+    return DescribedConfigs(own, values.get(_POLICY), origins.get(_POLICY))
+
+
+def _origin(config: Mapping[str, Any]) -> str | None:
+    source = config.get("configSource", _UNKNOWN)
+    if source == _UNKNOWN:
+        # As Kafka's Admin client reads them (`DescribeConfigsResponse`).
+        return "default" if config.get("isDefault") else "topic"
+    return _ORIGINS.get(source)
