@@ -80,7 +80,6 @@ pub enum ErrorKind {
 
 /// Errors after which the same request may succeed later or at another broker, by Kafka's names.
 const RETRIABLE: &[&str] = &[
-    "C",
     "UNKNOWN_TOPIC_OR_PARTITION",
     "LEADER_NOT_AVAILABLE",
     "NOT_LEADER_OR_FOLLOWER",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
+from magicbyte.internal_topics.coordinated_keys import partition_of_key
 from magicbyte.internal_topics.decode import Decoder
 from magicbyte.internal_topics.names import SHARE_GROUP_STATE
 
@@ -175,12 +176,7 @@ def state_partition_of(group: str, topic_id: str, partition: int, partitions: in
     """The partition of `__share_group_state`, of `partitions`, that has a share-partition's state: by the
     hash of its `SharePartitionKey.asCoordinatorKey` (`ShareCoordinatorService.partitionFor`).
     """
-    key = f"{group}:{topic_id}:{partition}".encode("utf-16-be", "surrogatepass")
-    code = 0
-    for unit in range(0, len(key), 2):
-        code = (31 * code + int.from_bytes(key[unit : unit + 2])) & 0xFFFFFFFF
-    # `Utils.abs` has 0 for the smallest number.
-    return (0 if code == 1 << 31 else min(code, (1 << 32) - code)) % partitions
+    return partition_of_key(f"{group}:{topic_id}:{partition}", partitions)
 
 
 def _known(number: int) -> int | None:

@@ -301,7 +301,7 @@ def _offsets_of_cluster(url: ClusterUrl, options: OffsetsOptions, choice: Partit
     reader = open_cluster(url.cluster, options.command_config)
     description = describe_cluster(reader)
     chosen = PositionChoice(choice, options.group)
-    found = describe_groups(reader, description.brokers, chosen.includes_group)
+    found = describe_groups(reader, description, chosen.includes_group)
 
     def includes(one: LivePosition | SharePosition) -> bool:
         return url.includes(one.topic, one.partition) and chosen.includes(one.group, one.topic, one.partition)

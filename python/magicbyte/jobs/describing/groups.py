@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 
 from magicbyte import _core
 from magicbyte.errors import UnsupportedVersionError
+from magicbyte.internal_topics.names import CONSUMER_OFFSETS
+from magicbyte.jobs.describing.cluster import Description
+from magicbyte.jobs.describing.coordinators import MOVING, GroupCoordinators
 from magicbyte.message.api_keys import ApiKeys
 from magicbyte.message.errors import Errors
 
@@ -24,12 +27,6 @@ _DESCRIBE = {
     _SHARE: ApiKeys.SHARE_GROUP_DESCRIBE,
     "streams": ApiKeys.STREAMS_GROUP_DESCRIBE,
 }
-_MOVING = {
-    Errors.COORDINATOR_LOAD_IN_PROGRESS,
-    Errors.COORDINATOR_NOT_AVAILABLE,
-    Errors.NOT_COORDINATOR,
-}
-"""Errors of coordinators that end by themselves."""
 _DEAD = "Dead"
 """The state of a group that does not exist, in answers before Kafka 3.8 (KIP-1043)."""
 _GROUPS_AT_ONCE = 100
@@ -90,7 +87,7 @@ class GroupDescriptions:
 
 
 def describe_groups(
-    cluster: _core.ClusterReader, brokers: Sequence[int], is_chosen: Callable[[str], bool]
+    cluster: _core.ClusterReader, description: Description, is_chosen: Callable[[str], bool]
 ) -> GroupDescriptions:
     """Describes the groups whose names are chosen, and reads their positions.
 
@@ -99,8 +96,17 @@ def describe_groups(
 
     """
     groups = _Groups(cluster, is_chosen)
+    topic = description.topics.get(CONSUMER_OFFSETS)
+    coordinators = GroupCoordinators(cluster, () if topic is None else topic.partitions)
+    leaders = coordinators.leaders()
     deadline = time.monotonic() + _PATIENCE
-    while left := groups.describe(brokers):
+    while True:
+        left = coordinators.moving(leaders) | groups.describe(description.brokers)
+        before, leaders = leaders, coordinators.leaders()
+        if leaders != before:
+            left["groups of coordinators that change"] = Errors.NOT_COORDINATOR
+        if not left:
+            break
         if time.monotonic() > deadline:
             groups.found.problems += [f"{of}: {error.name}" for of, error in sorted(left.items())]
             break
@@ -201,7 +207,7 @@ class _Groups:
                 )
 
     def _failed(self, of: str, error: Errors, left: dict[str, Errors]) -> None:
-        if error in _MOVING:
+        if error in MOVING:
             left[of] = error
         elif error != Errors.GROUP_ID_NOT_FOUND:  # it was deleted since it was listed
             self.found.problems.append(f"{of}: {error.name}")
