@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +19,6 @@ from cluster import NODES, SECONDS, TRANSACTIONS, Cluster, until
 from kafka_broker import (
     ALONE,
     CLUSTER,
-    QUICK_RECOVERY,
     Client,
     Tools,
     free_ports,
@@ -33,15 +29,18 @@ from kafka_versions import JUDGES
 from magicbyte import _core
 from raw_client import RawClient
 from restored_brokers import AUTHORIZER, Restored, acls, ids, read
+from running_target import Running, running
 
 pytestmark = pytest.mark.interop
 
-SETTINGS = AUTHORIZER + TRANSACTIONS
+SETTINGS = f"""{AUTHORIZER}{TRANSACTIONS}share.coordinator.state.topic.replication.factor=3
+share.coordinator.state.topic.min.isr=1
+share.coordinator.state.topic.num.partitions=2
+"""
 REPLICATED = {"orders": "1:2:3", "payments": "2:3:1"}
 TOPICS = {**REPLICATED, "solo": "3"}
 READ = (*TOPICS, "__consumer_offsets")
-GROUP = "billing"
-OTHER_CLUSTER = "YW5vdGhlci1jbHVzdGVyMQ"
+GROUP, SHARE_GROUP = "billing", "sharing"
 
 
 UNCLEAN = "unclean.leader.election.enable"
@@ -54,6 +53,7 @@ class Dead:
     roots: dict[int, list[Path]]
     records: dict[str, str]
     positions: set[str]
+    share_positions: set[str]
     ids: dict[str, str]
     acls: list[str]
 
@@ -63,6 +63,21 @@ def positions(tools: Tools, bootstrap: str) -> set[str]:
         "kafka-consumer-groups", "--bootstrap-server", bootstrap, "--describe", "--group", GROUP
     )
     return {" ".join(line.split()[:4]) for line in lines if line.startswith(GROUP)}
+
+
+def share_positions(tools: Tools, bootstrap: str) -> set[str]:
+    """Group, topic, partition, start offset and lag of the share group."""
+    describe = ("--describe", "--group", SHARE_GROUP, "--offsets", "--verbose")
+    lines = tools.run("kafka-share-groups", "--bootstrap-server", bootstrap, *describe)
+    words = (line.split() for line in lines if line.startswith(SHARE_GROUP))
+    return {" ".join([*one[:3], *one[4:]]) for one in words}
+
+
+def share(tools: Tools, bootstrap: str, records: int) -> list[str]:
+    """Gives the share group some records of `orders`."""
+    limits = ("--max-messages", str(records), "--timeout-ms", "60000")
+    group = ("--topic", "orders", "--group", SHARE_GROUP)
+    return tools.run("kafka-console-share-consumer", "--bootstrap-server", bootstrap, *group, *limits)
 
 
 @pytest.fixture(scope="module")
@@ -98,10 +113,15 @@ def dead(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dead]:
         for topic, position in (("orders", "7"), ("payments", "3")):
             reset = ("--reset-offsets", "--to-offset", position, "--execute", "--topic", f"{topic}:0")
             tools.run("kafka-consumer-groups", *server, "--group", GROUP, *reset)
+        for topic, position in (("orders", "4"), ("payments", "9")):
+            reset = ("--reset-offsets", "--to-offset", position, "--execute", "--topic", f"{topic}:0")
+            tools.run("kafka-share-groups", *server, "--group", SHARE_GROUP, *reset)
+        share(tools, cluster.bootstrap, 3)
         # The transactions that were left open are aborted on the first start after 60 s; until then, equal.
         said = (
             read(cluster.bootstrap, READ),
             positions(tools, cluster.bootstrap),
+            share_positions(tools, cluster.bootstrap),
             ids(tools, cluster.bootstrap),
             acls(tools, cluster.bootstrap),
         )
@@ -151,6 +171,7 @@ def test_everything_on_one_node(dead: Dead, restored: Restored) -> None:
     restored.wait_for(READ)
     assert read(restored.bootstrap, READ) == dead.records
     assert positions(restored.tools, restored.bootstrap) == dead.positions
+    assert share_positions(restored.tools, restored.bootstrap) == dead.share_positions
     assert ids(restored.tools, restored.bootstrap) == dead.ids
     assert acls(restored.tools, restored.bootstrap) == dead.acls
     # Producers go on, with ids that nobody had.
@@ -170,6 +191,7 @@ def test_the_survivor_of_a_quorum_goes_on_alone(dead: Dead, restored: Restored) 
     records = {name: value for name, value in dead.records.items() if name.split()[0] in topics}
     assert read(restored.bootstrap, topics) == records
     assert positions(restored.tools, restored.bootstrap) == dead.positions
+    assert share_positions(restored.tools, restored.bootstrap) == dead.share_positions
     assert not restored.leads("solo")
     assert not list(restored.root.rglob("solo-0"))
     assert restored.complaints() == []
@@ -257,10 +279,16 @@ def test_the_logs_as_they_were(dead: Dead, restored: Restored, tmp_path: Path) -
         f"{GROUP} orders 0 {cut['orders']}",
         f"{GROUP} payments 0 3",
     }
+    assert share_positions(restored.tools, restored.bootstrap) == {
+        f"{SHARE_GROUP} orders 0 {min(7, cut['orders'])} 0",
+        f"{SHARE_GROUP} payments 0 9 {cut['payments'] - 9}",
+    }
     # Producers with the old transactional ids go on.
     consumer = Client(restored.bootstrap)
     consumer.ask("transact", "orders")
     consumer.close()
+    # The share group gets new records, at offsets of which it had acknowledged other ones.
+    assert len(share(restored.tools, restored.bootstrap, 2)) == 2
     assert restored.complaints() == []
 
 
@@ -276,6 +304,7 @@ def _are_as_before(restored: Restored, dead: Dead) -> None:
     restored.wait_for(READ)
     assert read(restored.bootstrap, READ) == dead.records
     assert positions(restored.tools, restored.bootstrap) == dead.positions
+    assert share_positions(restored.tools, restored.bootstrap) == dead.share_positions
 
     def in_sync() -> bool:
         lines = restored.tools.run("kafka-topics", "--bootstrap-server", restored.bootstrap, "--describe")
@@ -428,88 +457,6 @@ def _before(*arguments: str) -> list[str]:
     return java(*arguments, log_level="info", version=JUDGES[-1])
 
 
-class Running(Restored):
-    """Another cluster, which runs. Node 1 is its only controller, so that every broker can stop cleanly."""
-
-    def __init__(self, root: Path, nodes: Sequence[int], version: str) -> None:
-        *ports, controller = free_ports(len(nodes) + 1)
-        super().__init__(root, dict(zip(nodes, ports, strict=True)), {1: controller})
-        self.command = partial(java, log_level="info", version=version)
-        for node in nodes:
-            settings = kraft(self.ports[node], {node: controller}, node)
-            settings = re.sub("voters=.*", f"voters=1@127.0.0.1:{controller}", settings)
-            if node != 1:
-                settings = re.sub(",controller$|,CONTROLLER://.*", "", settings, flags=re.M)
-            log_dirs = ",".join(map(str, self.log_dirs(node)))
-            path = self._properties(node)
-            path.parent.mkdir(parents=True)
-            path.write_text(f"{settings}{ALONE}{QUICK_RECOVERY}log.dirs={log_dirs}\n")
-            tool = ("kafka.tools.StorageTool", "format", "-t", OTHER_CLUSTER, "-c", str(path))
-            subprocess.run(self.command(*tool), check=True, capture_output=True)
-
-    def _properties(self, node: int) -> Path:
-        return self.root / f"b{node}" / "server.properties"
-
-    def log_dirs(self, node: int) -> list[Path]:
-        return [self._properties(node).with_name(name) for name in ("d1", "d2")]
-
-    def begin(self) -> None:
-        for node in self.ports:
-            self.launch(node, self._properties(node))
-        for node in self.ports:
-            until(lambda node=node: self.answers(node), f"node {node} does not answer")
-
-    def stop(self) -> None:
-        for node in sorted(self.ports, reverse=True):
-            process = self._processes.pop(node)
-            process.terminate()
-            process.wait(SECONDS)
-
-    def run(self, commands: Iterable[str]) -> None:
-        """Runs commands of Kafka's tools as a person would type them."""
-        for command in commands:
-            name, *arguments = shlex.split(command)
-            self.tools.run(name.removesuffix(".sh"), *arguments)
-
-    def create(self, commands: Sequence[str]) -> None:
-        """Creates topics, and waits until every broker has the replicas."""
-        self.run(commands)
-        topics = [shlex.split(command)[shlex.split(command).index("--topic") + 1] for command in commands]
-        self.wait_for(topics)
-        until(lambda: all(map(self._is_everywhere, topics)), "replicas are missing")
-
-    def _is_everywhere(self, topic: str) -> bool:
-        (line,) = (
-            line
-            for line in self.tools.run("kafka-topics", "--bootstrap-server", self.bootstrap, "--describe")
-            if f"Topic: {topic}\tPartition: 0" in line
-        )
-        replicas = re.search(r"Replicas: ([\d,]+)", line)
-        assert replicas is not None
-        return all(
-            any(
-                (log_dir / f"{topic}-0" / "partition.metadata").exists()
-                for log_dir in self.log_dirs(int(node))
-            )
-            for node in replicas[1].split(",")
-        )
-
-    def put(self, out: Path, node: int, *options: str) -> subprocess.CompletedProcess[str]:
-        """Runs the script that puts the partitions of a broker into its log directories."""
-        command = ["sh", str(out / f"broker{node}" / "put.sh"), *options, *map(str, self.log_dirs(node))]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-@contextmanager
-def running(root: Path, nodes: Sequence[int], version: str) -> Iterator[Running]:
-    cluster = Running(root / "target", nodes, version)
-    try:
-        cluster.begin()
-        yield cluster
-    finally:
-        cluster.close()
-
-
 def created(report: Any, *topics: str) -> list[str]:
     """The commands that create topics which the target lacks."""
     return [one["command"] for one in report["topics"] if one["command"] and one["topic"] in topics]
@@ -552,6 +499,10 @@ def test_another_running_cluster(dead: Dead, tmp_path: Path, nodes: Sequence[int
         target.run(step for step in report["steps"] if step.startswith("kafka-"))
         assert f"{UNCLEAN}=true" in " ".join(target.tools.run("kafka-configs", *configs, "--describe"))
         assert positions(target.tools, target.bootstrap) == dead.positions
+        # What the group had acknowledged after its start offset comes again.
+        starts = {line.rpartition(" ")[0] for line in dead.share_positions}
+        now = share_positions(target.tools, target.bootstrap)
+        assert {line.rpartition(" ")[0] for line in now} == starts
         assert first_offsets(target.bootstrap) == {"orders": 7, "payments": 3}
         # Producers go on, with ids that others had in the old cluster; nothing of theirs is dropped.
         if len(nodes) == 1:

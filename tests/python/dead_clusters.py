@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import json
 import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import magicbyte
+from magicbyte import _core
+from magicbyte.internal_topics.share_groups import StateBatch
 from magicbyte.jobs.find.metadata_log import fold_metadata
 from magicbyte.jobs.find.partitions import list_directory
 from metadata_records import (
@@ -75,6 +78,21 @@ class World:
         return magicbyte.restore(sources, **{"out": self.root / "out", **options})
 
 
+def offsets_file(world: World, document: Any) -> Path:
+    """A file with the ends of logs, for `--until`."""
+    path = world.root / "offsets.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def restored(world: World, until: Any) -> Any:
+    """The report of a restore of logs as they were; nothing is damaged."""
+    report = world.restore(until=until)
+    assert report["balanced"]
+    assert report["problems"] == []
+    return report
+
+
 def state_of(root: Path, node: int = 1) -> Any:
     """The state that a controller reads from the restored metadata."""
     folded = fold_metadata([list_directory(str(root / "out" / f"node{node}/logs1/__cluster_metadata-0"))])
@@ -95,10 +113,13 @@ def commit(group: str, offset: int) -> tuple[bytes, bytes]:
     return key, struct.pack(">hqihq", 3, offset, -1, 0, 1)
 
 
-def share_state(start: int, offset: int = 0, time: int = 0) -> bytes:
-    """A batch of `__share_group_state`: the start offset of the group `sharing` in orders-0."""
-    key = struct.pack(">hh7s16si", 0, 7, b"sharing", topic_id(1), 0)
-    value = bytes(14) + struct.pack(">q", start) + bytes(16) + b"\1\0"
+def share_state(start: int, offset: int = 0, time: int = 0, batches: Sequence[StateBatch] = ()) -> bytes:
+    """A batch of `__share_group_state`: the state of the group `sharing` in orders-0."""
+    key = {"groupId": "sharing", "topicId": directory_id(1), "partition": 0}
+    names = ("firstOffset", "lastOffset", "deliveryState", "deliveryCount")
+    states = [dict(zip(names, one, strict=True)) for one in batches]
+    value = {"startOffset": start, "stateBatches": states}
     builder = magicbyte.RecordsBuilder(partition_leader_epoch=3)
-    builder.append(offset, TIME + time, key, value)
+    record = _core.encode_coordinator_record("__share_group_state", 0, 0, key, value)
+    builder.append(offset, TIME + time, *record)
     return builder.build()

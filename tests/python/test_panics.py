@@ -138,6 +138,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "decode_record": lambda: c.decode_record("__consumer_offsets", b"\0\1\0\0\0\0\0\0\0\0", None),
         "is_secret_record": lambda: c.is_secret_record("__cluster_metadata", b"\1\x0b\0"),
         "decode_data": lambda: c.decode_data("ConsumerProtocolAssignment", b"\0\0\0\0\0\0\0\0\0\0"),
+        "encode_coordinator_record": lambda: c.encode_coordinator_record("__consumer_offsets", 2, 0, {}, {}),
         "encode_data": lambda: c.encode_data("SnapshotFooterRecord", 0, {}),
         "encode_metadata_record": lambda: c.encode_metadata_record(3, 1, {}),
         "parse_schema_framing": lambda: c.parse_schema_framing(b"\0\0\0\0\1"),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -331,7 +332,7 @@ def test_an_end_that_is_not_believed_is_printed(cli: Cli, world: World, served: 
     assert "not believed, since no lost segment reaches so far" in printed
 
 
-def test_share_groups_are_named_since_they_begin_anew(tmp_path: Path, target: Target) -> None:
+def test_share_groups_get_their_start_offsets(tmp_path: Path, target: Target) -> None:
     records = [
         topic("orders", 1),
         topic("__share_group_state", 2),
@@ -346,7 +347,13 @@ def test_share_groups_are_named_since_they_begin_anew(tmp_path: Path, target: Ta
     target.create("orders-0")
     report = restore(world, target)
     assert (report["groups"], report["share_groups"]) == ([], ["sharing"])
-    assert any("share groups get no positions (sharing)" in step for step in report["steps"])
+    out = world.root / "out"
+    assert (out / "share-positions-1.csv").read_text() == "orders,0,20\n"
+    (step,) = (one for one in report["steps"] if one.startswith("kafka-share-groups.sh"))
+    words = shlex.split(step, comments=True)
+    assert words[words.index("--group") + 1 :] == [
+        *("sharing", "--reset-offsets", "--from-file", str(out / "share-positions-1.csv"), "--execute")
+    ]
 
 
 def test_positions_are_those_of_the_merged_log(tmp_path: Path, target: Target) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import magicbyte
 import pytest
 from conftest import Cli
-from dead_clusters import LOG, TOPIC_CONFIG, World, commit, directory_id, share_state
+from dead_clusters import LOG, TOPIC_CONFIG, World, commit, directory_id, offsets_file, restored
 from magicbyte import RefusedError
 from metadata_records import config, partition, topic
 from replicas import TIME, batch, batches, content, flip, offsets_of, replica
@@ -24,19 +23,6 @@ def world(tmp_path: Path) -> World:
     made = World(tmp_path, TOPICS)
     made.put(1, LOG)
     return made
-
-
-def offsets_file(world: World, document: Any) -> Path:
-    path = world.root / "offsets.json"
-    path.write_text(json.dumps(document))
-    return path
-
-
-def restored(world: World, until: Any) -> Any:
-    report = world.restore(until=until)
-    assert report["balanced"]
-    assert report["problems"] == []
-    return report
 
 
 def end_of(world: World, name: str = "orders-0") -> tuple[list[int], int]:
@@ -383,65 +369,3 @@ def test_the_same_bytes_again(world: World) -> None:
     again = world.restore(until=path, out=world.root / "again")
     assert again["balanced"]
     assert content(world.root / "again") == first
-
-
-# Share groups
-
-
-SHARED = [topic("orders", 1), topic("__share_group_state", 2), partition(1, 0, [1]), partition(2, 0, [1])]
-
-
-@pytest.mark.parametrize(("start", "beyond"), [(151, True), (150, False)])
-def test_a_share_group_beyond_the_end_is_a_step_for_a_person(
-    tmp_path: Path, start: int, beyond: bool
-) -> None:
-    world = World(tmp_path, SHARED)
-    world.put(1, LOG)
-    world.put(1, [share_state(start)], "__share_group_state-0", topic_id=directory_id(2))
-    report = restored(world, offsets_file(world, {"orders-0": 150}))
-    positions, steps = report["share_positions"], report["steps"]
-    assert any("share group sharing is at offset 151 of orders-0" in one for one in positions) == beyond
-    assert steps[len(steps) - len(positions) :] == positions
-
-
-@pytest.mark.parametrize(("start", "code"), [(151, 1), (150, 0)])
-def test_a_share_group_beyond_the_end_is_a_finding(tmp_path: Path, cli: Cli, start: int, code: int) -> None:
-    world = World(tmp_path, SHARED)
-    world.put(1, LOG)
-    world.put(1, [share_state(start)], "__share_group_state-0", topic_id=directory_id(2))
-    until = offsets_file(world, {"orders-0": 150})
-    command = ("restore", world.log_dirs[1], "--until", until, "--voters", "1@h:1", "--dry-run")
-    assert ("share group sharing" in cli(*command, code=code)) == bool(code)
-
-
-@pytest.mark.parametrize(("times", "named"), [((300, 300), True), ((100, 300), False), ((100, 100), False)])
-def test_a_share_group_whose_position_is_cut_is_a_step_for_a_person(
-    tmp_path: Path, times: tuple[int, int], named: bool
-) -> None:
-    """Brokers delete records of `__share_group_state` that have later ones."""
-    world = World(tmp_path, SHARED)
-    world.put(1, LOG)
-    states = [share_state(20 + offset, offset, time) for offset, time in enumerate(times)]
-    world.put(1, states, "__share_group_state-0", topic_id=directory_id(2))
-    steps = restored(world, TIME + 150)["steps"]
-    lost = "share group sharing has no position in orders-0 at the cut"
-    assert any(lost in step and "its last position was 21" in step for step in steps) == named
-
-
-def test_a_share_group_is_not_at_a_position_that_brokers_deleted(tmp_path: Path) -> None:
-    """The bytes of deleted records stay in the active segment."""
-    world = World(tmp_path, SHARED)
-    world.put(1, LOG)
-    states = [share_state(20, 0, 100), share_state(30, 1, 300), share_state(40, 2, 400)]
-    world.put(1, states, "__share_group_state-0", topic_id=directory_id(2))
-    (world.log_dirs[1] / "log-start-offset-checkpoint").write_text("0\n1\n__share_group_state 0 1\n")
-    steps = restored(world, TIME + 150)["steps"]
-    assert any("has no position" in step and "its last position was 40" in step for step in steps)
-
-
-def test_the_start_of_a_share_group_is_not_after_the_end(tmp_path: Path) -> None:
-    world = World(tmp_path, SHARED)
-    world.put(1, LOG)
-    world.put(1, [share_state(220)], "__share_group_state-0", topic_id=directory_id(2))
-    (merged,) = (one for one in world.restore()["merged"] if one["topic"] == "orders")
-    assert (merged["log_end_offset"], merged["known_from"]) == (220, "the position of share group sharing")

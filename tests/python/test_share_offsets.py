@@ -78,13 +78,13 @@ def batches_of(*values: tuple[int, bytes | None]) -> Batches:
 def test_a_snapshot() -> None:
     found = folded((0, snapshot(20, [(20, 24, ACKNOWLEDGED, 1), (30, 30, AVAILABLE, 2)], 5)))
     batches = [StateBatch(20, 24, 2, 1), StateBatch(30, 30, 0, 2)]
-    assert found == SharePartition("sharing", ORDERS_ID, 0, 20, 3, 5, 5, batches)
+    assert found == SharePartition("sharing", ORDERS_ID, 0, 20, 3, 5, 5, batches, 0)
 
 
 def test_a_snapshot_replaces_all() -> None:
     before = (0, snapshot(0, [(0, 9, ACKNOWLEDGED, 1)], 10, 9))
     found = folded(before, (1, update(3, [(12, 12, ARCHIVED, 1)])), (0, snapshot(20)))
-    assert found == SharePartition("sharing", ORDERS_ID, 0, 20, 3, 5, 0, [])
+    assert found == SharePartition("sharing", ORDERS_ID, 0, 20, 3, 5, 0, [], 0)
 
 
 def test_an_update_keeps_what_it_does_not_tell() -> None:
@@ -108,7 +108,7 @@ def test_the_count_of_an_update_is_not_kept() -> None:
 
 def test_an_update_without_a_snapshot() -> None:
     found = folded((1, update(4, [(2, 6, AVAILABLE, 1)], 1)))
-    assert found == SharePartition("sharing", ORDERS_ID, 0, 4, None, None, 1, [StateBatch(2, 6, 0, 1)])
+    assert found == SharePartition("sharing", ORDERS_ID, 0, 4, None, None, 1, [StateBatch(2, 6, 0, 1)], 0)
 
 
 def test_a_tombstone() -> None:

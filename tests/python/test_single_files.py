@@ -75,6 +75,12 @@ def test_another_file_stays(door: Door, logs: Path, tmp_path: Path, cli: Cli, ot
     assert file.read_text() == other
 
 
+def test_a_directory_that_does_not_exist(door: Door, logs: Path, tmp_path: Path, cli: Cli) -> None:
+    file = tmp_path / "none" / "file"
+    refused(cli, door(file, logs), f"{file.parent} does not exist")
+    assert not file.parent.exists()
+
+
 def test_a_segment_beside_the_source_stays(door: Door, logs: Path, tmp_path: Path, cli: Cli) -> None:
     other = replica(tmp_path / "other", {0: batches(0, 50)})
     before = content(other)

@@ -91,6 +91,29 @@ pub(super) fn encode_metadata_record<'py>(
     written.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| to_py(py, &error))
 }
 
+#[doc = docstring!(internal_topics, encode_coordinator_record)]
+#[pyfunction]
+pub(super) fn encode_coordinator_record<'py>(
+    py: Python<'py>,
+    topic: &str,
+    record_type: i16,
+    version: i16,
+    key: &Bound<'py, PyDict>,
+    value: &Bound<'py, PyDict>,
+) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+    panics::here();
+    let (key, value) = (structure(key, 0)?, structure(value, 0)?);
+    let written = magicbyte_protocol::internal_topics::write_coordinator_record(
+        topic,
+        record_type,
+        version,
+        &key,
+        &value,
+    );
+    let (key, value) = written.map_err(|error| to_py(py, &error))?;
+    Ok((PyBytes::new(py, &key), PyBytes::new(py, &value)))
+}
+
 #[doc = docstring!(internal_topics, encode_data)]
 #[pyfunction]
 pub(super) fn encode_data<'py>(

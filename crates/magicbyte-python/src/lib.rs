@@ -98,7 +98,8 @@ mod _core {
     use crate::fetched::{PyFetchedChunk, PyFetchedChunks};
     #[pymodule_export]
     use crate::internal_topics::{
-        CommittedOffsets, decode_data, decode_record, encode_data, encode_metadata_record, is_secret_record,
+        CommittedOffsets, decode_data, decode_record, encode_coordinator_record, encode_data,
+        encode_metadata_record, is_secret_record,
     };
     #[pymodule_export]
     use crate::jobs::{

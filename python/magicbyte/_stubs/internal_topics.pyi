@@ -39,6 +39,15 @@ def encode_metadata_record(record_type: int, version: int, data: dict[str, Any])
     Raises Error for an unknown type or version, and for a field or value that the version does not have.
     """
 
+def encode_coordinator_record(
+    topic: str, record_type: int, version: int, key: dict[str, Any], value: dict[str, Any]
+) -> tuple[bytes, bytes]:
+    """Encodes the key and value of a record of a coordinator's topic, such as `__consumer_offsets`
+    (`CoordinatorRecordSerde`), by its type's number and the version of the value.
+
+    Raises Error as `encode_metadata_record`.
+    """
+
 def encode_data(name: str, version: int, data: dict[str, Any]) -> bytes:
     """Encodes data by its name, such as `VotersRecord`. Of control records, it is the value; the version is
     their first field.

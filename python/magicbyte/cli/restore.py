@@ -60,7 +60,8 @@ def restore(
     With --target, OUT/broker1 and so on have the partitions for the brokers of another cluster, whose topics
     a person has created; the plan has the commands for those that are missing. OUT/broker1/put.sh puts
     them into the log directories of broker 1 while it is stopped, and checks first that they fit there.
-    OUT/positions.csv has the positions of groups. Settings, ACLs and users remain those of that cluster.
+    OUT/positions.csv has the positions of groups, OUT/share-positions-1.csv and so on those of share groups.
+    Settings, ACLs and users remain those of that cluster.
 
     With --in-place, SRC itself is restored, without room for copies: the metadata becomes the snapshot,
     copies that are not whole are moved aside if another one is, and no log is written. What changes is moved
@@ -68,7 +69,7 @@ def restore(
     refused. --undo takes it back, until a node has started.
 
     Exit codes: 0 all comes back, 1 something is lost, stays offline, or does not belong to the cluster, or
-    the position of a share group has to be reset.
+    a person has to set the position of a share group.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli.reports import print_json
     from magicbyte.cli.terminal import print_line
@@ -107,7 +108,7 @@ def restore(
         or report["unassigned"]
         or any(one["status"] != "online" for one in report["partitions"])
         or any(map(has_losses, report["merged"]))
-        or report["share_positions"]
+        or report["share_positions_to_reset"]
     )
     return exit_code(hurt, balanced=report["balanced"])
 
@@ -195,6 +196,13 @@ def _print_cuts(plan: RestorePlan) -> None:
         print_line(
             f"moved: group {moved['group']} continues at offset {moved['offset']:,} of"
             f" {moved['topic']}-{moved['partition']}; its position was {moved['before']:,}"
+        )
+    for shared in plan["moved_share_positions"]:
+        forgotten = shared["forgotten_offsets"]
+        print_line(
+            f"moved: share group {shared['group']} begins at offset {max(shared['offset'], 0):,} of"
+            f" {shared['topic']}-{shared['partition']}; its start offset was {max(shared['before'], 0):,}"
+            f"{f', and it forgets {forgotten:,} offsets after the end' if forgotten else ''}"
         )
 
 

@@ -8,7 +8,7 @@ __all__ = ["partition_of_key"]
 def partition_of_key(key: str, partitions: int) -> int:
     """The partition, of `partitions`, of a group in `__consumer_offsets`, a transactional id in
     `__transaction_state` or a share-partition in `__share_group_state`: by Java's hash of the text
-    (`GroupCoordinatorService.partitionFor` and its kin).
+    (`partitionFor` of `GroupCoordinatorService`, `TransactionStateManager` and `ShareCoordinatorService`).
     """
     units = key.encode("utf-16-be", "surrogatepass")
     code = 0

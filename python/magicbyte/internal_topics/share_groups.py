@@ -50,6 +50,8 @@ class SharePartition:
     """Records from there on that are done (KIP-1226)."""
     state_batches: Sequence[StateBatch]
     """In offset order, without overlaps."""
+    snapshot_epoch: int | None
+    """The number of the last snapshot."""
 
 
 class SharePartitions:
@@ -69,6 +71,7 @@ class SharePartitions:
                 _known(state.state_epoch),
                 _known(state.delivery_complete_count),
                 state.merged()[:_MAX_STATE_BATCHES],
+                state.snapshot_epoch,
             )
             for place, state in self._states.items()
         ]
@@ -88,7 +91,7 @@ class SharePartitions:
         elif data is not None:
             state = self._states.get(place)
             if name == "ShareSnapshot" or state is None:
-                state = self._states[place] = _State(state_epoch=data.get("stateEpoch", _UNKNOWN))
+                state = self._states[place] = _State(data["snapshotEpoch"], data.get("stateEpoch", _UNKNOWN))
             state.update(data)
 
 
@@ -96,6 +99,7 @@ class SharePartitions:
 class _State:
     """A state as Kafka has it: -1 is unknown."""
 
+    snapshot_epoch: int
     state_epoch: int
     start_offset: int = _UNKNOWN
     leader_epoch: int = _UNKNOWN

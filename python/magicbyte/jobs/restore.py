@@ -30,11 +30,8 @@ from magicbyte.jobs.restoring.cutting import CutPartition, cut_merges
 from magicbyte.jobs.restoring.dead_cluster import DeadCluster, is_ruined
 from magicbyte.jobs.restoring.doubts import newer_epoch, older_than_the_disks, producer_ids_in_doubt
 from magicbyte.jobs.restoring.image import image_records, switched_off
-from magicbyte.jobs.restoring.moved_positions import (
-    MovedPosition,
-    move_positions,
-    share_positions_to_reset,
-)
+from magicbyte.jobs.restoring.moved_positions import MovedPosition, move_positions
+from magicbyte.jobs.restoring.moved_share_positions import MovedSharePosition, move_share_positions
 from magicbyte.jobs.restoring.nodes import Node, nodes_of, voters_of
 from magicbyte.jobs.restoring.placement import (
     Placement,
@@ -118,8 +115,9 @@ class _Cut(NamedTuple):
     merges: list[PlannedMerge]
     partitions: list[CutPartition]
     positions: list[MovedPosition]
+    share_positions: list[MovedSharePosition]
     steps: list[str]
-    """What a person has to do about it."""
+    """The positions of share groups that a person has to set."""
 
 
 class Restore(DeadCluster):
@@ -189,7 +187,8 @@ class Restore(DeadCluster):
             merged=[merged_partition(one) for one in merges],
             cut=cut.partitions,
             moved_positions=cut.positions,
-            share_positions=cut.steps,
+            moved_share_positions=cut.share_positions,
+            share_positions_to_reset=cut.steps,
             switched_off=changes,
             skipped=self.inputs.skipped,
             unassigned=self._directories.unassigned,
@@ -209,7 +208,7 @@ class Restore(DeadCluster):
         """Cuts the logs as `until` demands."""
         until = read_until(self._options.until)
         if until is None:
-            return _Cut(merges, [], [], [])
+            return _Cut(merges, [], [], [], [])
         topics = self.topics()
         known = {(topic.name, number) for topic in topics for number in topic.partitions}
         if unknown := sorted(until.offsets.keys() - known):
@@ -220,7 +219,8 @@ class Restore(DeadCluster):
         cut, report = cut_merges(merges, until, self._engine, self._progress)
         cut, moved = move_positions(merges, cut, report)
         names = {topic.topic_id: topic.name for topic in topics}
-        return _Cut(cut, report, moved, list(share_positions_to_reset(merges, cut, report, names)))
+        shared = move_share_positions(merges, cut, report, names)
+        return _Cut(shared.merges, report, moved, shared.moved, shared.to_reset)
 
     def report_of(self, plan: RestorePlan) -> RestoreReport:
         """The report of a plan of which nothing is written."""

@@ -24,12 +24,14 @@ from magicbyte.jobs.merging.writing import cleaner_offsets
 from magicbyte.jobs.offsets import csv_lines
 from magicbyte.jobs.publish.local_nodes import LocalNodes, opened_nodes
 from magicbyte.jobs.restoring.dead_cluster import DeadCluster, is_ruined
-from magicbyte.jobs.restoring.moved_positions import commits_of, share_starts
+from magicbyte.jobs.restoring.moved_positions import commits_of
+from magicbyte.jobs.restoring.moved_share_positions import share_starts
 from magicbyte.jobs.restoring.placement import in_sync_copies
 from magicbyte.jobs.restoring.target import Target, decide_topics, read_target
 from magicbyte.jobs.restoring.target_report import (
     POSITIONS,
     PUT_SCRIPT,
+    SHARE_POSITIONS,
     OpenProducer,
     TargetPartition,
     TargetPlan,
@@ -140,7 +142,7 @@ class _RestoreInto(DeadCluster):
             **problems_of_merges(every, []),
         )
         plan["groups"] = sorted({one.group for one in self._positions(plan)})
-        plan["share_groups"] = self._share_groups(plan)
+        plan["share_groups"] = sorted(self._share_positions(plan))
         plan["steps"] = target_steps(out, self._target, plan, [])
         return plan
 
@@ -170,12 +172,16 @@ class _RestoreInto(DeadCluster):
         )
         return sorted(commits, key=lambda one: (one.group, one.topic, one.partition))
 
-    def _share_groups(self, plan: TargetPlan) -> list[str]:
-        """The share groups with positions in the partitions that are restored."""
+    def _share_positions(self, plan: TargetPlan) -> dict[str, list[tuple[str, int, int]]]:
+        """The start offsets of share groups in the partitions that are restored: topic, partition, offset."""
         places = _restored(plan)
         names = {topic.topic_id: topic.name for topic in self.topics()}
-        started = share_starts(self._of_groups)
-        return sorted({group for group, topic, number in started if (names.get(topic), number) in places})
+        found: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
+        for (group, topic_id, partition), offset in sorted(share_starts(self._of_groups).items()):
+            topic = names.get(topic_id)
+            if topic is not None and (topic, partition) in places:
+                found[group].append((topic, partition, offset))
+        return found
 
     def report(self, plan: TargetPlan) -> TargetReport:
         """The report of a plan of which nothing is written."""
@@ -220,6 +226,10 @@ class _RestoreInto(DeadCluster):
         rows = ((one.group, one.topic, one.partition, one.offset) for one in self._positions(report))
         positions = "".join(f"{line}\n" for line in csv_lines(rows))
         files[POSITIONS] = positions.encode(errors="replace")
+        shared = self._share_positions(report)
+        for number, group in enumerate(report["share_groups"], 1):
+            lines = (f"{topic},{partition},{offset}\n" for topic, partition, offset in shared[group])
+            files[SHARE_POSITIONS.format(number)] = "".join(lines).encode()
         output.publish_nodes(report, placed, files, self.certify(report, every, output))
 
     def _files(

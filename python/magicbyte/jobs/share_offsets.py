@@ -116,7 +116,7 @@ class ShareStates:
 
     def _row(self, place: tuple[str, str, int], names: Mapping[str, str]) -> ShareOffset:
         group, topic_id, partition = place
-        at, state = self.states.get(place, (None, SharePartition(*place, None, None, None, None, ())))
+        at, state = self.states.get(place, (None, SharePartition(*place, None, None, None, None, (), None)))
         if at is None and self.partitions is not None:
             at = state_partition_of(*place, self.partitions)
         return ShareOffset(

@@ -19,7 +19,9 @@ pub(crate) mod committed_offsets;
 pub(crate) mod record;
 
 pub use committed_offsets::{CommittedOffset, CommittedOffsets};
-pub use record::{Part, TopicRecord, read_data, read_record, write_data, write_metadata_record};
+pub use record::{
+    Part, TopicRecord, read_data, read_record, write_coordinator_record, write_data, write_metadata_record,
+};
 
 /// The names of the states of transactions in `__transaction_state`, by their ids (`TransactionState`).
 pub const TRANSACTION_STATES: [&str; 8] = [

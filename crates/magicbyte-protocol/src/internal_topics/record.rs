@@ -117,6 +117,31 @@ pub fn write_metadata_record(record_type: i16, version: i16, fields: &Struct<'_>
     Ok(out)
 }
 
+/// Writes the key and value of a record of a coordinator's topic (`CoordinatorRecordSerde`). Fields that are missing have
+/// their defaults.
+///
+/// # Errors
+/// The errors of [`write_metadata_record`]; the version is that of the value.
+pub fn write_coordinator_record(
+    topic: &str,
+    record_type: i16,
+    version: i16,
+    key: &Struct<'_>,
+    value: &Struct<'_>,
+) -> Result<(Vec<u8>, Vec<u8>)> {
+    let definition = |role| {
+        table::record(topic, role, record_type)
+            .ok_or_else(|| invalid(format!("{topic} has no record of type {record_type}"), 0))
+    };
+    let (of_key, of_value) = (definition(Role::CoordinatorKey)?, definition(Role::CoordinatorValue)?);
+    let version = check_version(of_value, version.into(), 0)?;
+    let part = |prefix: i16, definition, version, fields| {
+        let mut out = prefix.to_be_bytes().to_vec();
+        write(definition, version, fields, Absent::Refused, &mut out).map(|_| out)
+    };
+    Ok((part(record_type, of_key, 0, key)?, part(version, of_value, version, value)?))
+}
+
 /// Writes data by its name, such as `VotersRecord`, without a version before it: control records have theirs in
 /// their first field. Fields that are missing have their defaults.
 ///

@@ -21,12 +21,16 @@ def check_replaceable(path: str, start: str, kind: str, sources: Sequence[str] =
         sources: what the command reads.
 
     Raises:
-        RefusedError: if the path is a source or below one, something other than a regular file is there, or
-            a file that does not begin with `start`, not even with a part of it as after a full disk.
+        RefusedError: if the path is a source or below one, its directory does not exist, something other
+            than a regular file is there, or a file that does not begin with `start`, not even with a part of
+            it as after a full disk.
 
     """
     check_apart(path, sources)
     if not os.path.lexists(path):
+        directory = os.path.dirname(path) or os.curdir
+        if not os.path.isdir(directory):
+            raise RefusedError(f"{directory} does not exist, or is not a directory")
         return
     if not os.path.isfile(path):
         raise RefusedError(f"{path} is not a regular file: choose another name")

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import struct
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypedDict
 
-from magicbyte._core import RecordsBuilder
+from magicbyte._core import RecordsBuilder, encode_coordinator_record
 from magicbyte.internal_topics.groups import Commit, GroupsState
-from magicbyte.internal_topics.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
-from magicbyte.internal_topics.share_groups import SharePartitions
+from magicbyte.internal_topics.names import CONSUMER_OFFSETS
 from magicbyte.jobs.merging.planning import Appended, PlannedMerge
 from magicbyte.jobs.restoring.cutting import CutPartition, batches_of
 
 __all__ = [
     "MovedPosition",
     "commits_of",
+    "ends_of",
     "move_positions",
-    "share_positions_to_reset",
-    "share_starts",
+    "tail_of",
+    "with_records",
 ]
 
-_KEY_VERSION, _VALUE_VERSION = 1, 3
-"""The versions of `OffsetCommitKey` and `OffsetCommitValue` that brokers since 2.1 read."""
-_NO_EPOCH = -1
-_RESET = "reset it when the cluster runs (kafka-share-groups.sh --reset-offsets)"
+_OFFSET_COMMIT, _VALUE_VERSION = 1, 3
+"""The type of the record, and the version of `OffsetCommitValue` that brokers since 2.1 read."""
 
 Ends = Mapping[tuple[str, int], int]
 
@@ -65,7 +62,7 @@ def move_positions(
         if not cut or merge.partition.topic != CONSUMER_OFFSETS:
             continue
         if moved := sorted(_moved(before, merge, ends), key=lambda one: _key(one.commit)):
-            changed[place] = _with_commits(merge, moved)
+            changed[place] = with_records(merge, tail_of(merge), [_record(*one) for one in moved])
             report += (
                 MovedPosition(
                     group=commit.group,
@@ -104,67 +101,33 @@ def commits_of(merge: PlannedMerge) -> dict[tuple[str, str, int], Commit]:
     return {_key(one): one for one in state.commits}
 
 
-def _with_commits(merge: PlannedMerge, moved: Sequence[_Moved]) -> PlannedMerge:
-    epoch, time = 0, 0
-    for batch in batches_of(merge):
-        epoch, time = max(batch.partition_leader_epoch or 0, epoch), batch.max_timestamp
-    builder = RecordsBuilder(base_offset=merge.log_end, partition_leader_epoch=epoch)
-    for commit, offset in moved:
-        builder.append(None, time, *_record(commit, offset))
-    return replace(merge, appended=Appended(builder.build(), len(moved)))
-
-
 def _record(commit: Commit, offset: int) -> tuple[bytes, bytes]:
-    """The key and value of a committed offset (`OffsetCommitKey`, `OffsetCommitValue`)."""
-    key = struct.pack(">h", _KEY_VERSION) + _text(commit.group) + _text(commit.topic)
-    value = struct.pack(">hqi", _VALUE_VERSION, offset, _NO_EPOCH) + _text(commit.metadata)
-    return key + struct.pack(">i", commit.partition), value + struct.pack(">q", commit.commit_timestamp)
+    """The key and value of a committed offset."""
+    key = {"group": commit.group, "topic": commit.topic, "partition": commit.partition}
+    value = {"offset": offset, "metadata": commit.metadata, "commitTimestamp": commit.commit_timestamp}
+    return encode_coordinator_record(CONSUMER_OFFSETS, _OFFSET_COMMIT, _VALUE_VERSION, key, value)
 
 
-def _text(text: str) -> bytes:
-    data = text.encode()
-    return struct.pack(">h", len(data)) + data
+class Tail(NamedTuple):
+    """The end of a merged log."""
+
+    epoch: int
+    """The highest leader epoch."""
+    time: int
+    """The time (ms) of the last batch."""
 
 
-def share_positions_to_reset(
-    whole: Sequence[PlannedMerge],
-    merges: Sequence[PlannedMerge],
-    cut: Sequence[CutPartition],
-    names: Mapping[str, str],
-) -> Iterator[str]:
-    """The share groups that a person has to reset: their start offset is beyond the end of a log, or the cut
-    has left none. `whole` are the merges before the cut; `names` has the names of topics by id.
-    """
-    if not cut:
-        return
-    ends, states = ends_of(cut), share_starts(merges)
-    for (group, topic_id, partition), start in states.items():
-        place = names.get(topic_id, ""), partition
-        if start > ends.get(place, start):
-            yield (
-                f"share group {group} is at offset {start:,} of {place[0]}-{partition}, which ends at"
-                f" {ends[place]:,}: {_RESET}"
-            )
-    for (group, topic_id, partition), start in share_starts(whole).items():
-        if (group, topic_id, partition) not in states and topic_id in names:
-            yield (
-                f"share group {group} has no position in {names[topic_id]}-{partition} at the cut: it had"
-                " read nothing then, or brokers have deleted its records since. Without one, it starts where"
-                f" share.auto.offset.reset says; its last position was {start:,}: {_RESET}"
-            )
+def tail_of(merge: PlannedMerge) -> Tail:
+    """Reads the end of a merged log off all of its batches."""
+    tail = Tail(0, 0)
+    for batch in batches_of(merge):
+        tail = Tail(max(batch.partition_leader_epoch or 0, tail.epoch), batch.max_timestamp)
+    return tail
 
 
-def share_starts(merges: Iterable[PlannedMerge]) -> dict[tuple[str, str, int], int]:
-    """The start offset of each share group, topic ID and partition, if it has one."""
-    state = SharePartitions()
-    for merge in merges:
-        if merge.partition.topic == SHARE_GROUP_STATE:
-            for batch in batches_of(merge):
-                if not batch.is_control:
-                    for record in batch:
-                        state.replay(record.key_bytes, record.value_bytes)
-    return {
-        (one.group, one.topic_id, one.partition): one.start_offset
-        for one in state.states
-        if one.start_offset is not None
-    }
+def with_records(merge: PlannedMerge, tail: Tail, records: Sequence[tuple[bytes, bytes]]) -> PlannedMerge:
+    """A merge whose log goes on with records, as keys and values."""
+    builder = RecordsBuilder(base_offset=merge.log_end, partition_leader_epoch=tail.epoch)
+    for key, value in records:
+        builder.append(None, tail.time, key, value)
+    return replace(merge, appended=Appended(builder.build(), len(records)))

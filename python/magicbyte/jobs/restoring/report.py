@@ -15,6 +15,7 @@ from magicbyte.jobs.merging.report import MergedPartition
 from magicbyte.jobs.restoring.cutting import CutPartition
 from magicbyte.jobs.restoring.image import SwitchedOff
 from magicbyte.jobs.restoring.moved_positions import MovedPosition
+from magicbyte.jobs.restoring.moved_share_positions import MovedSharePosition
 from magicbyte.jobs.restoring.nodes import Node
 from magicbyte.jobs.restoring.placement import Placed, Placement
 from magicbyte.jobs.rewrite import Written
@@ -110,9 +111,11 @@ class RestorePlan(Problems):
     moved_positions: list[MovedPosition]
     """The positions of groups that are committed again, since they were beyond the end of a log, or the cut
     has left none."""
-    share_positions: list[str]
-    """The positions of share groups that a person has to reset, since a log ends earlier; `steps` has them,
-    too."""
+    moved_share_positions: list[MovedSharePosition]
+    """The same for share groups, with what they have done after the end of a log."""
+    share_positions_to_reset: list[str]
+    """The positions of share groups that a person has to set, since the groups may not have had the partition
+    at the cut; `steps` has them, too."""
     switched_off: list[SwitchedOff]
     skipped: list[SkippedDirectory]
     """Directories that no broker had in use: copies of a move between disks, strays, deleted partitions."""

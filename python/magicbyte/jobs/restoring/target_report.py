@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict
 from magicbyte.jobs.disks.topics import Unassigned
 from magicbyte.jobs.find.partitions import SkippedDirectory
 from magicbyte.jobs.merging.report import MergedPartition
+from magicbyte.jobs.restoring.moved_share_positions import RESET_SINCE
 from magicbyte.jobs.restoring.target import Target, TargetTopic
 from magicbyte.jobs.rewrite import Written
 from magicbyte.jobs.run.accounting import Problems
@@ -16,6 +17,7 @@ from magicbyte.jobs.run.accounting import Problems
 __all__ = [
     "POSITIONS",
     "PUT_SCRIPT",
+    "SHARE_POSITIONS",
     "OpenProducer",
     "TargetPartition",
     "TargetPlan",
@@ -27,6 +29,8 @@ PUT_SCRIPT = "put.sh"
 """The script that puts the partitions of a broker into its log directories."""
 POSITIONS = "positions.csv"
 """The file with the positions of groups, for `kafka-consumer-groups.sh --reset-offsets --from-file`."""
+SHARE_POSITIONS = "share-positions-{}.csv"
+"""The positions of each share group: kafka-share-groups.sh sets those of one at a time."""
 
 
 class TargetPartition(TypedDict):
@@ -70,8 +74,7 @@ class TargetPlan(Problems):
     groups: list[str]
     """The groups that get positions."""
     share_groups: list[str]
-    """The share groups that had positions. They start without them: Kafka's tools cannot set
-    them."""
+    """The share groups that get positions: their start offsets."""
     steps: list[str]
     """The steps that a person takes next, in order."""
 
@@ -121,12 +124,11 @@ def target_steps(
         steps.append(
             f"kafka-consumer-groups.sh {tools} {groups} --reset-offsets --from-file {file} --execute"
         )
-    if plan["share_groups"]:
-        named = ", ".join(plan["share_groups"])
+    for number, group in enumerate(plan["share_groups"], 1):
+        file = shlex.quote(f"{out}/{SHARE_POSITIONS.format(number)}")
         steps.append(
-            f"share groups get no positions ({named}): before they start, choose where each begins with"
-            f" kafka-configs.sh {tools} --alter --entity-type groups --entity-name GROUP --add-config"
-            " share.auto.offset.reset=earliest, or by_duration: the default is latest"
+            f"kafka-share-groups.sh {tools} --group {shlex.quote(group)} --reset-offsets --from-file {file}"
+            f" --execute # with the tool of {RESET_SINCE} or newer"
         )
     return [*steps, "start the producers and consumers"]
 
