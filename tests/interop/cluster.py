@@ -13,7 +13,7 @@ from pathlib import Path
 from kafka_broker import CLUSTER, QUICK_RECOVERY, SMALL, Tools, free_ports, java, kraft
 from kafka_versions import NEWEST
 
-__all__ = ["NODES", "SECONDS", "TRANSACTIONS", "Cluster", "until"]
+__all__ = ["NODES", "QUICK_FAILOVER", "SECONDS", "TRANSACTIONS", "Cluster", "until"]
 
 NODES = (1, 2, 3)
 SECONDS = 180
@@ -25,6 +25,11 @@ transaction.state.log.num.partitions=1
 group.initial.rebalance.delay.ms=0
 """
 """Settings for groups and transactions on three nodes."""
+QUICK_FAILOVER = """broker.session.timeout.ms=6000
+controller.quorum.election.timeout.ms=3000
+controller.quorum.fetch.timeout.ms=6000
+"""
+"""Settings for tests that kill nodes, and in which the leaders may change at any time, as they do on a busy machine."""
 
 
 def until(condition: Callable[[], bool], what: str) -> None:

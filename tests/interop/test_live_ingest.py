@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from broker_versions import Node
-from cluster import NODES, Cluster
+from cluster import NODES, QUICK_FAILOVER, Cluster
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from consumers import Record, by_librdkafka
@@ -321,7 +321,7 @@ def test_retention_between_two_chunks(
 
 @pytest.fixture
 def three(tmp_path: Path) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path / "cluster")
+    cluster = Cluster(tmp_path / "cluster", settings=QUICK_FAILOVER)
     try:
         for one in NODES:
             cluster.start(one)
