@@ -113,12 +113,14 @@ def commit(group: str, offset: int) -> tuple[bytes, bytes]:
     return key, struct.pack(">hqihq", 3, offset, -1, 0, 1)
 
 
-def share_state(start: int, offset: int = 0, time: int = 0, batches: Sequence[StateBatch] = ()) -> bytes:
+def share_state(
+    start: int, offset: int = 0, time: int = 0, batches: Sequence[StateBatch] = (), epoch: int = 0
+) -> bytes:
     """A batch of `__share_group_state`: the state of the group `sharing` in orders-0."""
     key = {"groupId": "sharing", "topicId": directory_id(1), "partition": 0}
     names = ("firstOffset", "lastOffset", "deliveryState", "deliveryCount")
     states = [dict(zip(names, one, strict=True)) for one in batches]
-    value = {"startOffset": start, "stateBatches": states}
+    value = {"startOffset": start, "stateBatches": states, "snapshotEpoch": epoch}
     builder = magicbyte.RecordsBuilder(partition_leader_epoch=3)
     record = _core.encode_coordinator_record("__share_group_state", 0, 0, key, value)
     builder.append(offset, TIME + time, *record)

@@ -82,6 +82,25 @@ def test_what_a_share_group_had_done_after_the_end_is_forgotten(
         assert (state.delivery_complete_count, state.state_epoch, state.snapshot_epoch) == (done, 0, 1)
 
 
+@pytest.mark.parametrize("end", [1 << 40, (1 << 63) - 1])
+def test_a_state_without_sense_is_written(tmp_path: Path, end: int) -> None:
+    """The count of what is done does not fit. No coordinator has written that, and nothing fails."""
+    state = share_state(100, 1, 300, batches=delivered((120, end, 2)), epoch=(1 << 31) - 1)
+    world = shared_world(tmp_path, share_state(0, 0, 300), state)
+    (moved,) = restored(world, TIME + 150)["moved_share_positions"]
+    (found,) = states_of(world)
+    assert (moved["offset"], found.start_offset, found.snapshot_epoch) == (100, 100, (1 << 31) - 1)
+
+
+@pytest.mark.parametrize("record", [(None, None), (b"", b""), (b"\0\0", b"\0\0"), (b"\0\x63", b"x")])
+def test_records_that_no_coordinator_knows(tmp_path: Path, record: tuple[bytes | None, bytes | None]) -> None:
+    builder = magicbyte.RecordsBuilder(partition_leader_epoch=3)
+    builder.append(1, TIME, *record)
+    world = shared_world(tmp_path, share_state(151), builder.build())
+    (moved,) = restored(world, offsets_file(world, {"orders-0": 150}))["moved_share_positions"]
+    assert moved["offset"] == 150
+
+
 @pytest.mark.parametrize("start", [150, 151])
 def test_a_share_group_beyond_the_end_is_printed(tmp_path: Path, cli: Cli, start: int) -> None:
     world = shared_world(tmp_path, share_state(start))

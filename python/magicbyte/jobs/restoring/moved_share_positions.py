@@ -5,10 +5,12 @@ from __future__ import annotations
 import shlex
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypedDict
 
 from magicbyte._core import encode_coordinator_record
+from magicbyte.errors import Error
 from magicbyte.internal_topics.groups import GroupsState
 from magicbyte.internal_topics.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from magicbyte.internal_topics.share_groups import DELIVERY_STATES, SharePartition, SharePartitions
@@ -22,6 +24,7 @@ RESET_SINCE = "Kafka 4.4"
 """The version of kafka-share-groups.sh since which it takes offsets. Its brokers may be older."""
 _SHARE_SNAPSHOT, _VALUE_VERSION = 0, 0
 _UNKNOWN = -1
+_MAX_INT32 = (1 << 31) - 1
 _DONE = frozenset(number for number, name in DELIVERY_STATES.items() if name in ("ACKNOWLEDGED", "ARCHIVED"))
 
 _Place: TypeAlias = tuple[str, str, int]
@@ -106,7 +109,8 @@ def _states(merge: PlannedMerge) -> dict[_Place, SharePartition]:
     for batch in batches_of(merge):
         if not batch.is_control:
             for record in batch:
-                state.replay(record.key_bytes, record.value_bytes)
+                with suppress(Error, LookupError):  # the coordinator does not know it either
+                    state.replay(record.key_bytes, record.value_bytes)
     return {(one.group, one.topic_id, one.partition): one for one in state.states}
 
 
@@ -164,16 +168,17 @@ def _record(state: SharePartition, time: int) -> tuple[bytes, bytes]:
     """The key and value of the next snapshot of a state (`ShareCoordinatorShard`)."""
     key = {"groupId": state.group, "topicId": state.topic_id, "partition": state.partition}
     start = _UNKNOWN if state.start_offset is None else state.start_offset
+    done = sum(
+        one.last_offset - max(one.first_offset, start) + 1
+        for one in state.state_batches
+        if one.delivery_state in _DONE and one.last_offset >= start
+    )
     value: dict[str, Any] = {
-        "snapshotEpoch": (state.snapshot_epoch or 0) + 1,
+        "snapshotEpoch": min((state.snapshot_epoch or 0) + 1, _MAX_INT32),
         "stateEpoch": _UNKNOWN if state.state_epoch is None else state.state_epoch,
         "leaderEpoch": _UNKNOWN if state.leader_epoch is None else state.leader_epoch,
         "startOffset": start,
-        "deliveryCompleteCount": sum(
-            one.last_offset - max(one.first_offset, start) + 1
-            for one in state.state_batches
-            if one.delivery_state in _DONE and one.last_offset >= start
-        ),
+        "deliveryCompleteCount": done if done <= _MAX_INT32 else _UNKNOWN,
         "createTimestamp": time,
         "writeTimestamp": time,
         "stateBatches": [
