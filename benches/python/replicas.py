@@ -59,7 +59,7 @@ def logs(bench: Bench, scratch: Path) -> None:
     ways = {
         "merge": rate(merge, is_balanced),
         "verify of all": rate(verify, is_balanced, REPLICAS),
-        "diff": rate(lambda: magicbyte.diff(first, others[0]), lambda report: report["equal"]),
+        "diff": rate(lambda: magicbyte.diff([first, others[0]]), lambda report: report["equal"]),
         "verify of both": rate(verify, is_balanced, 2),
     }
     # The first turn warms up.
