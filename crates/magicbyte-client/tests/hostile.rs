@@ -25,7 +25,7 @@ use magicbyte_protocol::message::body::{
 };
 use played::{
     Asked, HANDSHAKE, METADATA, VERSIONS, api_versions, batch, broker, fetched, fetching, framed, metadata,
-    options, records,
+    options, records, two_nodes,
 };
 
 /// The error of reading offsets 10 to 20, after the number of answers; none if the range was read.
@@ -247,32 +247,10 @@ fn one_of_two_brokers_closes() {
     static ASKED: AtomicU32 = AtomicU32::new(0);
     static FETCHED: AtomicU32 = AtomicU32::new(0);
     static PORTS: Mutex<Vec<u16>> = Mutex::new(Vec::new());
-    let metadata = |asked: Asked| {
-        let ports = PORTS.lock().unwrap().clone();
-        let brokers = ports.iter().zip(0..).map(|(&port, node_id)| MetadataResponseBroker {
-            node_id,
-            host: "127.0.0.1".into(),
-            port: port.into(),
-            ..Default::default()
-        });
-        let partitions = (0..2).map(|index| MetadataResponsePartition {
-            partition_index: index,
-            leader_id: index,
-            ..Default::default()
-        });
-        let topic = MetadataResponseTopic {
-            name: Some("t".into()),
-            partitions: partitions.collect(),
-            ..Default::default()
-        };
-        let response =
-            MetadataResponse { brokers: brokers.collect(), topics: vec![topic], ..Default::default() };
-        framed(write_response(&response, asked.version, asked.id).unwrap())
-    };
     let node = |partition_index: i32| {
         broker(move |asked| match asked.api {
             VERSIONS => Some(api_versions(asked)),
-            METADATA => Some(metadata(asked)),
+            METADATA => Some(two_nodes(&PORTS.lock().unwrap(), asked)),
             _ if partition_index == 1 && ASKED.fetch_add(1, Ordering::Relaxed) < 3 => None,
             _ => {
                 let position = match partition_index {

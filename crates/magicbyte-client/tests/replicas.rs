@@ -10,13 +10,11 @@ use std::time::{Duration, Instant};
 
 use magicbyte_client::{ClientOptions, Cluster, Error, ErrorKind, FetchOptions, FetchRange};
 use magicbyte_protocol::message::body::fetch_response::{EpochEndOffset, PartitionData};
-use magicbyte_protocol::message::body::metadata_response::{
-    MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
-};
+use magicbyte_protocol::message::body::metadata_response::MetadataResponseTopic;
 use magicbyte_protocol::message::body::{FetchResponse, MetadataResponse, write_response};
 use played::{
     Asked, LIST_OFFSETS, METADATA, VERSIONS, api_versions, batch, broker, fetched, fetching, framed, listed,
-    options, records,
+    options, records, two_nodes,
 };
 
 /// The bytes of an answer; none closes the connection.
@@ -38,25 +36,6 @@ fn cluster(fetch: impl Fn(i32, Asked) -> Option<Vec<u8>> + Send + Clone + 'stati
     });
     ports.lock().unwrap().extend(nodes.map(|node| node.port()));
     nodes[0]
-}
-
-fn two_nodes(ports: &[u16], asked: Asked) -> Vec<u8> {
-    let nodes = ports.iter().zip(0..).map(|(&port, node_id)| MetadataResponseBroker {
-        node_id,
-        host: "127.0.0.1".into(),
-        port: port.into(),
-        ..Default::default()
-    });
-    let partitions = (0..2).map(|index| MetadataResponsePartition {
-        partition_index: index,
-        leader_id: index,
-        leader_epoch: 3,
-        ..Default::default()
-    });
-    let partitions = partitions.collect();
-    let topic = MetadataResponseTopic { name: Some("t".into()), partitions, ..Default::default() };
-    let response = MetadataResponse { brokers: nodes.collect(), topics: vec![topic], ..Default::default() };
-    framed(write_response(&response, asked.version, asked.id).unwrap())
 }
 
 fn range(partition: i32, start: i64, end: i64) -> FetchRange {

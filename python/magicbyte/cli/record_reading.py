@@ -182,7 +182,7 @@ class Reader:
             yield (part, 0) if self.tail is None else self._tail(part, options, self.tail)
 
     def _new_parts(self) -> Iterator[tuple[Part, int]]:
-        """What running clusters have got since, again and again."""
+        """Yields the parts that running clusters have got since, again and again."""
         while True:
             flush()
             sleep(_FOLLOW_SECONDS)

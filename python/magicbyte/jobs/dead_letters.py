@@ -59,7 +59,7 @@ class DeadLettersReport(TypedDict):
     counts: dict[str, int]
     """All of them by the state of their source record."""
     different: int
-    """Those whose key or value is another one than that of the source record, although it was copied."""
+    """Dead letters with another key or value than the source record, although it was copied."""
     problems: list[str]
     """The first `LISTED` problems: damaged batches of the queues are not read."""
 

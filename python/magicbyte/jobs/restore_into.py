@@ -107,7 +107,7 @@ class _RestoreInto(DeadCluster):
     needs_metadata = False
 
     def merged_topics(self) -> list[TopicState]:
-        """Those that the target can take, and those with the positions of groups."""
+        """Topics that the target can take, and Kafka's own ones with the positions of groups."""
         own = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
         return [*self.topics(), *(topic for topic in super().topics() if topic.name in own)]
 

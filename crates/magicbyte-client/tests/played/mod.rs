@@ -86,6 +86,26 @@ pub fn metadata(asked: Asked, host: &'static str, port: i32) -> Vec<u8> {
     framed(write_response(&response, asked.version, asked.id).unwrap())
 }
 
+/// The metadata of two nodes on loopback, 0 and 1; each leads the partition of topic `t` with its number.
+pub fn two_nodes(ports: &[u16], asked: Asked) -> Vec<u8> {
+    let nodes = ports.iter().zip(0..).map(|(&port, node_id)| MetadataResponseBroker {
+        node_id,
+        host: "127.0.0.1".into(),
+        port: port.into(),
+        ..Default::default()
+    });
+    let partitions = (0..2).map(|index| MetadataResponsePartition {
+        partition_index: index,
+        leader_id: index,
+        leader_epoch: 3,
+        ..Default::default()
+    });
+    let partitions = partitions.collect();
+    let topic = MetadataResponseTopic { name: Some("t".into()), partitions, ..Default::default() };
+    let response = MetadataResponse { brokers: nodes.collect(), topics: vec![topic], ..Default::default() };
+    framed(write_response(&response, asked.version, asked.id).unwrap())
+}
+
 /// An ordinary broker, but for its answers to Fetch.
 pub fn fetching(fetch: impl Fn(Asked) -> Option<Vec<u8>> + Send + Clone + 'static) -> SocketAddr {
     broker(move |asked| match asked.api {

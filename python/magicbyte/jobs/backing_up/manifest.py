@@ -164,13 +164,13 @@ class BackupManifest(Certificate):
     changed: NotRequired[dict[str, CertifiedFile]]
     """The last digests that held of segments that have `changed` since."""
     acl_resources: list[str]
-    """What the cluster's ACLs are for, such as `TOPIC orders`."""
+    """The resources that ACLs of the cluster are for, such as `TOPIC orders`."""
     secret_configs: list[str]
     """Configs whose values no broker tells: set them again after a restore."""
     scram_users: list[str]
     """Users whose credentials no broker tells: create them again after a restore."""
     unknown_settings: list[str]
-    """What the cluster did not tell, with the reason."""
+    """The parts that the cluster did not tell, with the reasons."""
 
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {

@@ -1,4 +1,4 @@
-"""What a running cluster tells about itself: topics, settings, ACLs, quotas, features."""
+"""The description that a running cluster gives of itself: topics, settings, ACLs, quotas, features."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class MergedPartition(TypedDict):
     """The offset that the next batch gets. It is after `next_offset` if the log is known to have had more: an
     empty segment ends it then, so that no offset is assigned again."""
     known_from: str | None
-    """How that is known: a file, or a group's position."""
+    """The proof of that: a file, or a group's position."""
     not_believed: list[str]
     """Files that name an end so far away that no lost segment explains it."""
     cleaned_until: int | None

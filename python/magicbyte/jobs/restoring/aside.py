@@ -62,7 +62,7 @@ class Change:
     name: str
     """Its path in the log directory."""
     files: Mapping[str, bytes]
-    """What will be there: files by their path in it, `""` for a file itself. Empty to move it aside."""
+    """The files that will be there, by their path in it, `""` for a file itself. Empty to move it aside."""
     reason: str
 
 

@@ -186,7 +186,7 @@ class DeadCluster:
         return is_zeroed(merge, copy) and preallocate.strip().lower() != "true"
 
     def metadata_problems(self, merges: Sequence[PlannedMerge]) -> list[str]:
-        """What the metadata and the files of log directories lack, or contradict."""
+        """Names the gaps in the metadata and the files of log directories, and their contradictions."""
         without = (
             "the sources have no metadata, as those of a cluster with ZooKeeper: topics are those of the"
             " directories, their settings are unknown, and so is who was in sync: the copy with the last"
