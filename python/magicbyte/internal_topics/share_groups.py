@@ -143,8 +143,8 @@ class _State:
 
 
 def _combined(batches: Iterable[StateBatch]) -> Iterator[StateBatch]:
-    """Yields batches that do not overlap: where two do, the one with the higher delivery count, then state, has
-    the offset (`PersisterStateBatchCombiner`). Equal neighbours become one.
+    """Yields batches that do not overlap: where two do, the one with the higher delivery count, then state,
+    has the offset (`PersisterStateBatchCombiner`). Equal neighbours become one.
     """
     waiting = sorted(one for one in batches if one.first_offset <= one.last_offset)
     waiting.reverse()
