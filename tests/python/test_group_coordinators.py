@@ -114,6 +114,15 @@ def test_a_leader_that_changes_while_brokers_list() -> None:
     assert sorted(one.group for one in found.groups) == sorted(GROUPS)
 
 
+def test_a_leader_that_joins() -> None:
+    cluster = Moving(0)
+    before = cluster.leaders[cluster.moved][0]
+    cluster.changes = [(before, 4), (2, 5), (2, 5)]
+    found = described(cluster)
+    assert found.problems == []
+    assert sorted(one.group for one in found.groups) == sorted(GROUPS)
+
+
 def test_leaders_that_change_for_ever() -> None:
     cluster = Moving(0)
     before = cluster.leaders[cluster.moved][0]

@@ -150,3 +150,43 @@ def test_the_start_of_a_share_group_is_not_after_the_end(tmp_path: Path) -> None
     world.put(1, [share_state(220)], "__share_group_state-0", topic_id=directory_id(2))
     (merged,) = (one for one in world.restore()["merged"] if one["topic"] == "orders")
     assert (merged["log_end_offset"], merged["known_from"]) == (220, "the position of share group sharing")
+
+
+@pytest.mark.parametrize(("first", "second"), [(180, 220), (220, 180)])
+def test_a_copy_that_lags_hides_no_position(tmp_path: Path, first: int, second: int) -> None:
+    """The end of `orders` is known from the newest position that a copy has."""
+    world = World(tmp_path, [*SHARED[:3], partition(2, 0, [1, 2])])
+    world.put(1, LOG)
+    newer = [share_state(180), share_state(220, 1)]
+    for node, start in ((1, first), (2, second)):
+        world.put(node, newer[: 1 + (start == 220)], "__share_group_state-0", topic_id=directory_id(2))
+    (merged,) = (one for one in world.restore()["merged"] if one["topic"] == "orders")
+    assert merged["log_end_offset"] == 220
+
+
+def test_a_batch_that_does_not_decode_does_not_stop_it(tmp_path: Path) -> None:
+    """Its CRC is right, so that it is no damage of the log."""
+    builder = magicbyte.RecordsBuilder(partition_leader_epoch=3, compression="gzip")
+    builder.append(1, TIME, b"k" * 50, b"v" * 50)
+    data = bytearray(builder.build())
+    data[70] ^= 0xFF
+    data[17:21] = magicbyte.crc32c(data[21:]).to_bytes(4, "big")
+    world = shared_world(tmp_path, share_state(151), bytes(data))
+    (moved,) = world.restore(until=offsets_file(world, {"orders-0": 150}))["moved_share_positions"]
+    assert moved["offset"] == 150
+
+
+def test_a_batch_of_offsets_that_ends_before_it_begins(tmp_path: Path) -> None:
+    state = share_state(100, batches=delivered((1 << 40, 120, 2), (130, 160, 2)))
+    world = shared_world(tmp_path, state)
+    (moved,) = restored(world, offsets_file(world, {"orders-0": 150}))["moved_share_positions"]
+    (found,) = states_of(world)
+    assert (moved["forgotten_offsets"], found.delivery_complete_count) == (11, 20)
+
+
+def test_the_ends_of_share_groups_cut_logs(tmp_path: Path) -> None:
+    """The output of `offsets --json`, where only share groups have positions."""
+    world = shared_world(tmp_path, share_state(100))
+    row = {"topic": "orders", "partition": 0, "log_end_offset": 150}
+    report = restored(world, offsets_file(world, {"offsets": [], "share_offsets": [row]}))
+    assert [(one["topic"], one["log_end_offset"]) for one in report["cut"]] == [("orders", 150)]

@@ -118,6 +118,7 @@ class _State:
         batches = [
             StateBatch(one["firstOffset"], one["lastOffset"], one["deliveryState"], one["deliveryCount"])
             for one in data["stateBatches"]
+            if one["firstOffset"] <= one["lastOffset"]
         ]
         # A snapshot is used as it is, and only updates move its start.
         self._updates.append((self.start_offset if self._updates else _UNKNOWN, batches))
@@ -146,7 +147,7 @@ def _combined(batches: Iterable[StateBatch]) -> Iterator[StateBatch]:
     """Yields batches that do not overlap: where two do, the one with the higher delivery count, then state,
     has the offset (`PersisterStateBatchCombiner`). Equal neighbours become one.
     """
-    waiting = sorted(one for one in batches if one.first_offset <= one.last_offset)
+    waiting = sorted(batches)
     waiting.reverse()
     active: list[tuple[int, int, int]] = []
     """Negative count and state, and the last offset: the strongest batch comes first."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from magicbyte import _core
 from magicbyte.errors import RefusedError
@@ -27,7 +27,7 @@ from magicbyte.jobs.restoring.amendments import (
     skip_producer_ids,
 )
 from magicbyte.jobs.restoring.cutting import CutPartition, cut_merges
-from magicbyte.jobs.restoring.dead_cluster import DeadCluster, is_ruined
+from magicbyte.jobs.restoring.dead_cluster import DeadCluster, given_options, is_ruined
 from magicbyte.jobs.restoring.doubts import newer_epoch, older_than_the_disks, producer_ids_in_doubt
 from magicbyte.jobs.restoring.image import image_records, switched_off
 from magicbyte.jobs.restoring.moved_positions import MovedPosition, move_positions
@@ -59,7 +59,7 @@ from magicbyte.log_dir import (
 )
 from magicbyte.options.restore import RestoreOptions
 
-__all__ = ["Restore", "given_options", "restore"]
+__all__ = ["Restore", "restore"]
 
 
 def restore(
@@ -88,11 +88,6 @@ def restore(
         if planned is not None:
             planned(plan)
         return job.report(plan, output)
-
-
-def given_options(options: RestoreOptions) -> dict[str, Any]:
-    """The options as reports have them."""
-    return {name: value for name, value in asdict(options).items() if value}
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from magicbyte.jobs.find.log_dirs import LogDir, read_log_dir
 from magicbyte.jobs.find.partitions import find_log_dirs
 from magicbyte.jobs.merging.planning import PlannedMerge
 from magicbyte.jobs.publish.local_nodes import opened_nodes
-from magicbyte.jobs.restore import Restore, given_options
+from magicbyte.jobs.restore import Restore
 from magicbyte.jobs.restoring.aside import (
     Change,
     ChangedFile,
@@ -32,6 +32,7 @@ from magicbyte.jobs.restoring.aside import (
     journal_of,
     prepare,
 )
+from magicbyte.jobs.restoring.dead_cluster import given_options
 from magicbyte.jobs.restoring.doubts import repeated_directories
 from magicbyte.jobs.restoring.kept_logs import copies_to_keep, missing_files, why_not_kept
 from magicbyte.jobs.restoring.nodes import Node

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from magicbyte import _core
@@ -23,7 +22,7 @@ from magicbyte.jobs.merging.report import merged_partition, problems_of_merges
 from magicbyte.jobs.merging.writing import cleaner_offsets
 from magicbyte.jobs.offsets import csv_lines
 from magicbyte.jobs.publish.local_nodes import LocalNodes, opened_nodes
-from magicbyte.jobs.restoring.dead_cluster import DeadCluster, is_ruined
+from magicbyte.jobs.restoring.dead_cluster import DeadCluster, given_options, is_ruined
 from magicbyte.jobs.restoring.moved_positions import commits_of
 from magicbyte.jobs.restoring.moved_share_positions import share_starts
 from magicbyte.jobs.restoring.placement import in_sync_copies
@@ -103,6 +102,9 @@ class _RestoreInto(DeadCluster):
         self._merged: list[PlannedMerge] = []
         self._of_groups: list[PlannedMerge] = []
         """The merged partitions of Kafka's own topics with the positions of groups."""
+        self._positions: list[Commit] = []
+        self._share_positions: dict[str, list[tuple[str, int, int]]] = {}
+        """Topic, partition and start offset of each position, by group."""
 
     needs_metadata = False
 
@@ -141,8 +143,9 @@ class _RestoreInto(DeadCluster):
             steps=[],
             **problems_of_merges(every, []),
         )
-        plan["groups"] = sorted({one.group for one in self._positions(plan)})
-        plan["share_groups"] = sorted(self._share_positions(plan))
+        self._positions, self._share_positions = self._read_positions(plan), self._read_share_positions(plan)
+        plan["groups"] = sorted({one.group for one in self._positions})
+        plan["share_groups"] = sorted(self._share_positions)
         plan["steps"] = target_steps(out, self._target, plan, [])
         return plan
 
@@ -160,7 +163,7 @@ class _RestoreInto(DeadCluster):
             places=[] if merge is None else [f"broker{broker}" for broker in replicas],
         )
 
-    def _positions(self, plan: TargetPlan) -> list[Commit]:
+    def _read_positions(self, plan: TargetPlan) -> list[Commit]:
         """The committed offsets of the partitions that are restored, in the merged logs."""
         places = _restored(plan)
         commits = (
@@ -172,7 +175,7 @@ class _RestoreInto(DeadCluster):
         )
         return sorted(commits, key=lambda one: (one.group, one.topic, one.partition))
 
-    def _share_positions(self, plan: TargetPlan) -> dict[str, list[tuple[str, int, int]]]:
+    def _read_share_positions(self, plan: TargetPlan) -> dict[str, list[tuple[str, int, int]]]:
         """The start offsets of share groups in the partitions that are restored: topic, partition, offset."""
         places = _restored(plan)
         names = {topic.topic_id: topic.name for topic in self.topics()}
@@ -189,7 +192,7 @@ class _RestoreInto(DeadCluster):
             **plan,
             magicbyte=_core.__version__,
             sources=list(self.inputs.sources),
-            options={name: value for name, value in asdict(self._options).items() if value},
+            options=given_options(self._options),
             balanced=all(one["balanced"] for one in plan["merged"]),
             written=[],
             open_transactions=[],
@@ -223,12 +226,13 @@ class _RestoreInto(DeadCluster):
         places = {(one["topic"], one["partition"]): one["places"] for one in report["partitions"]}
         placed = [(one, places[one["topic"], one["partition"]]) for one in report["written"]]
         files = self._files(placed, {_key(one): _log_end(output.target(one)) for one in report["written"]})
-        rows = ((one.group, one.topic, one.partition, one.offset) for one in self._positions(report))
+        rows = ((one.group, one.topic, one.partition, one.offset) for one in self._positions)
         positions = "".join(f"{line}\n" for line in csv_lines(rows))
         files[POSITIONS] = positions.encode(errors="replace")
-        shared = self._share_positions(report)
         for number, group in enumerate(report["share_groups"], 1):
-            lines = (f"{topic},{partition},{offset}\n" for topic, partition, offset in shared[group])
+            lines = (
+                f"{topic},{partition},{offset}\n" for topic, partition, offset in self._share_positions[group]
+            )
             files[SHARE_POSITIONS.format(number)] = "".join(lines).encode()
         output.publish_nodes(report, placed, files, self.certify(report, every, output))
 

@@ -101,7 +101,9 @@ def describe_groups(
     leaders = coordinators.leaders()
     deadline = time.monotonic() + _PATIENCE
     while True:
-        left = coordinators.moving(leaders) | groups.describe(description.brokers)
+        # A leader may have joined the cluster since it was described.
+        brokers = {*description.brokers, *(leader for leader, _ in leaders.values() if leader >= 0)}
+        left = coordinators.moving(leaders) | groups.describe(sorted(brokers))
         before, leaders = leaders, coordinators.leaders()
         if leaders != before:
             left["groups of coordinators that change"] = Errors.NOT_COORDINATOR

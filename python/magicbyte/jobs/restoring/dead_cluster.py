@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from magicbyte.errors import RefusedError
@@ -42,7 +42,12 @@ from magicbyte.options.command_line import command_line
 from magicbyte.options.restore import RestoreOptions
 from magicbyte.options.rewrite import ConvertOptions
 
-__all__ = ["DeadCluster", "is_ruined"]
+__all__ = ["DeadCluster", "given_options", "is_ruined"]
+
+
+def given_options(options: RestoreOptions) -> dict[str, Any]:
+    """The options as reports have them."""
+    return {name: value for name, value in asdict(options).items() if value}
 
 
 class DeadCluster:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple, TypedDict
 
 from magicbyte._core import RecordsBuilder, encode_coordinator_record
+from magicbyte.errors import Error
 from magicbyte.internal_topics.groups import Commit, GroupsState
 from magicbyte.internal_topics.names import CONSUMER_OFFSETS
 from magicbyte.jobs.merging.planning import Appended, PlannedMerge
@@ -17,6 +19,7 @@ __all__ = [
     "MovedPosition",
     "commits_of",
     "ends_of",
+    "groups_of",
     "move_positions",
     "tail_of",
     "with_records",
@@ -95,10 +98,17 @@ def _key(commit: Commit) -> tuple[str, str, int]:
 
 def commits_of(merge: PlannedMerge) -> dict[tuple[str, str, int], Commit]:
     """The committed offsets in a merged partition of `__consumer_offsets`."""
+    return {_key(one): one for one in groups_of([merge]).commits}
+
+
+def groups_of(merges: Iterable[PlannedMerge]) -> GroupsState:
+    """The state that merged partitions of `__consumer_offsets` add up to, without what does not decode."""
     state = GroupsState()
-    for batch in batches_of(merge):
-        deque(state.replay(batch), 0)  # what does not decode is skipped by the coordinator, too
-    return {_key(one): one for one in state.commits}
+    for merge in merges:
+        for batch in batches_of(merge):
+            with suppress(Error):
+                deque(state.replay(batch), 0)
+    return state
 
 
 def _record(commit: Commit, offset: int) -> tuple[bytes, bytes]:

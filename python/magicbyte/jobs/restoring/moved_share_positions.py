@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import Any, TypeAlias, TypedDict
 
 from magicbyte._core import encode_coordinator_record
 from magicbyte.errors import Error
-from magicbyte.internal_topics.groups import GroupsState
 from magicbyte.internal_topics.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from magicbyte.internal_topics.share_groups import DELIVERY_STATES, SharePartition, SharePartitions
 from magicbyte.jobs.merging.planning import PlannedMerge
 from magicbyte.jobs.restoring.cutting import CutPartition, batches_of
-from magicbyte.jobs.restoring.moved_positions import ends_of, tail_of, with_records
+from magicbyte.jobs.restoring.moved_positions import ends_of, groups_of, tail_of, with_records
 
 __all__ = ["RESET_SINCE", "MovedSharePosition", "MovedSharePositions", "move_share_positions", "share_starts"]
 
@@ -69,7 +68,7 @@ def move_share_positions(
     found = MovedSharePositions([*merges])
     if not cut:
         return found
-    ends, initialized = ends_of(cut), _initialized(merges)
+    ends, initialized = ends_of(cut), cache(partial(_initialized, merges))
     for number, (before, merge) in enumerate(zip(whole, merges, strict=True)):
         if merge.partition.topic != SHARE_GROUP_STATE:
             continue
@@ -81,7 +80,7 @@ def move_share_positions(
             if topic is None:
                 continue
             end = ends.get((topic, state.partition))
-            if place in lost and place not in initialized:
+            if place in lost and place not in initialized():
                 if state.start_offset is not None:
                     found.to_reset.append(_reset(state, topic, end))
             elif place in lost or (end is not None and _end_of(state) > end):
@@ -108,9 +107,10 @@ def _states(merge: PlannedMerge) -> dict[_Place, SharePartition]:
     state = SharePartitions()
     for batch in batches_of(merge):
         if not batch.is_control:
-            for record in batch:
-                with suppress(Error, LookupError):  # the coordinator does not know it either
-                    state.replay(record.key_bytes, record.value_bytes)
+            with suppress(Error):  # the batch does not decode
+                for record in batch:
+                    with suppress(Error, LookupError):  # the coordinator does not know it either
+                        state.replay(record.key_bytes, record.value_bytes)
     return {(one.group, one.topic_id, one.partition): one for one in state.states}
 
 
@@ -118,11 +118,7 @@ def _initialized(merges: Iterable[PlannedMerge]) -> set[_Place]:
     """The partitions that share groups know of, according to the merged `__consumer_offsets`. A coordinator
     that does not know of one may refuse to begin it anew where a state of it is left.
     """
-    groups = GroupsState()
-    for merge in merges:
-        if merge.partition.topic == CONSUMER_OFFSETS:
-            for batch in batches_of(merge):
-                deque(groups.replay(batch), 0)  # what does not decode is skipped by the coordinator, too
+    groups = groups_of(one for one in merges if one.partition.topic == CONSUMER_OFFSETS)
     return {
         (group, topic.topic_id, partition)
         for group, topics in groups.share_topics.items()

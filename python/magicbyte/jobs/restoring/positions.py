@@ -52,9 +52,11 @@ def _positions(
         for commit in report["offsets"]:
             source = f"the position of group {commit['group']}"
             yield (commit["topic"], commit["partition"]), KnownEnd(commit["offset"], source)
-    shares = read_share_states(own[SHARE_GROUP_STATE], cluster, max_decompressed_bytes)
-    for _, share in shares.states.values():
-        topic = shares.names.get(share.topic_id)
-        if topic is not None and share.start_offset is not None:
-            source = f"the position of share group {share.group}"
-            yield (topic, share.partition), KnownEnd(share.start_offset, source)
+    # Each copy by itself: the state in one that lags would replace a newer one.
+    for listing in own[SHARE_GROUP_STATE]:
+        shares = read_share_states([listing], cluster, max_decompressed_bytes)
+        for _, share in shares.states.values():
+            topic = shares.names.get(share.topic_id)
+            if topic is not None and share.start_offset is not None:
+                source = f"the position of share group {share.group}"
+                yield (topic, share.partition), KnownEnd(share.start_offset, source)

@@ -57,7 +57,7 @@ def read_until(value: int | str | None) -> Until | None:
 def _offsets_of(document: Any) -> Iterator[tuple[tuple[str, int], int]]:
     if isinstance(document, Mapping) and isinstance(document.get("offsets"), list):
         # Of several groups, each has the end of the log: it is the same one.
-        for row in document["offsets"]:
+        for row in (*document["offsets"], *document.get("share_offsets", ())):
             if row["log_end_offset"] is not None:
                 yield _entry(row["topic"], row["partition"], row["log_end_offset"])
     elif isinstance(document, Mapping) and isinstance(document.get("partitions"), list):
