@@ -10,6 +10,7 @@ from magicbyte import _core
 from magicbyte.errors import Error
 from magicbyte.log_dir import META_PROPERTIES, read_meta_properties
 from magicbyte.model import PartitionListing, Problem
+from magicbyte.partition_files import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 
 __all__ = [
     "ID_LENGTH",
@@ -94,7 +95,7 @@ def topic_id_of(listing: PartitionListing) -> str | None:
         directory, name = os.path.split(listing["path"])
         return (directory if name.isdecimal() else name)[-ID_LENGTH:]
     try:
-        data = _core.read_sidecar(os.path.join(listing["path"], "partition.metadata"))
+        data = _core.read_sidecar(os.path.join(listing["path"], PARTITION_METADATA))
         return _core.partition_metadata(data.decode(errors="replace")).topic_id
     except (Error, OSError):
         return None
@@ -103,7 +104,7 @@ def topic_id_of(listing: PartitionListing) -> str | None:
 def checkpointed_epochs(directory: str) -> list[tuple[int, int]]:
     """The (epoch, start offset) pairs of `leader-epoch-checkpoint`; none if it is missing or unreadable."""
     try:
-        data = _core.read_sidecar(os.path.join(directory, "leader-epoch-checkpoint"))
+        data = _core.read_sidecar(os.path.join(directory, LEADER_EPOCH_CHECKPOINT))
         return _core.leader_epoch_checkpoint(data.decode())
     except (Error, OSError, UnicodeDecodeError):
         return []

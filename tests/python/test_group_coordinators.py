@@ -31,6 +31,7 @@ class Moving:
         self.error = error
         self.moved = partition_of_key("billing", PARTITIONS)
         self.leaders = {number: (number % 2, 4) for number in range(PARTITIONS)}
+        self.dead: set[int] = set()
         self.changes: list[tuple[int, int]] = []
         """Leaders and epochs of that partition, one after the other."""
 
@@ -44,6 +45,8 @@ class Moving:
             ]
             return {"topics": [{"name": CONSUMER_OFFSETS, "partitions": partitions}]}
         assert broker is not None
+        if broker in self.dead:
+            raise ConnectionError(f"the cluster has no broker {broker}")
         if api == ApiKeys.LIST_GROUPS:
             listed = [{"groupId": name} for name in GROUPS if not self.error_of(name, broker)]
             return {"errorCode": 0, "groups": listed}
@@ -121,6 +124,31 @@ def test_a_leader_that_joins() -> None:
     found = described(cluster)
     assert found.problems == []
     assert sorted(one.group for one in found.groups) == sorted(GROUPS)
+
+
+def test_a_broker_that_leaves() -> None:
+    """Another one leads its partitions, after a while."""
+    cluster = Moving(0)
+    before = cluster.leaders[cluster.moved][0]
+    for partition, (leader, epoch) in cluster.leaders.items():
+        if leader == before and partition != cluster.moved:
+            cluster.leaders[partition] = (1 - before, epoch + 1)
+    cluster.dead = {before}
+    cluster.changes = [(before, 4), (before, 4), (-1, 5), (1 - before, 6), (1 - before, 6)]
+    found = described(cluster)
+    assert found.problems == []
+    assert sorted(one.group for one in found.groups) == sorted(GROUPS)
+
+
+def test_a_broker_that_does_not_answer() -> None:
+    """It leads partitions for as long as it is waited for."""
+    cluster = Moving(0)
+    dead = cluster.leaders[cluster.moved][0]
+    cluster.dead = {dead}
+    found = described(cluster)
+    assert "billing" not in [one.group for one in found.groups]
+    assert f"groups of broker {dead}: BROKER_NOT_AVAILABLE" in found.problems
+    assert f"groups in __consumer_offsets-{cluster.moved}: BROKER_NOT_AVAILABLE" in found.problems
 
 
 def test_leaders_that_change_for_ever() -> None:

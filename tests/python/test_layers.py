@@ -50,6 +50,7 @@ LAYERS = [
         "magicbyte.message",
         "magicbyte.damage",
         "magicbyte.open_partition",
+        "magicbyte.partition_files",
         "magicbyte.state",
         "magicbyte.table",
         "magicbyte.table_options",

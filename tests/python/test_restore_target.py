@@ -58,7 +58,7 @@ class Target:
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    records = [topic("orders", 1), *(partition(1, number, [1, 2, 3]) for number in (0, 1))]
+    records = [topic("orders", 1), *(partition(1, number, [1, 2, 3], epoch=5) for number in (0, 1))]
     records.append(config(TOPIC_CONFIG, "orders", "retention.ms", "-1"))
     made = World(tmp_path, records)
     for node in (1, 2, 3):
@@ -205,6 +205,33 @@ def test_topics_that_do_not_fit_are_refused(
     assert (orders["result"], orders["command"]) == ("refused", None)
     assert orders["reason"].startswith(reason)
     assert not (world.root / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "status"), [((1,), "out_of_sync"), ((1, 2), "out_of_sync"), ((1, 2, 3), "restored")]
+)
+def test_an_isr_that_is_older_than_the_logs_is_not_believed(
+    tmp_path: Path, target: Target, nodes: tuple[int, ...], status: str
+) -> None:
+    """A later leader may have gone on without the replicas of the last ISR that is known."""
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2, 3], isr=[1], epoch=2)])
+    for node in nodes:
+        world.put(node, LOG)
+    target.create("orders-0")
+    report = restore(world, target)
+    assert only(report)["status"] == status
+    assert offsets_of(world.root / "out/broker0") == [*range(200)]
+    (problem,) = report["metadata_problems"]
+    assert "has leader epoch 3, the metadata 2" in problem
+
+
+def test_an_isr_that_is_as_new_as_the_logs_is_believed(tmp_path: Path, target: Target) -> None:
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2, 3], isr=[1], epoch=3)])
+    world.put(1, LOG)
+    target.create("orders-0")
+    report = restore(world, target)
+    assert only(report)["status"] == "restored"
+    assert report["metadata_problems"] == []
 
 
 def test_a_partition_without_a_copy_stays_empty(world: World, target: Target) -> None:

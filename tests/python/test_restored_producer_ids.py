@@ -14,6 +14,8 @@ from metadata_records import partition, producer_ids, topic
 from replicas import TIME, batch, batches, replica
 
 SKIPPED = 1_000_000
+NO_PRODUCERS = struct.pack(">hIi", 1, magicbyte.crc32c(bytes(4)), 0)
+"""A snapshot (`ProducerStateManager`): version, CRC-32C of what follows, the number of producers."""
 ORDERS = [topic("orders", 1), partition(1, 0, [1, 2, 3])]
 
 
@@ -91,11 +93,24 @@ def test_batches_after_a_snapshot_count_and_a_damaged_one_is_passed_over(
     assert next_id(world, *texts) == (7000 + SKIPPED if texts else 5000)
 
 
-def test_ids_of_transactions(tmp_path: Path) -> None:
+def test_ids_of_transactions_that_the_last_snapshot_does_not_have(tmp_path: Path) -> None:
+    """A producer that has expired is not in the snapshot; its transaction is in the log before it."""
     world = World(tmp_path, [*ORDERS, producer_ids(5000)])
     for node in (1, 2, 3):
-        world.put(node, [*LOG, produced(200, 6999, is_transactional=True)])
+        directory = world.put(
+            node, [*LOG, produced(200, 6999, is_transactional=True), *batches(210, 220, epoch=3)]
+        )
+        (directory / f"{210:020}.snapshot").write_bytes(NO_PRODUCERS)
     assert next_id(world, "orders-0 has 6,999") == 7000 + SKIPPED
+
+
+def test_a_snapshot_hides_what_is_before_it(tmp_path: Path) -> None:
+    """As for a broker, which would not load the ids of producers without transactions either."""
+    world = World(tmp_path, [*ORDERS, producer_ids(5000)])
+    for node in (1, 2, 3):
+        directory = world.put(node, [*LOG, produced(200, 6999), *batches(210, 220, epoch=3)])
+        (directory / f"{210:020}.snapshot").write_bytes(NO_PRODUCERS)
+    assert next_id(world) == 5000
 
 
 @pytest.mark.parametrize(("producer", "following"), [(6999, 7000 + SKIPPED), (4999, 5000)])

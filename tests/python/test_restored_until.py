@@ -338,6 +338,18 @@ def test_the_moved_positions_continue_the_log(world: World) -> None:
     assert verified["problems"] == []
 
 
+@pytest.mark.parametrize("limit", [50, 100_000])
+def test_positions_in_a_batch_beyond_the_limit_are_not_passed_over(world: World, limit: int) -> None:
+    builder = magicbyte.RecordsBuilder(partition_leader_epoch=3, compression="gzip")
+    builder.append(0, TIME, *commit("g" * 100, 180))
+    world.put(1, [builder.build()], "__consumer_offsets-0", topic_id=directory_id(2))
+    until = offsets_file(world, {"orders-0": 150})
+    report = world.restore(until=until, max_decompressed_bytes=limit)
+    problems = [one for one in report["problems"] if one["topic"] == "__consumer_offsets"]
+    assert [one["kind"] for one in problems] == ["limit_exceeded"] * (limit < 100)
+    assert len(report["moved_positions"]) == (limit > 100)
+
+
 # The command
 
 

@@ -45,6 +45,8 @@ pub enum ErrorKind {
         /// The broker's own words.
         message: Option<String>,
     },
+    /// The cluster does not have the broker with this id (any more).
+    UnknownBroker(i32),
     /// The broker and this client have no version of an API in common.
     UnsupportedVersion(String),
     /// The broker cannot be trusted, or does not trust this client: certificates, user, password, token.
@@ -257,6 +259,7 @@ impl fmt::Display for ErrorKind {
                 }
                 message.as_ref().map_or(Ok(()), |message| write!(f, " ({message})"))
             }
+            Self::UnknownBroker(id) => write!(f, "the cluster has no broker {id}"),
             Self::OffsetOutOfRange { offset, log_start: Some(start), .. } if offset < start => {
                 write!(f, "OFFSET_OUT_OF_RANGE: offset {offset} was deleted; the log now begins at {start}")
             }

@@ -17,6 +17,7 @@ from magicbyte.log_dir import (
     parse_meta_properties,
     parse_offset_checkpoint,
 )
+from magicbyte.partition_files import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 
 __all__ = ["Entry", "base_offset", "is_sidecar", "kind_of", "read_sidecar"]
 
@@ -119,8 +120,8 @@ _READERS = {
     ".timeindex": _time_index,
     ".txnindex": _transaction_index,
     ".snapshot": _producer_snapshot,
-    "leader-epoch-checkpoint": _leader_epoch_checkpoint,
-    "partition.metadata": _partition_metadata,
+    LEADER_EPOCH_CHECKPOINT: _leader_epoch_checkpoint,
+    PARTITION_METADATA: _partition_metadata,
     **dict.fromkeys(OFFSET_CHECKPOINTS, _offset_checkpoint),
     META_PROPERTIES: _meta_properties,
     CLEAN_SHUTDOWN: _clean_shutdown,

@@ -49,6 +49,7 @@ from magicbyte.jobs.run.selecting import (
 )
 from magicbyte.options.command_line import command_line
 from magicbyte.options.redact import RedactOptions
+from magicbyte.partition_files import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 __all__ = ["RowSelection", "numbered_keys", "redact_partitions", "selection_of", "unmatched_runs"]
 
 _COUNTS = ("records", "in_keys", "in_values", "in_headers")
-_NEUTRAL_FILES = {"leader-epoch-checkpoint", "partition.metadata"}
+_NEUTRAL_FILES = {LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA}
 """Text files that we write from numbers and a topic id: if a key occurs there, it only consists of digits."""
 _WITHHELD = "(withheld: it holds one of the keys)"
 

@@ -28,7 +28,7 @@ from magicbyte.jobs.restoring.amendments import (
 )
 from magicbyte.jobs.restoring.cutting import CutPartition, cut_merges
 from magicbyte.jobs.restoring.dead_cluster import DeadCluster, given_options, is_ruined
-from magicbyte.jobs.restoring.doubts import newer_epoch, older_than_the_disks, producer_ids_in_doubt
+from magicbyte.jobs.restoring.doubts import producer_ids_in_doubt
 from magicbyte.jobs.restoring.image import image_records, switched_off
 from magicbyte.jobs.restoring.moved_positions import MovedPosition, move_positions
 from magicbyte.jobs.restoring.moved_share_positions import MovedSharePosition, move_share_positions
@@ -146,13 +146,8 @@ class Restore(DeadCluster):
             for topic in self.topics()
             for number in sorted(topic.partitions)
         ]
-        newer = {
-            f"{one.partition.topic}-{one.partition.partition}": found
-            for one in merges
-            if (found := newer_epoch(one, self.state_of(one))) is not None
-        }
         highest = highest_producer_id(merges, self._engine, self._progress)
-        in_doubt = producer_ids_in_doubt(self._cluster, bool(newer), highest)
+        in_doubt = producer_ids_in_doubt(self._cluster, bool(self.newer_epochs(merges)), highest)
         if in_doubt is not None:
             skip_producer_ids(state, highest.producer_id)
         metadata = self._cluster.metadata
@@ -170,11 +165,7 @@ class Restore(DeadCluster):
             cluster_id=self._cluster_id,
             snapshot=snapshot.name,
             metadata_end_offset=metadata.next_offset,
-            metadata_problems=[
-                *older_than_the_disks(self._cluster, newer, self._directories.unassigned),
-                *filter(None, [in_doubt]),
-                *self.metadata_problems(merges),
-            ],
+            metadata_problems=[*self.metadata_problems(merges), *filter(None, [in_doubt])],
             kraft_version=state.quorum.kraft_version,
             voters=[restored_voter(one) for one in self._voters],
             nodes=[restored_node(one, placements) for one in self._nodes.values()],

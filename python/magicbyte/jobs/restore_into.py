@@ -11,6 +11,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from magicbyte import _core
 from magicbyte.errors import RefusedError
@@ -25,7 +26,7 @@ from magicbyte.jobs.publish.local_nodes import LocalNodes, opened_nodes
 from magicbyte.jobs.restoring.dead_cluster import DeadCluster, given_options, is_ruined
 from magicbyte.jobs.restoring.moved_positions import commits_of
 from magicbyte.jobs.restoring.moved_share_positions import share_starts
-from magicbyte.jobs.restoring.placement import in_sync_copies
+from magicbyte.jobs.restoring.placement import is_committed
 from magicbyte.jobs.restoring.target import Target, decide_topics, read_target
 from magicbyte.jobs.restoring.target_report import (
     POSITIONS,
@@ -152,13 +153,15 @@ class _RestoreInto(DeadCluster):
     def _placed(self, topic: TopicState, number: int, merge: PlannedMerge | None) -> TargetPartition:
         there = self._target.topics[topic.name]
         replicas = list(there.replicas[number])
-        here = set() if merge is None else self.known_brokers(merge)
-        in_sync = in_sync_copies(topic.partitions[number], here)
+        status: Literal["restored", "out_of_sync", "missing"] = "missing"
+        if merge is not None:
+            committed = is_committed(topic.partitions[number], self.known_brokers(merge), merge)
+            status = "restored" if committed else "out_of_sync"
         return TargetPartition(
             topic=topic.name,
             partition=number,
             topic_id=str(there.topic_id),
-            status="missing" if merge is None else "restored" if in_sync else "out_of_sync",
+            status=status,
             replicas=replicas,
             places=[] if merge is None else [f"broker{broker}" for broker in replicas],
         )

@@ -12,6 +12,7 @@ from magicbyte.errors import Error
 from magicbyte.options.declare import option
 from magicbyte.options.shared import Certified, Connection, Decoding, Indexes
 from magicbyte.options.values import TIME, Kind, Number, Repeated, items, text_value
+from magicbyte.partition_files import format_partition_metadata
 
 __all__ = ["GivenVoter", "RestoreOptions"]
 
@@ -111,7 +112,7 @@ class _Until(Kind):
 
 def _check_id(text: str) -> None:
     try:
-        _core.partition_metadata(f"version: 0\ntopic_id: {text}\n")
+        _core.partition_metadata(format_partition_metadata(text).decode())
     except Error:
         raise ValueError(f"{text!r} is not a directory id: 22 characters of URL-safe base64") from None
 

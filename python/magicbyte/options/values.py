@@ -21,6 +21,7 @@ from typing import Any, get_args
 from magicbyte import _core
 from magicbyte.enums import Compression
 from magicbyte.errors import Error
+from magicbyte.partition_files import format_partition_metadata
 
 __all__ = [
     "CONTENT",
@@ -485,7 +486,7 @@ class _TopicIds(_Properties):
 def check_topic_id(topic_id: str) -> None:
     """Raises ValueError if this cannot be the id of a topic."""
     try:
-        _core.partition_metadata(f"version: 0\ntopic_id: {topic_id}\n")
+        _core.partition_metadata(format_partition_metadata(topic_id).decode())
     except Error:
         raise ValueError(f"{topic_id!r} is not a topic id: 22 characters of URL-safe base64") from None
 

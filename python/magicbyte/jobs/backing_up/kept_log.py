@@ -23,6 +23,12 @@ from magicbyte.jobs.backing_up.manifest import (
     write_file,
 )
 from magicbyte.jobs.publish.workspace import sync
+from magicbyte.partition_files import (
+    LEADER_EPOCH_CHECKPOINT,
+    PARTITION_METADATA,
+    format_leader_epochs,
+    format_partition_metadata,
+)
 
 __all__ = [
     "EVERYTHING",
@@ -47,7 +53,6 @@ _PREFIX = struct.Struct(">qi")
 _MAGIC_2 = 2
 _MAX_NAME = 255
 """The maximum length of a directory's name."""
-_METADATA, _EPOCHS = "partition.metadata", "leader-epoch-checkpoint"
 
 
 @dataclass
@@ -98,11 +103,11 @@ class KeptLog:
         check_directory(self.directory)
         os.makedirs(self.directory, exist_ok=True)
         for name in os.listdir(self.directory):
-            if name in (_METADATA, _EPOCHS) or SEGMENT.fullmatch(name):
+            if name in (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT) or SEGMENT.fullmatch(name):
                 check_file(os.path.join(self.directory, name))
-        path = os.path.join(self.directory, _METADATA)
+        path = os.path.join(self.directory, PARTITION_METADATA)
         if self.topic_id is not None and not os.path.exists(path):
-            write_file(path, f"version: 0\ntopic_id: {self.topic_id}\n".encode())
+            write_file(path, format_partition_metadata(self.topic_id))
 
     def take(self, entry: BackedUpPartition) -> None:
         """Takes the state that a manifest has."""
@@ -163,9 +168,8 @@ class KeptLog:
 
     def write_epochs(self) -> None:
         """Writes `leader-epoch-checkpoint`."""
-        lines = "".join(f"{epoch} {offset}\n" for epoch, offset in self.leader_epochs)
-        content = f"0\n{len(self.leader_epochs)}\n{lines}".encode()
-        path = os.path.join(self.directory, _EPOCHS)
+        content = format_leader_epochs(self.leader_epochs)
+        path = os.path.join(self.directory, LEADER_EPOCH_CHECKPOINT)
         if not os.path.exists(path) or _core.read_sidecar(path) != content:
             write_file(path, content)
 
@@ -230,7 +234,7 @@ class KeptLog:
         if not os.path.isdir(aside):
             os.makedirs(aside)
             if self.topic_id is not None:
-                shutil.copy(os.path.join(self.directory, _METADATA), aside)
+                shutil.copy(os.path.join(self.directory, PARTITION_METADATA), aside)
         path = self.path_of(segment)
         rest = os.path.join(aside, f"{next_offset if position else segment:020}.log")
         if position == 0:

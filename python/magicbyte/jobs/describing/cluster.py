@@ -12,6 +12,7 @@ from magicbyte import _core
 from magicbyte.errors import UnsupportedVersionError
 from magicbyte.internal_topics.metadata.configs import BROKER, CLIENT_METRICS, CLUSTER_DEFAULT, GROUP, TOPIC
 from magicbyte.internal_topics.names import is_topic
+from magicbyte.jobs.describing.config_resources import describe_configs
 from magicbyte.message.api_keys import ApiKeys
 from magicbyte.message.errors import Errors
 
@@ -23,7 +24,6 @@ _ANY, _MATCH_ANY = 1, 1
 """The codes of `ResourceType.ANY`, `AclOperation.ANY` and so on, and of `PatternType.ANY`."""
 _DYNAMIC = {1, 2, 3, 7, 8}
 """`ConfigSource` of what was set for a topic, a broker, all brokers, client metrics or a group."""
-_RESOURCES_AT_ONCE = 500
 _HAS_NONE = {Errors.UNSUPPORTED_VERSION, Errors.SECURITY_DISABLED}
 """Errors of brokers that have nothing of the kind: they are too old, or have no authorizer."""
 _MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
@@ -169,10 +169,7 @@ def _check(response: Mapping[str, Any]) -> None:
 
 
 def _topic_configs(cluster: _core.ClusterReader, topics: Sequence[str], settings: Settings) -> None:
-    for start in range(0, len(topics), _RESOURCES_AT_ONCE):
-        _configs(
-            cluster, [(TOPIC, name) for name in topics[start : start + _RESOURCES_AT_ONCE]], None, settings
-        )
+    _configs(cluster, [(TOPIC, name) for name in topics], None, settings)
 
 
 def _broker_configs(cluster: _core.ClusterReader, brokers: Sequence[int], settings: Settings) -> None:
@@ -181,7 +178,7 @@ def _broker_configs(cluster: _core.ClusterReader, brokers: Sequence[int], settin
         try:
             # Only the broker itself knows its own.
             _configs(cluster, [(BROKER, str(broker))], broker, settings)
-        except (ValueError, ConnectionError, TimeoutError) as error:
+        except (ConnectionError, TimeoutError) as error:
             # It has left the cluster since, or is about to. The others still know all else.
             settings.unknown.append(f"configs of broker {broker}: {error}")
 
@@ -193,20 +190,16 @@ def _named_configs(cluster: _core.ClusterReader, settings: Settings) -> None:
         (one.get("resourceType", CLIENT_METRICS), one["resourceName"]) for one in listed["configResources"]
     ]
     resources = [one for one in found if one[0] in (CLIENT_METRICS, GROUP)]
-    if resources:
-        _configs(cluster, resources, None, settings)
+    _configs(cluster, resources, None, settings)
 
 
 def _configs(
     cluster: _core.ClusterReader,
-    resources: Iterable[tuple[int, str]],
+    resources: Sequence[tuple[int, str]],
     broker: int | None,
     settings: Settings,
 ) -> None:
-    asked = [
-        {"resourceType": kind, "resourceName": name, "configurationKeys": None} for kind, name in resources
-    ]
-    for result in cluster.describe(ApiKeys.DESCRIBE_CONFIGS, {"resources": asked}, broker)["results"]:
+    for result in describe_configs(cluster, resources, broker):
         kind, name = result["resourceType"], result["resourceName"]
         if code := result["errorCode"]:
             # The client may see those of other resources.

@@ -60,8 +60,12 @@ class GroupCoordinators:
             else:
                 asked[leader][name] = partition
         for leader, partitions in asked.items():
-            body = {"groups": list(partitions)}
-            for one in self._cluster.describe(ApiKeys.DESCRIBE_GROUPS, body, leader)["groups"]:
+            try:
+                answer = self._cluster.describe(ApiKeys.DESCRIBE_GROUPS, {"groups": list(partitions)}, leader)
+            except (ConnectionError, TimeoutError):
+                found |= {_groups_of(one): Errors.BROKER_NOT_AVAILABLE for one in partitions.values()}
+                continue
+            for one in answer["groups"]:
                 error, name = Errors(one["errorCode"]), one["groupId"]
                 if error in MOVING and name in partitions:
                     found[_groups_of(partitions[name])] = error

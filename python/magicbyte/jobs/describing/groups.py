@@ -99,11 +99,14 @@ def describe_groups(
     topic = description.topics.get(CONSUMER_OFFSETS)
     coordinators = GroupCoordinators(cluster, () if topic is None else topic.partitions)
     leaders = coordinators.leaders()
+    brokers = {*description.brokers}
     deadline = time.monotonic() + _PATIENCE
     while True:
         # A leader may have joined the cluster since it was described.
-        brokers = {*description.brokers, *(leader for leader, _ in leaders.values() if leader >= 0)}
-        left = coordinators.moving(leaders) | groups.describe(sorted(brokers))
+        asked = brokers.union(leader for leader, _ in leaders.values() if leader >= 0)
+        left = coordinators.moving(leaders) | groups.describe(sorted(asked))
+        # Its groups move to others, or it comes back as a leader.
+        brokers -= groups.unreachable
         before, leaders = leaders, coordinators.leaders()
         if leaders != before:
             left["groups of coordinators that change"] = Errors.NOT_COORDINATOR
@@ -127,24 +130,33 @@ class _Groups:
         self._is_chosen = is_chosen
         self._done: set[str] = set()
         self.found = GroupDescriptions()
+        self.unreachable: set[int] = set()
+        """Brokers that have not answered."""
 
     def describe(self, brokers: Sequence[int]) -> dict[str, Errors]:
         """Asks each broker for its groups; returns the brokers and groups to ask again, with the reasons."""
         left: dict[str, Errors] = {}
         for broker in brokers:
-            listed = self._cluster.describe(ApiKeys.LIST_GROUPS, {}, broker)
-            if code := listed["errorCode"]:
-                self._failed(f"groups of broker {broker}", Errors(code), left)
-            by_type: dict[str, list[str]] = defaultdict(list)
-            for one in listed["groups"]:
-                name = one["groupId"]
-                if name not in self._done and self._is_chosen(name):
-                    # Brokers before Kafka 3.8 do not tell the type.
-                    by_type[(one.get("groupType") or _CLASSIC).lower()].append(name)
-            for type_, names in by_type.items():
-                for start in range(0, len(names), _GROUPS_AT_ONCE):
-                    self._describe_some(broker, type_, names[start : start + _GROUPS_AT_ONCE], left)
+            try:
+                self._describe_groups_of(broker, left)
+            except (ConnectionError, TimeoutError):
+                left[f"groups of broker {broker}"] = Errors.BROKER_NOT_AVAILABLE
+                self.unreachable.add(broker)
         return left
+
+    def _describe_groups_of(self, broker: int, left: dict[str, Errors]) -> None:
+        listed = self._cluster.describe(ApiKeys.LIST_GROUPS, {}, broker)
+        if code := listed["errorCode"]:
+            self._failed(f"groups of broker {broker}", Errors(code), left)
+        by_type: dict[str, list[str]] = defaultdict(list)
+        for one in listed["groups"]:
+            name = one["groupId"]
+            if name not in self._done and self._is_chosen(name):
+                # Brokers before Kafka 3.8 do not tell the type.
+                by_type[(one.get("groupType") or _CLASSIC).lower()].append(name)
+        for type_, names in by_type.items():
+            for start in range(0, len(names), _GROUPS_AT_ONCE):
+                self._describe_some(broker, type_, names[start : start + _GROUPS_AT_ONCE], left)
 
     def _describe_some(self, broker: int, type_: str, names: Sequence[str], left: dict[str, Errors]) -> None:
         api = _DESCRIBE.get(type_)

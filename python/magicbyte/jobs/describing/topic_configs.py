@@ -9,7 +9,7 @@ from typing import Any
 from magicbyte import _core
 from magicbyte.errors import UnsupportedVersionError
 from magicbyte.internal_topics.metadata.configs import TOPIC
-from magicbyte.message.api_keys import ApiKeys
+from magicbyte.jobs.describing.config_resources import describe_configs
 from magicbyte.message.errors import Errors
 
 __all__ = ["DescribedConfigs", "describe_topic_configs"]
@@ -19,7 +19,6 @@ _ORIGINS = {1: "topic", 2: "broker", 3: "broker", 4: "server.properties", 5: "de
 _UNKNOWN = -1
 """The source in answers of brokers before Kafka 1.1, which only tell defaults apart."""
 _POLICY = "cleanup.policy"
-_TOPICS_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -45,21 +44,14 @@ def describe_topic_configs(
     """
     found: dict[str, DescribedConfigs] = {}
     problems: list[str] = []
-    for start in range(0, len(topics), _TOPICS_AT_ONCE):
-        asked = [
-            {"resourceType": TOPIC, "resourceName": name, "configurationKeys": None}
-            for name in topics[start : start + _TOPICS_AT_ONCE]
-        ]
-        try:
-            described = cluster.describe(ApiKeys.DESCRIBE_CONFIGS, {"resources": asked})
-        except UnsupportedVersionError as error:
-            # Brokers before Kafka 0.11 do not tell configs.
-            return {}, [f"configs of topics: {error}"]
-        for result in described["results"]:
+    try:
+        for result in describe_configs(cluster, [(TOPIC, name) for name in topics]):
             if code := result["errorCode"]:
                 problems.append(f"configs of topic {result['resourceName']}: {Errors(code).name}")
             else:
                 found[result["resourceName"]] = _described(result["configs"])
+    except UnsupportedVersionError as error:
+        return {}, [f"configs of topics: {error}"]
     return found, problems
 
 

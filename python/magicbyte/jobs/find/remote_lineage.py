@@ -16,6 +16,7 @@ from magicbyte.internal_topics.remote_segments import Epochs, RemoteSegmentsStat
 from magicbyte.jobs.find.leader_epochs import epochs_between, is_within_lineage, with_records
 from magicbyte.listing import ID_LENGTH
 from magicbyte.model import PartitionListing, Segment
+from magicbyte.partition_files import LEADER_EPOCH_CHECKPOINT
 
 __all__ = ["diverged_segments", "segment_id"]
 
@@ -59,7 +60,7 @@ def _lineage(
     local: PartitionListing | None, segments: Sequence[Segment], spans: Sequence[RemoteSpan | None]
 ) -> Epochs | None:
     if local is not None:
-        return _checkpoint(os.path.join(local["path"], "leader-epoch-checkpoint"))
+        return _checkpoint(os.path.join(local["path"], LEADER_EPOCH_CHECKPOINT))
     last = max(
         (
             (max(span.epochs), span.end_offset, one["path"])

@@ -23,6 +23,7 @@ from magicbyte.log_dir import (
     REPLICATION_OFFSET_CHECKPOINT,
 )
 from magicbyte.model import AlignedCopy, Damage, PartitionListing
+from magicbyte.partition_files import LEADER_EPOCH_CHECKPOINT
 from magicbyte.storage.location import locate
 
 __all__ = [
@@ -98,7 +99,7 @@ def _ends_that_files_tell(planned: Planned) -> Iterator[KnownEnd]:
         path = os.path.join(os.path.dirname(directory), RECOVERY_POINT_OFFSET_CHECKPOINT)
         yield KnownEnd(checkpoints["recovery_point"], path)
     if epochs := listing["leader_epochs"]:
-        path = os.path.join(directory, "leader-epoch-checkpoint")
+        path = os.path.join(directory, LEADER_EPOCH_CHECKPOINT)
         yield KnownEnd(epochs[-1]["start_offset"], path)
     last = max((one["base_offset"] for one in planned.plan["segments"]), default=0)
     for sidecar in listing["sidecars"]:

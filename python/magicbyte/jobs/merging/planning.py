@@ -57,6 +57,8 @@ class PlannedMerge:
     """The alignment as JSON text."""
     text: str
     """The plan as JSON text."""
+    max_decompressed_bytes: int
+    """The limit for one batch of it after decompression."""
     in_sync: frozenset[int] | None = None
     """The copies that were in sync; None if that is unknown, and all copies count."""
     position: KnownEnd | None = None
@@ -219,7 +221,7 @@ def plan_merges(
         for number, merge, text in zip(changed, *reader.read(list(changed.values())), strict=True):
             merges[number], alignments[number] = merge, text
     return [
-        _with_repairs(_planned(partition, own, cleaned, text), scratch, max_decompressed_bytes)
+        _with_repairs(_planned(partition, own, cleaned, text, max_decompressed_bytes), scratch)
         for partition, (own, cleaned), text in zip(partitions, merges, alignments, strict=True)
     ]
 
@@ -292,7 +294,11 @@ def _until(cleaned: int | None) -> dict[str, int]:
 
 
 def _planned(
-    partition: PartitionCopies, copies: tuple[Planned, ...], cleaned: int | None, alignment: str
+    partition: PartitionCopies,
+    copies: tuple[Planned, ...],
+    cleaned: int | None,
+    alignment: str,
+    max_decompressed_bytes: int,
 ) -> PlannedMerge:
     text = _core.plan_merge(
         alignment,
@@ -301,10 +307,10 @@ def _planned(
         leader=partition.preferred,
         **_until(cleaned),
     )
-    return PlannedMerge(partition, copies, cleaned, alignment, text)
+    return PlannedMerge(partition, copies, cleaned, alignment, text, max_decompressed_bytes)
 
 
-def _with_repairs(merge: PlannedMerge, scratch: Scratch, max_decompressed_bytes: int) -> PlannedMerge:
+def _with_repairs(merge: PlannedMerge, scratch: Scratch) -> PlannedMerge:
     if not (merge.plan["holes"] and merge.alignment["damages"]):
         return merge
     partition = merge.partition
@@ -318,11 +324,12 @@ def _with_repairs(merge: PlannedMerge, scratch: Scratch, max_decompressed_bytes:
         merge.text,
         [one.text for one in merge.copies],
         directory,
-        max_decompressed_bytes=max_decompressed_bytes,
+        max_decompressed_bytes=merge.max_decompressed_bytes,
     )
     if not repaired:
         return merge
     (repairs,) = plan_partitions([list_directory(directory)], LocalEngine(1), chunk_bytes=_CHUNK_BYTES)
-    aligned = _align(((repairs,), None), max_decompressed_bytes)
+    limit = merge.max_decompressed_bytes
+    aligned = _align(((repairs,), None), limit)
     joined = _core.join_alignments(merge.alignment_text, aligned)
-    return _planned(partition, (*merge.copies, repairs), merge.cleaned_until, joined)
+    return _planned(partition, (*merge.copies, repairs), merge.cleaned_until, joined, limit)

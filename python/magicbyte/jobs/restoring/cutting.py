@@ -48,6 +48,7 @@ class _Task(NamedTuple):
     chunks: list[Chunk]
     base_offset: int
     limit: _Limit
+    max_decompressed_bytes: int
 
 
 class _Found(NamedTuple):
@@ -67,7 +68,10 @@ def cut_merges(
     limits = {
         place: limit for place, merge in enumerate(merges) if (limit := _limit_of(merge, until)) is not None
     }
-    tasks = [_Task(_chunks_of(merges[place]), _base_of(merges[place]), one) for place, one in limits.items()]
+    tasks = [
+        _Task(_chunks_of(merge), _base_of(merge), limit, merge.max_decompressed_bytes)
+        for merge, limit in ((merges[place], limit) for place, limit in limits.items())
+    ]
     found = engine.map(
         _find_end,
         tasks,
@@ -115,14 +119,15 @@ def batches_of(merge: PlannedMerge) -> Iterator[RecordBatch | LegacyBatch]:
     """The batches of a merged log, in order, from the one with its start offset on."""
     start = merge.plan["log_start_offset"] or 0
     for chunk in _chunks_of(merge):
-        yield from (batch for batch in _batches(chunk) if batch.last_offset >= start)
+        batches = _batches(chunk, merge.max_decompressed_bytes)
+        yield from (batch for batch in batches if batch.last_offset >= start)
 
 
-def _batches(chunk: Chunk) -> Iterator[RecordBatch | LegacyBatch]:
+def _batches(chunk: Chunk, max_decompressed_bytes: int) -> Iterator[RecordBatch | LegacyBatch]:
     with locate(chunk["path"]).open(_BLOCK) as file:
         file.seek(chunk["start"])
         data = file.read(chunk["end"] - chunk["start"])
-    return iter(_core.read_batches(data))
+    return iter(_core.read_batches(data, max_decompressed_bytes=max_decompressed_bytes))
 
 
 def _base_of(merge: PlannedMerge) -> int:
@@ -135,7 +140,7 @@ def _find_end(task: _Task) -> _Found:
     producers = ProducerStateManager()
     next_offset = task.base_offset
     for chunk in task.chunks:
-        for batch in _batches(chunk):
+        for batch in _batches(chunk, task.max_decompressed_bytes):
             if (end := _end_before(batch, next_offset, task.limit)) is not None:
                 return _Found(end, producers.first_undecided_offset)
             producers.apply(batch)
@@ -173,7 +178,7 @@ def _cut(merge: PlannedMerge, end: int) -> PlannedMerge:
                 next_offset = following
                 continue
             size = 0
-            for batch in _batches(chunk):
+            for batch in _batches(chunk, merge.max_decompressed_bytes):
                 if batch.last_offset >= end:
                     break
                 size, next_offset = size + batch.size_in_bytes, batch.last_offset + 1

@@ -23,7 +23,7 @@ from magicbyte.jobs.merging.writing import is_complete, write_merges
 from magicbyte.jobs.publish.certificate import Certify, certifier
 from magicbyte.jobs.publish.local_nodes import LocalNodes
 from magicbyte.jobs.restoring.amendments import leave_out_impossible
-from magicbyte.jobs.restoring.doubts import newer_epoch, repeated_directories
+from magicbyte.jobs.restoring.doubts import newer_epoch, older_than_the_disks, repeated_directories
 from magicbyte.jobs.restoring.emptied import is_lost, is_outrun, is_zeroed
 from magicbyte.jobs.restoring.placement import (
     electable_copies,
@@ -190,15 +190,28 @@ class DeadCluster:
         preallocate = self._cluster.config(merge.partition.topic, "preallocate") or ""
         return is_zeroed(merge, copy) and preallocate.strip().lower() != "true"
 
+    def newer_epochs(self, merges: Iterable[PlannedMerge]) -> dict[str, tuple[int, str]]:
+        """The partitions whose copies have newer leader epochs than the metadata (`newer_epoch`)."""
+        return {
+            one.partition.name: found
+            for one in merges
+            if (found := newer_epoch(one, self.state_of(one))) is not None
+        }
+
     def metadata_problems(self, merges: Sequence[PlannedMerge]) -> list[str]:
         """Names the gaps in the metadata and the files of log directories, and their contradictions."""
+        unassigned = self._directories.unassigned
         without = (
             "the sources have no metadata, as those of a cluster with ZooKeeper: topics are those of the"
             " directories, their settings are unknown, and so is who was in sync: the copy with the last"
             " leader epoch leads"
         )
         return [
-            *([] if self._metadata else [without]),
+            *(
+                older_than_the_disks(self._cluster, self.newer_epochs(merges), unassigned)
+                if self._metadata
+                else [without]
+            ),
             *self._cluster.metadata.problems,
             *repeated_directories(self.inputs.log_dirs, self._directories),
             *self._left_out,

@@ -9,11 +9,15 @@ from itertools import chain
 from magicbyte.jobs.merging.planning import PlannedMerge
 from magicbyte.listing import known_topic_id
 from magicbyte.model import LeaderEpoch, Run
+from magicbyte.partition_files import (
+    LEADER_EPOCH_CHECKPOINT,
+    PARTITION_METADATA,
+    format_leader_epochs,
+    format_partition_metadata,
+)
 
 __all__ = ["copies_to_keep", "missing_files", "why_not_kept"]
 
-_EPOCHS = "leader-epoch-checkpoint"
-_METADATA = "partition.metadata"
 _SEGMENT = ".log"
 
 
@@ -75,7 +79,7 @@ def missing_files(merge: PlannedMerge, copy: int, topic_id: str, leader_epoch: i
     listing = merge.copies[copy].listing
     files = {}
     if known_topic_id(listing) != topic_id:
-        files[_METADATA] = f"version: 0\ntopic_id: {topic_id}\n".encode()
+        files[PARTITION_METADATA] = format_partition_metadata(topic_id)
     # Batches before magic 2 have no epoch.
     runs = [run for run in merge.alignment["runs"] if _has(run, copy) and run["leader_epoch"] >= 0]
     epochs = listing["leader_epochs"]
@@ -84,8 +88,7 @@ def missing_files(merge: PlannedMerge, copy: int, topic_id: str, leader_epoch: i
         starts: dict[int, int] = {}
         for run in runs:
             starts.setdefault(run["leader_epoch"], run["first_offset"])
-        lines = [f"{epoch} {start}\n" for epoch, start in starts.items()]
-        files[_EPOCHS] = f"0\n{len(lines)}\n{''.join(lines)}".encode()
+        files[LEADER_EPOCH_CHECKPOINT] = format_leader_epochs(starts.items())
     return files
 
 

@@ -42,7 +42,7 @@ def highest_producer_id(merges: Iterable[PlannedMerge], engine: Engine, progress
     it, or all batches without one. The surveys have the transactions of the whole log.
     """
     logs = [
-        merge.copies[copy]
+        (merge.copies[copy], merge.max_decompressed_bytes)
         for merge in merges
         for copy in sorted({merge.plan["leader"], *(one["copy"] for one in merge.plan["ranges"])})
     ]
@@ -50,18 +50,20 @@ def highest_producer_id(merges: Iterable[PlannedMerge], engine: Engine, progress
         _highest_of,
         logs,
         name=f"magicbyte producer ids: {count_of(len(logs), 'log')}",
-        sizes=[one.listing["segments"][-1]["size"] if one.listing["segments"] else 0 for one in logs],
+        sizes=[one.listing["segments"][-1]["size"] if one.listing["segments"] else 0 for one, _ in logs],
         progress=progress,
     )
     pairs = zip(found, logs, strict=True)
-    return max((HighestId(highest, one.listing["path"]) for highest, one in pairs), default=HighestId(-1, ""))
+    return max(
+        (HighestId(highest, one.listing["path"]) for highest, (one, _) in pairs), default=HighestId(-1, "")
+    )
 
 
-def _highest_of(planned: Planned) -> int:
-    return max((one for one in _ids_of(planned) if one <= _HIGHEST), default=-1)
+def _highest_of(log: tuple[Planned, int]) -> int:
+    return max((one for one in _ids_of(*log) if one <= _HIGHEST), default=-1)
 
 
-def _ids_of(planned: Planned) -> Iterator[int]:
+def _ids_of(planned: Planned, max_decompressed_bytes: int) -> Iterator[int]:
     for text in planned.surveys:
         survey = cast(Survey, json.loads(text))
         yield from (producer_id for _, producer_id in survey["transactional"])
@@ -69,7 +71,9 @@ def _ids_of(planned: Planned) -> Iterator[int]:
     start, ids = _last_snapshot(planned.listing)
     yield from ids
     # Damage is a problem of the merge.
-    with PartitionLog.of_listing(planned.listing, mode="PERMISSIVE") as log:
+    with PartitionLog.of_listing(
+        planned.listing, mode="PERMISSIVE", max_decompressed_bytes=max_decompressed_bytes
+    ) as log:
         batches = (batch.producer_id for batch in log.batches(start))
         yield from (one for one in batches if one is not None)
         if planned.listing["topic"] == TRANSACTION_STATE:

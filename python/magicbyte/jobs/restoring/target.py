@@ -8,20 +8,18 @@ from dataclasses import dataclass
 from os import PathLike, fsdecode
 from typing import Literal, TypedDict
 
-from magicbyte._core import ClusterReader
 from magicbyte.errors import RefusedError
+from magicbyte.internal_topics.metadata.configs import TOPIC
 from magicbyte.internal_topics.metadata.topics import TopicState
 from magicbyte.internal_topics.names import INTERNAL_TOPICS
+from magicbyte.jobs.describing.config_resources import describe_configs
 from magicbyte.live import open_cluster
-from magicbyte.message import ApiKeys
 from magicbyte.storage.location import cluster_of
 
 __all__ = ["Target", "TargetTopic", "decide_topics", "read_target"]
 
 _OF_OLD_BROKERS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 """Configs that name brokers of the old cluster."""
-_TOPIC = 2
-"""The type of topics among the resources with configs (`ConfigResource.Type`)."""
 _OF_TIERED_STORAGE = ("remote.", "local.retention.")
 """Configs of segments in tiered storage, which are not restored."""
 
@@ -81,7 +79,12 @@ def read_target(
             f"{bootstrap_servers}: the cluster has no id: its brokers are older than Kafka 0.10.1"
         )
     names = {one.name for one in topics}
-    configs = _configs(reader, [name for name, _, _ in found if name in names])
+    resources = [(TOPIC, name) for name, _, _ in found if name in names]
+    configs = {
+        result["resourceName"]: {config["name"]: config["value"] for config in result["configs"]}
+        for result in describe_configs(reader, resources)
+        if result["errorCode"] == 0
+    }
     there = {
         name: _Topic(topic_id, replicas, configs.get(name))
         for name, topic_id, replicas in found
@@ -95,17 +98,6 @@ def read_target(
     if command_config is not None:
         tool_options += f" --command-config {shlex.quote(fsdecode(command_config))}"
     return Target(tool_options, cluster_id, sorted(brokers), there, dict(zip(places, ends, strict=True)))
-
-
-def _configs(reader: ClusterReader, topics: Sequence[str]) -> dict[str, dict[str, str | None]]:
-    """The configs in force of the topics that show them."""
-    asked = [{"resourceType": _TOPIC, "resourceName": name, "configurationKeys": None} for name in topics]
-    described = reader.describe(ApiKeys.DESCRIBE_CONFIGS, {"resources": asked}) if asked else {"results": []}
-    return {
-        result["resourceName"]: {config["name"]: config["value"] for config in result["configs"]}
-        for result in described["results"]
-        if result["errorCode"] == 0
-    }
 
 
 def decide_topics(
