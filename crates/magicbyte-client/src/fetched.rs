@@ -40,7 +40,9 @@ pub(crate) struct Whole {
     pub(crate) end: usize,
     /// The offset after the last of them, or after the range if the log continues there.
     pub(crate) next_position: i64,
-    /// The leader epoch of the last of them, or -1.
+    /// The highest offset in the batches that were looked at; one of them may be behind the range. -1 for none.
+    pub(crate) last_offset: i64,
+    /// The leader epoch of the last of them, or of the batch that shows that the range ends in a gap; -1 for none.
     pub(crate) leader_epoch: i32,
     /// The bytes that the first batch lacks, if no batch is whole.
     pub(crate) needed: u64,
@@ -52,19 +54,16 @@ pub(crate) struct Whole {
 /// # Errors
 /// Bytes that are not batches, batches whose offsets do not increase, and record sets that do not move the position.
 pub(crate) fn whole_batches(records: &[u8], position: i64, end: i64) -> Result<Whole> {
-    let mut whole = Whole { start: 0, end: 0, next_position: position, leader_epoch: -1, needed: 0 };
+    let (last_offset, leader_epoch) = (-1, -1);
+    let mut whole = Whole { start: 0, end: 0, next_position: position, last_offset, leader_epoch, needed: 0 };
     let mut batches = Batches::new(records);
-    let mut last_offset = None;
     while let Some(batch) = batches.next() {
         let batch = batch.map_err(|error| corrupt(whole.next_position, error))?;
         let last = batch.last_offset();
-        if last_offset.is_some_and(|before| last <= before) || last == i64::MAX {
-            let before = last_offset.map_or("none".into(), |before| before.to_string());
-            return Err(Error::protocol(format!(
-                "a batch that ends at offset {last}, after one that ends at {before}"
-            )));
+        if last <= whole.last_offset || last == i64::MAX {
+            return Err(misplaced(whole.next_position, last, whole.last_offset + 1));
         }
-        last_offset = Some(last);
+        whole.last_offset = last;
         if last < position {
             whole.start = batches.next_position() as usize;
             whole.end = whole.start;
@@ -72,7 +71,11 @@ pub(crate) fn whole_batches(records: &[u8], position: i64, end: i64) -> Result<W
         }
         let begins_after = batch.as_v2().is_some_and(|batch| batch.base_offset() >= end);
         if begins_after || whole.next_position >= end {
-            whole.next_position = whole.next_position.max(end);
+            if whole.next_position < end {
+                // The epoch before may have ended earlier in the gap.
+                whole.next_position = end;
+                whole.leader_epoch = batch.partition_leader_epoch();
+            }
             return Ok(whole);
         }
         whole.end = batches.next_position() as usize;
@@ -82,13 +85,44 @@ pub(crate) fn whole_batches(records: &[u8], position: i64, end: i64) -> Result<W
     if whole.next_position == position && !records.is_empty() {
         whole.needed = batches.needed();
         if whole.needed == 0 {
-            let why = format!("{} bytes without a batch at offset {position} or after it", records.len());
-            return Err(Error::protocol(why));
+            return Err(misplaced(position, whole.last_offset, position));
         }
     }
     Ok(whole)
 }
 
-fn corrupt(offset: i64, error: magicbyte::Error) -> Error {
+/// A batch that ends at the offset `found`, where only later ones can come.
+fn misplaced(offset: i64, found: i64, expected: i64) -> Error {
+    corrupt(offset, magicbyte::ErrorKind::OffsetOutOfOrder { found, expected }.into())
+}
+
+pub(crate) fn corrupt(offset: i64, error: magicbyte::Error) -> Error {
     Error::new(ErrorKind::Corrupt { offset, error })
+}
+
+#[cfg(test)]
+mod tests {
+    use magicbyte::{Compression, RecordsBuilder};
+
+    use super::whole_batches;
+
+    fn batch(offset: i64, leader_epoch: i32) -> Vec<u8> {
+        let mut builder = RecordsBuilder::v2(Compression::None).partition_leader_epoch(leader_epoch);
+        builder.append(offset, 0, None, Some(b"value"), &[]).unwrap();
+        builder.build().unwrap()
+    }
+
+    /// An epoch may end within a gap: a position behind it would not be one of that epoch.
+    #[test]
+    fn the_epoch_of_a_position_in_a_gap() {
+        let records = [batch(49, 3), batch(100, 5)].concat();
+        for (end, next_position, leader_epoch) in
+            [(49, 49, 3), (50, 50, 3), (51, 51, 5), (80, 80, 5), (100, 100, 5), (101, 101, 5), (150, 101, 5)]
+        {
+            let whole = whole_batches(&records, 40, end).unwrap();
+            assert_eq!((whole.next_position, whole.leader_epoch), (next_position, leader_epoch), "{end}");
+        }
+        let whole = whole_batches(&batch(100, 5), 60, 80).unwrap();
+        assert_eq!((whole.start, whole.end, whole.next_position, whole.leader_epoch), (0, 0, 80, 5));
+    }
 }

@@ -141,20 +141,25 @@ impl Cluster {
     /// The same as those of [`ends_of_leader_epochs`](Self::ends_of_leader_epochs).
     pub fn end_of_leader_epoch(&mut self, place: &TopicPartition, leader_epoch: i32) -> Result<Option<i64>> {
         let mut ends = self.ends_of_leader_epochs(&BTreeMap::from([(place.clone(), leader_epoch)]))?;
-        Ok(ends.remove(place).flatten())
+        Ok(ends.remove(place).flatten().map(|(_, end)| end))
     }
 
-    /// The end (exclusive) of the last leader epoch of each partition up to the given one, in the log of the current leader;
-    /// None if it has none, or is older than Kafka 2.1. All leaders are asked at the same time, each with one request.
+    /// The last leader epoch of each partition up to the given one and its end (exclusive), in the log of the current leader;
+    /// None if it knows neither this epoch nor a later one, or is older than Kafka 2.1. All leaders are asked at the same
+    /// time, each with one request.
     ///
     /// # Errors
     /// The errors of brokers, with topic and partition, and those of connections.
     pub fn ends_of_leader_epochs(
         &mut self,
         epochs: &BTreeMap<TopicPartition, i32>,
-    ) -> Result<BTreeMap<TopicPartition, Option<i64>>> {
-        let found = self.last_epochs_up_to(epochs)?;
-        Ok(found.into_iter().map(|(place, last)| (place, last.map(|(_, end)| end))).collect())
+    ) -> Result<BTreeMap<TopicPartition, Option<(i32, i64)>>> {
+        let mut found = BTreeMap::new();
+        self.retry(|cluster| {
+            let pending: Vec<_> = epochs.keys().filter(|place| !found.contains_key(*place)).collect();
+            cluster.find_some_epochs(&pending, epochs, &mut found)
+        })?;
+        Ok(found)
     }
 
     /// The leader epochs in the logs of the current leaders and the offsets where they begin, in order; the last
@@ -175,15 +180,15 @@ impl Cluster {
         })?;
         let mut epochs: BTreeMap<TopicPartition, Vec<_>> = BTreeMap::new();
         // A log has no epochs of magic 0 and 1.
-        let last = self.last_epochs_up_to(&current)?.into_iter();
+        let last = self.ends_of_leader_epochs(&current)?.into_iter();
         let mut next: BTreeMap<_, i32> = last
             .filter_map(|(place, last)| last.map(|(epoch, _)| (place, epoch)))
             .filter(|&(_, epoch)| epoch >= 0)
             .collect();
         while !next.is_empty() {
             let earlier = next.iter().filter(|&(_, &epoch)| epoch > 0);
-            let before =
-                self.last_epochs_up_to(&earlier.map(|(place, epoch)| (place.clone(), epoch - 1)).collect())?;
+            let before = self
+                .ends_of_leader_epochs(&earlier.map(|(place, epoch)| (place.clone(), epoch - 1)).collect())?;
             let one_earlier = |(place, epoch)| {
                 // Where the epoch before ends, this one begins. The very first has none before it.
                 let (earlier, start) = before.get(&place).copied().flatten().unwrap_or((-1, 0));
@@ -200,19 +205,6 @@ impl Cluster {
         }
         epochs.values_mut().for_each(|of_log| of_log.reverse());
         Ok(epochs)
-    }
-
-    /// The last leader epoch of each partition up to the given one, and its end (exclusive).
-    fn last_epochs_up_to(
-        &mut self,
-        epochs: &BTreeMap<TopicPartition, i32>,
-    ) -> Result<BTreeMap<TopicPartition, Option<(i32, i64)>>> {
-        let mut found = BTreeMap::new();
-        self.retry(|cluster| {
-            let pending: Vec<_> = epochs.keys().filter(|place| !found.contains_key(*place)).collect();
-            cluster.find_some_epochs(&pending, epochs, &mut found)
-        })?;
-        Ok(found)
     }
 
     fn find_some_epochs(

@@ -167,17 +167,36 @@ fn lies_about_offsets() {
     let of = |parts: Vec<Vec<u8>>| fetching(move |asked| Some(fetched(asked, records(parts.concat()))));
     // Batches before the position are skipped, as by Kafka's consumer; alone, they would be fetched forever.
     let error = error_of(of(vec![batch(3), batch(9)]));
-    assert!(error.to_string().contains("without a batch at offset 10 or after it"), "{error}");
+    assert!(
+        error.to_string().contains(
+            "the records at offset 10: offset 9 does not fit between its neighbours: expected at least 10"
+        ),
+        "{error}"
+    );
     let (answers, error) = read(of(vec![batch(3), batch(19), batch(25)]));
     assert_eq!((answers, error.map(|error| error.to_string())), (1, None));
     let error = error_of(of(vec![batch(12), batch(11)]));
     assert!(
-        error.to_string().contains("a batch that ends at offset 11, after one that ends at 12"),
+        error.to_string().contains("the records at offset 13: offset 11 does not fit between its neighbours"),
         "{error}"
     );
     // A gap up to the end of the range leaves nothing to read.
-    let (answers, error) = read(of(vec![batch(1000)]));
+    let (answers, error) = read(of(vec![batch(99)]));
     assert_eq!((answers, error.map(|error| error.to_string())), (0, None));
+    // Offsets behind the end of the log would leave out all records before them.
+    for (sent, found) in [(vec![batch(100)], 100), (vec![batch(10), batch(900)], 900)] {
+        let error = error_of(of(sent));
+        let expected =
+            format!("the records at offset 10: offset {found} is not allowed here: expected 10 to 49");
+        assert!(error.to_string().contains(&expected), "{error}");
+    }
+    // What is replicated while a leader reads is behind the high watermark that it tells.
+    for high_watermark in [0, 10, 19] {
+        let (answers, error) = read(fetching(move |asked| {
+            Some(fetched(asked, PartitionData { high_watermark, ..records(batch(19)) }))
+        }));
+        assert_eq!((answers, error.map(|error| error.to_string())), (1, None));
+    }
     let error = error_of(of(vec![batch(i64::MAX - 1)[..61].to_vec()]));
     assert!(error.to_string().contains("t-0"), "{error}");
     let error = error_of(of(vec![vec![0x55; 200]]));

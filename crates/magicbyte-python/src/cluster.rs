@@ -166,7 +166,7 @@ impl PyClusterReader {
         &self,
         py: Python<'_>,
         #[pyo3(from_py_with = items)] epochs: Vec<(String, i32, i32)>,
-    ) -> PyResult<Vec<Option<i64>>> {
+    ) -> PyResult<Vec<Option<(i32, i64)>>> {
         panics::here();
         let epochs: Vec<(TopicPartition, i32)> = epochs
             .into_iter()

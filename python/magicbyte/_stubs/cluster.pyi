@@ -75,9 +75,10 @@ class ClusterReader:
         there is none.
         """
 
-    def ends_of_leader_epochs(self, epochs: Sequence[tuple[str, int, int]]) -> list[int | None]:
-        """The end (exclusive) of the last leader epoch up to the given one in the log of the current leader,
-        for each topic, partition and epoch; None if it has none, or is older than Kafka 2.1.
+    def ends_of_leader_epochs(self, epochs: Sequence[tuple[str, int, int]]) -> list[tuple[int, int] | None]:
+        """The last leader epoch up to the given one and its end (exclusive) in the log of the current leader,
+        for each topic, partition and epoch; None if the leader does not know this epoch or a later one, or is
+        older than Kafka 2.1.
         """
 
     def leader_epochs(self, partitions: Sequence[tuple[str, int]]) -> list[list[tuple[int, int]]]:

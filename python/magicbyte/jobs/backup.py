@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import cast
 
@@ -18,6 +18,7 @@ from magicbyte.errors import RefusedError
 from magicbyte.internal_topics.names import INTERNAL_TOPICS
 from magicbyte.jobs.backing_up.digests import digests_of, known_files
 from magicbyte.jobs.backing_up.files import LogDirImage, remove_leftovers, write_log_dir
+from magicbyte.jobs.backing_up.full_copies import has_more_damage, only_in_former, put_in_place
 from magicbyte.jobs.backing_up.kept_log import (
     KeptLog,
     aside_name,
@@ -27,31 +28,32 @@ from magicbyte.jobs.backing_up.kept_log import (
 )
 from magicbyte.jobs.backing_up.kept_tree import KeptTree
 from magicbyte.jobs.backing_up.leaders import Leaders
+from magicbyte.jobs.backing_up.lineage import find_divergences
 from magicbyte.jobs.backing_up.manifest import (
     MANIFEST,
     BackedUpPartition,
     BackupFinding,
     BackupManifest,
     CopiedBatches,
+    certified,
+    files_in,
     new_manifest,
     read_manifest,
+    still_there,
     write_file,
 )
 from magicbyte.jobs.backing_up.opened_log import OfCluster, open_log
+from magicbyte.jobs.backing_up.trees import open_tree
 from magicbyte.jobs.backing_up.waits import Waits
 from magicbyte.jobs.describing.cluster import Description, Settings, describe_cluster, describe_settings
 from magicbyte.jobs.find.choice import PartitionChoice
-from magicbyte.jobs.publish.certificate import CertifiedFile, CertifiedPartition
-from magicbyte.jobs.publish.workspace import sync, sync_tree
+from magicbyte.jobs.publish.workspace import sync
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, Step
 from magicbyte.listing import topic_id_of
 from magicbyte.live import open_cluster
 from magicbyte.options.backup import BackupOptions
 from magicbyte.options.command_line import command_line
-from magicbyte.storage.destination import destination_of
-from magicbyte.storage.local_directory import LocalDirectory
 from magicbyte.storage.location import ClusterUrl, cluster_of
-from magicbyte.storage.stored_directory import StoredDirectory
 
 __all__ = ["BackupReport", "backup"]
 
@@ -95,23 +97,8 @@ def backup(
     url = cluster_of(source)
     if url is None or url.topic is not None:
         raise RefusedError(f"{source}: expected a cluster, such as kafka://HOST:PORT; --topic chooses topics")
-    with closing(_tree_of(out)) as tree:
+    with closing(open_tree(out)) as tree:
         return _Backup(url, out, tree, options, choice, progress).run()
-
-
-def _tree_of(out: str) -> KeptTree:
-    try:
-        output = destination_of(out)
-    except ValueError as error:
-        raise RefusedError(str(error)) from None
-    match output:
-        case LocalDirectory() as directory:
-            return KeptTree(directory.path)
-        case StoredDirectory() as directory:
-            # Needs packages that a local backup does not need.
-            from magicbyte.jobs.backing_up.stored_tree import StoredTree
-
-            return StoredTree(directory)
 
 
 class _Backup:
@@ -136,7 +123,11 @@ class _Backup:
         self._settings = Settings()
         self._findings: list[BackupFinding] = []
         self._logs: dict[Place, KeptLog] = {}
+        self._full: dict[Place, KeptLog] = {}
+        """The full copies that are to take the places of logs."""
         self._ends: dict[Place, int] = {}
+        self._log_ends: dict[Place, int] = {}
+        """The ends without a cut in time."""
         self._touched: set[str] = set()
         """The names of directories in which files have changed."""
         self._rewritten: set[str] = set()
@@ -155,9 +146,10 @@ class _Backup:
         self._settings = describe_settings(self._cluster, self._description, topics)
         for place in places:
             self._open(place, starts[place])
-        self._check_lineage()
-        for place, log in self._logs.items():
-            self._skip_deleted(log, starts[place])
+        for logs in (self._logs, self._full):
+            self._check_lineage(logs)
+            for place, log in logs.items():
+                self._skip_deleted(log, starts[place])
         if self._findings or any(log.rewritten for log in self._logs.values()):
             # They are known before anything is copied, and have to be after a kill.
             self._write()
@@ -165,7 +157,7 @@ class _Backup:
             self._tree.publish()
         self._begin_copying()
         self._copy()
-        for log in self._logs.values():
+        for log in self._targets().values():
             if self._options.as_of is not None:
                 self._cut_off_open_transactions(log)
             log.complete()
@@ -197,10 +189,14 @@ class _Backup:
                     f" {self._description.cluster_id}: choose another output"
                 )
             return manifest
-        node_id = max(self._description.brokers, default=0) + 1
-        manifest = new_manifest(_core.__version__, self._description.cluster_id, node_id)
+        # The next one after the highest, if there is one.
+        manifest = new_manifest(_core.__version__, self._description.cluster_id, self._description.brokers)
         write_file(os.path.join(self._out, MANIFEST), manifest)
         return manifest
+
+    def _targets(self) -> dict[Place, KeptLog]:
+        """The logs to which batches are added."""
+        return self._logs | self._full
 
     def _directory(self, name: str) -> str:
         return os.path.join(self._out, name)
@@ -225,12 +221,21 @@ class _Backup:
             name = f"{topic}-{number}"
             if (topic, number) in places or not self._choice.includes(topic, number):
                 continue
-            aside = aside_name(name, entry["topic_id"])
+            aside = None
             if os.path.isdir(self._directory(name)):
-                os.rename(self._directory(name), self._directory(aside))
+                aside = self._set_aside(name, entry["topic_id"])
+                self._manifest.setdefault("set_aside", {})[aside] = entry
             del self._entries[topic, number]
             message = "the cluster does not have it any more, or does not show it to this client"
             self._find((topic, number), "deleted", message, aside=aside)
+
+    def _set_aside(self, name: str, topic_id: str | None) -> str:
+        """Keeps a log under another name, which it returns."""
+        aside = aside_name(name, topic_id)
+        if os.path.lexists(self._directory(aside)):
+            aside = aside_name(name)
+        os.rename(self._directory(name), self._directory(aside))
+        return aside
 
     def _leave_out(self, place: Place) -> None:
         self._find(place, "unavailable", "no broker is its leader now: run again when it has one")
@@ -246,6 +251,7 @@ class _Backup:
             bounds = self._cluster.offsets(asked, "read_uncommitted")
             starts.update({place: start for place, (start, _) in zip(asked, bounds, strict=True)})
             self._ends.update({place: end for place, (_, end) in zip(asked, bounds, strict=True)})
+        self._log_ends = dict(self._ends)
         if self._options.as_of is not None:
             of_time = self._cluster.offsets_for_time(places, self._options.as_of)
             for place, offset in zip(places, of_time, strict=True):
@@ -261,18 +267,31 @@ class _Backup:
         directory, entry = self._directory(name), self._entries.get(place)
         check_directory(directory)
         self._set_aside_other(place, topic_id)
-        if os.path.isdir(directory) and self._options.full:
-            directory, entry = self._directory(future_name(name, topic_id)), None
-        elif not os.path.isdir(directory):
-            former = self._directory(aside_name(name, topic_id)) if topic_id is not None else ""
-            if os.path.isdir(former):
+        lost: list[tuple[int, int]] = []
+        if not os.path.isdir(directory):
+            aside = "" if topic_id is None else aside_name(name, topic_id)
+            if aside and os.path.isdir(self._directory(aside)):
                 # The cluster shows the topic again.
-                os.rename(former, directory)
+                os.rename(self._directory(aside), directory)
+                former = self._manifest.get("set_aside", {}).pop(aside, None)
+                lost = [(first, last) for first, last in former["lost"]] if former is not None else []
             entry = None
-        log = self._logs[place] = KeptLog(directory, topic, number, topic_id)
+        log = self._logs[place] = KeptLog(directory, topic, number, topic_id, lost=lost)
         if not os.path.isdir(directory):
             self._begin(log, start)
             return
+        self._open_files(log, entry, start)
+        if self._options.full:
+            full = KeptLog(self._directory(future_name(name, topic_id)), topic, number, topic_id)
+            self._full[place] = full
+            if os.path.isdir(full.directory):
+                self._open_files(full, None, start)
+            else:
+                self._begin(full, start)
+
+    def _open_files(self, log: KeptLog, entry: BackedUpPartition | None, start: int) -> None:
+        """Opens a log whose directory is there; `entry` is what the last manifest says of it."""
+        place, name = log.place, log.name
         log.create()
         end = self._ends[place] if self._options.as_of is not None else None
         if entry is None:
@@ -320,37 +339,34 @@ class _Backup:
         directory = self._directory(name)
         entry = self._entries.get(place)
         former = topic_id_of({"state": "current", "path": directory})  # type: ignore[typeddict-item]
-        if former is None and entry is not None and not os.path.isdir(directory):
-            # A run that was killed has moved it.
+        if former is None and entry is not None:
+            # A run that was killed has moved it, or the file with its id is missing.
             former = entry["topic_id"]
         if topic_id is None or former is None or former == topic_id:
             return
         aside = aside_name(name, former)
         if os.path.isdir(directory):
-            os.rename(directory, self._directory(aside))
+            aside = self._set_aside(name, former)
         self._entries.pop(place, None)
         message = f"the topic was deleted and created again: the log of {former} is kept in {aside}"
         self._find(place, "recreated", message, aside=aside)
 
-    def _check_lineage(self) -> None:
-        """Sets batches aside that the leader does not have: an unclean election has removed them."""
-        asked = [log for log in self._logs.values() if log.leader_epochs]
+    def _check_lineage(self, logs: Mapping[Place, KeptLog]) -> None:
+        """Sets batches aside that the leader does not have: an unclean election has removed them, or the
+        cluster has come back from an older copy.
+        """
+        asked = list(logs.values())
         while asked:
-            ends = self._leaders.ask([log.place for log in asked], self._ends_of_last_epochs)
-            diverged = [log for log in asked if ends.get(log.place, log.next_offset) < log.next_offset]
-            for log in diverged:
-                self._set_aside_diverged(log, ends[log.place])
+            ends = find_divergences(self._cluster, self._leaders, asked, self._log_ends)
             # The epoch before may have ended earlier, too.
-            asked = [log for log in diverged if log.leader_epochs]
-
-    def _ends_of_last_epochs(self, places: Sequence[Place]) -> dict[Place, int]:
-        """The offsets where the leaders end the last epochs of these logs, as far as they know them."""
-        epochs = [(*place, self._logs[place].leader_epochs[-1][0]) for place in places]
-        ends = self._cluster.ends_of_leader_epochs(epochs)
-        return {place: end for place, end in zip(places, ends, strict=True) if end is not None}
+            asked = [logs[place] for place in ends]
+            for log in asked:
+                self._set_aside_diverged(log, ends[log.place])
 
     def _set_aside_diverged(self, log: KeptLog, end: int) -> None:
         last = log.next_offset - 1
+        # The end of a damaged batch may be wrong: what the leader has there is copied again.
+        end = min((one["first_offset"] for one in log.damaged if one["last_offset"] >= end), default=end)
         aside = aside_name(log.name)
         self._tree.fetch(log, 0)
         if log.cut_at(end, self._directory(aside)):
@@ -368,29 +384,20 @@ class _Backup:
             log.go_on_at(start)
 
     def _begin_copying(self) -> None:
-        for log in self._logs.values():
+        for log in self._targets().values():
             self._tree.begin(log)
 
     def _copy(self) -> None:
         """Copies all partitions up to the cut."""
         pending = {
             place: log
-            for place, log in self._logs.items()
+            for place, log in self._targets().items()
             if log.next_offset < self._ends[place] and place not in self._leaders.unavailable
         }
+        logs = dict(pending)
         with self._progress.step(f"magicbyte backup: {len(pending):,} partitions", 0) as step:
             while pending:
-                ranges = [
-                    (
-                        *place,
-                        log.next_offset,
-                        self._ends[place],
-                        log.directory,
-                        log.active_segment,
-                        log.open_as_tuples(),
-                    )
-                    for place, log in pending.items()
-                ]
+                ranges = [log.range_to(self._ends[place]) for place, log in pending.items()]
                 text = self._cluster.copy_batches(ranges, self._options.segment_bytes)
                 copies: list[CopiedBatches] = json.loads(text)
                 if any(
@@ -398,14 +405,14 @@ class _Backup:
                 ):
                     self._leaders.leave_out(pending)
                 for copied in copies:
-                    self._add(self._logs[copied["topic"], copied["partition"]], copied, step)
+                    self._add(logs[copied["topic"], copied["partition"]], copied, step)
                 # A manifest that is written now counts all that was appended.
                 for copied in copies:
-                    log = self._logs[copied["topic"], copied["partition"]]
+                    log = logs[copied["topic"], copied["partition"]]
                     ends_here = copied["stopped"] is not None and not self._goes_on(log, copied)
                     if ends_here or log.next_offset >= self._ends[log.place]:
                         del pending[log.place]
-                self._tree.move_out(self._logs.values())
+                self._tree.move_out(logs.values())
 
     def _add(self, log: KeptLog, copied: CopiedBatches, step: Step) -> None:
         log.add(copied)
@@ -415,6 +422,8 @@ class _Backup:
         for one in copied["damaged"]:
             offsets = one["first_offset"], one["last_offset"]
             self._find(log.place, "damaged", one["message"], offsets)
+        if copied["damaged_left_out"]:
+            self._find(log.place, "damaged", f"{copied['damaged_left_out']:,} more batches")
         sums = copied["size"], copied["batches"], copied["records"]
         self._copied = [before + now for before, now in zip(self._copied, sums, strict=True)]
         step.done(self._copied[0])
@@ -463,7 +472,7 @@ class _Backup:
         """Puts full copies in the places of the old ones, except for those that could not be finished."""
         stopped = {(one["topic"], one["partition"]) for one in self._findings if one["found"] == "stopped"}
         stopped |= self._leaders.unavailable
-        whole = [log for log in self._logs.values() if not self._is_kept(log) and log.place not in stopped]
+        whole = [log for log in self._full.values() if log.place not in stopped and not self._is_worse(log)]
         if not whole:
             return
         older = {log.name: self._older(log) for log in whole}
@@ -473,56 +482,57 @@ class _Backup:
             BackupManifest,
             {
                 **self._manifest,
-                "outputs": _in(others, self._manifest["outputs"]),
-                "changed": _in(others, self._manifest.get("changed", {})),
+                "outputs": files_in(others, self._manifest["outputs"]),
+                "changed": files_in(others, self._manifest.get("changed", {})),
                 "findings": self._findings,
             },
         )
         write_file(os.path.join(self._out, MANIFEST), self._manifest)
         for log in whole:
-            former, segments, aside = older[log.name]
+            segments, aside = older[log.name]
             for segment in segments:
-                former.move_rest(segment, 0, segment, self._directory(aside))
+                self._logs[log.place].move_rest(segment, 0, segment, self._directory(aside))
         self._tree.replace({log.name: deleted_name(log.name, log.topic_id) for log in whole})
         for log in whole:
-            self._replace(log)
+            put_in_place(log, self._logs[log.place])
+            self._logs[log.place] = log
+            self._touched.add(log.name)
+        # What was wrong with their segments is over.
+        places = {log.place for log in whole}
+        self._findings = [
+            one
+            for one in self._findings
+            if one["found"] != "changed" or (one["topic"], one["partition"]) not in places
+        ]
 
-    def _older(self, log: KeptLog) -> tuple[KeptLog, list[int], str]:
-        """The log in whose place a full copy goes, its segments with what the cluster has deleted since, and
-        the name of the directory to which they have to be moved.
+    def _is_worse(self, full: KeptLog) -> bool:
+        """True for a full copy that must not take the place of the log, which it then leaves."""
+        if not has_more_damage(full, self._logs[full.place]):
+            return False
+        message = "the full copy has damaged batches that the former one may have whole: that one stays"
+        self._find(full.place, "stopped", message)
+        shutil.rmtree(full.directory)
+        return True
+
+    def _older(self, full: KeptLog) -> tuple[list[int], str]:
+        """The segments of a log with what the cluster has deleted since, and the name of the directory to
+        which they have to be moved before a full copy takes its place.
         """
-        former = KeptLog(self._directory(log.name), log.topic, log.partition, log.topic_id)
-        own = [segment for segment, size in log.segments().items() if size]
-        # The batches that a compaction has removed come after the start of the cluster's log.
-        start = min([log.log_start_offset, *own])
-        segments = [segment for segment, size in former.segments().items() if size and segment < start]
-        aside = aside_name(log.name)
+        segments, start = only_in_former(full, self._logs[full.place])
+        aside = aside_name(full.name)
         if segments:
             message = f"the cluster deleted what the former copy has before offset {start:,}: kept in {aside}"
-            self._find(log.place, "replaced", message, (segments[0], start - 1), aside)
-        return former, segments, aside
+            self._find(full.place, "replaced", message, (segments[0], start - 1), aside)
+        return segments, aside
 
     def _is_kept(self, log: KeptLog) -> bool:
         """False for a full copy beside the log that the backup has."""
         return log.directory == self._directory(log.name)
 
-    def _replace(self, log: KeptLog) -> None:
-        """Puts a full copy in the place of the old one."""
-        final = self._directory(log.name)
-        log.write_epochs()
-        sync_tree(log.directory)
-        deleted = self._directory(deleted_name(log.name, log.topic_id))
-        os.rename(final, deleted)
-        os.rename(log.directory, final)
-        sync(self._out)
-        shutil.rmtree(deleted)
-        log.directory = final
-        self._touched.add(log.name)
-
     def _write(self) -> BackupManifest:
         """Writes the files beside the segments, and then the manifest."""
         settings = self._settings
-        for log in filter(self._is_kept, self._logs.values()):
+        for log in self._logs.values():
             log.write_epochs()
             self._entries[log.place] = log.entry(self._replicas(log.place))
         entries = [self._entries[place] for place in sorted(self._entries)]
@@ -533,7 +543,7 @@ class _Backup:
         )
         for name in self._touched:
             sync(self._directory(name))
-        opened = {log.name: log for log in self._logs.values() if self._is_kept(log)}
+        opened = {log.name: log for log in self._logs.values()}
         stored = self._tree.digests()
         known = known_files(self._out, self._manifest, self._logs.values(), self._rewritten, stored)
         digests = digests_of(self._out, opened, known)
@@ -553,14 +563,17 @@ class _Backup:
                 "command": command_line("backup", [self._url.cluster, self._named], self._options),
                 "made_ms": made_ms,
                 "problems": len(self._findings),
-                "written": [_certified(one) for one in entries],
-                "outputs": dict(sorted({**_in(others, self._manifest["outputs"]), **digests.files}.items())),
-                "changed": {**_in(others, self._manifest.get("changed", {})), **digests.changed},
+                "written": [certified(one) for one in entries],
+                "outputs": dict(
+                    sorted({**files_in(others, self._manifest["outputs"]), **digests.files}.items())
+                ),
+                "changed": {**files_in(others, self._manifest.get("changed", {})), **digests.changed},
                 "bootstrap_servers": self._url.bootstrap_servers,
                 "as_of": self._options.as_of,
                 "brokers": list(self._description.brokers),
                 "features": dict(self._description.features),
                 "metadata_end_offset": self._description.metadata_end_offset,
+                "set_aside": still_there(self._out, self._manifest.get("set_aside", {})),
                 "partitions": entries,
                 "findings": self._findings,
                 "acl_resources": sorted(
@@ -581,19 +594,3 @@ class _Backup:
 
     def _replicas(self, place: Place) -> list[int]:
         return list(self._description.topics[place[0]].partitions[place[1]].replicas)
-
-
-def _in(names: Container[str], files: Mapping[str, CertifiedFile]) -> dict[str, CertifiedFile]:
-    """The files in directories with these names."""
-    return {name: file for name, file in files.items() if name.partition("/")[0] in names}
-
-
-def _certified(entry: BackedUpPartition) -> CertifiedPartition:
-    return CertifiedPartition(
-        topic=entry["topic"],
-        partition=entry["partition"],
-        segments=0,
-        size=entry["size"],
-        batches=entry["batches"],
-        records=entry["records"],
-    )

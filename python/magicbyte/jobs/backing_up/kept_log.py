@@ -39,6 +39,7 @@ __all__ = [
     "check_file",
     "deleted_name",
     "future_name",
+    "has_good_batch",
     "truncate",
     "walk",
 ]
@@ -184,6 +185,17 @@ class KeptLog:
         """The end (exclusive) of what a `read_committed` consumer gets of the log as it is now."""
         return min((one["first_offset"] for one in self.open_transactions), default=self.next_offset)
 
+    def range_to(self, end: int) -> tuple[str, int, int, int, str, int | None, list[tuple[int, int, bool]]]:
+        """The range that is copied next, up to `end` (exclusive), as compiled functions take it."""
+        return (
+            *self.place,
+            self.next_offset,
+            end,
+            self.directory,
+            self.active_segment,
+            self.open_as_tuples(),
+        )
+
     def open_as_tuples(self) -> list[tuple[int, int, bool]]:
         """The open transactions, as compiled functions take them."""
         return _as_tuples(self.open_transactions)
@@ -324,6 +336,15 @@ def _batch_at(path: str, position: int) -> Any:
         return next(iter(_core.read_batches(data)), None)
     except Error:
         return None
+
+
+def has_good_batch(path: str, position: int, end_offset: int) -> bool:
+    """True if one of the batches at a position begins before this offset (exclusive), and its CRC holds."""
+    while (batch := _batch_at(path, position)) is not None and _first_of(batch) < end_offset:
+        if batch.is_valid():
+            return True
+        position += batch.size_in_bytes
+    return False
 
 
 def truncate(path: str, size: int) -> None:

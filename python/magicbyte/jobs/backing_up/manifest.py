@@ -9,13 +9,14 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
+from itertools import chain
 from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from magicbyte.errors import RefusedError
 from magicbyte.internal_topics.names import is_topic
 from magicbyte.jobs.certified import read_certificate
-from magicbyte.jobs.publish.certificate import Certificate, CertifiedFile
+from magicbyte.jobs.publish.certificate import Certificate, CertifiedFile, CertifiedPartition
 from magicbyte.jobs.publish.workspace import sync
 from magicbyte.storage.location import locate
 
@@ -29,8 +30,11 @@ __all__ = [
     "OpenTransaction",
     "backed_up_offsets",
     "beside_of",
+    "certified",
+    "files_in",
     "new_manifest",
     "read_manifest",
+    "still_there",
     "write_file",
 ]
 
@@ -161,6 +165,8 @@ class BackupManifest(Certificate):
     partitions: list[BackedUpPartition]
     findings: list[BackupFinding]
     """The findings of the last run."""
+    set_aside: NotRequired[dict[str, BackedUpPartition]]
+    """Partitions that the cluster does not show any more, by the names of their directories."""
     changed: NotRequired[dict[str, CertifiedFile]]
     """The last digests that held of segments that have `changed` since."""
     acl_resources: list[str]
@@ -205,11 +211,17 @@ _OF_DAMAGE: Mapping[str, type | tuple[type, ...]] = {
     "message": str,
 }
 _OF_FILE: Mapping[str, type | tuple[type, ...]] = {"size": int, "sha256": str}
+_INDEXES, _OFFSETS, _LONGS = range(1 << 31), range(1 << 63), range(-(1 << 63), 1 << 63)
 _ID = re.compile(r"[\w-]{22}", re.ASCII)
 
 
-def new_manifest(version: str, cluster_id: str, node_id: int) -> BackupManifest:
-    """The manifest of an empty backup, which stands for a node that the cluster does not have."""
+def new_manifest(version: str, cluster_id: str, brokers: Collection[int]) -> BackupManifest:
+    """The manifest of an empty backup, which stands for a node that the cluster with these brokers does not
+    have.
+    """
+    # The next one after the highest, if there is one.
+    candidates = chain([max(brokers, default=0) + 1], _INDEXES)
+    node_id = next(one for one in candidates if one in _INDEXES and one not in brokers)
     return BackupManifest(
         magicbyte=version,
         command=[],
@@ -250,14 +262,17 @@ def read_manifest(out: str) -> BackupManifest | None:
         document: Any = read_certificate(path)
     except FileNotFoundError:
         return None
-    changed = document.get("changed", {})
+    changed, set_aside = document.get("changed", {}), document.get("set_aside", {})
     if (
         not _has(document, _TYPES)
-        or not all(map(_is_partition, document["partitions"]))
+        or not isinstance(set_aside, dict)
+        or not all(map(_is_partition, [*document["partitions"], *set_aside.values()]))
         or not isinstance(changed, dict)
         or not all(_has(file, _OF_FILE) for file in changed.values())
     ):
-        raise RefusedError(f"{path} is not the manifest of a backup: a field is missing or of another type")
+        raise RefusedError(
+            f"{path} is not the manifest of a backup: a field is missing, of another type or out of range"
+        )
     return cast(BackupManifest, document)
 
 
@@ -277,24 +292,64 @@ def backed_up_offsets(directories: Iterable[str]) -> dict[tuple[str, tuple[str, 
     return found
 
 
+def files_in(names: Container[str], files: Mapping[str, CertifiedFile]) -> dict[str, CertifiedFile]:
+    """The files in directories with these names."""
+    return {name: file for name, file in files.items() if name.partition("/")[0] in names}
+
+
+def still_there(out: str, aside: Mapping[str, BackedUpPartition]) -> dict[str, BackedUpPartition]:
+    """Those whose directories nobody has removed."""
+    return {name: entry for name, entry in aside.items() if os.path.isdir(os.path.join(out, name))}
+
+
+def certified(entry: BackedUpPartition) -> CertifiedPartition:
+    """The partition in the certificate."""
+    return CertifiedPartition(
+        topic=entry["topic"],
+        partition=entry["partition"],
+        segments=0,
+        size=entry["size"],
+        batches=entry["batches"],
+        records=entry["records"],
+    )
+
+
 def _is_partition(entry: Any) -> bool:
     return (
         _has(entry, _OF_PARTITION)
         and is_topic(entry["topic"])
-        and entry["partition"] >= 0
+        and entry["partition"] in _INDEXES
+        and entry["next_offset"] in _OFFSETS
+        and entry["first_offset"] in _OFFSETS
+        and entry["log_start_offset"] in _OFFSETS
+        and (entry["active_segment"] is None or entry["active_segment"] in _OFFSETS)
+        and entry["max_producer_id"] in _LONGS
         and (entry["topic_id"] is None or _ID.fullmatch(entry["topic_id"]) is not None)
-        and all(map(_is_pair, [*entry["leader_epochs"], *entry["lost"]]))
+        and all(_is_pair(one, _INDEXES) for one in entry["leader_epochs"])
+        and all(_is_pair(one, _OFFSETS) for one in entry["lost"])
         and all(_has(one, _OF_DAMAGE) for one in entry["damaged"])
         and all(map(_is_transaction, entry["open_transactions"]))
     )
 
 
 def _is_transaction(value: Any) -> bool:
-    return _has(value, _OF_TRANSACTION) and isinstance(value.get("is_overlapped"), bool)
+    return (
+        _has(value, _OF_TRANSACTION)
+        and isinstance(value.get("is_overlapped"), bool)
+        and value["producer_id"] in _LONGS
+        and value["first_offset"] in _OFFSETS
+    )
 
 
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(type(one) is int for one in value)
+def _is_pair(value: Any, firsts: range) -> bool:
+    """True for a pair of a number of this range and an offset."""
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and all(type(one) is int for one in value)
+        and value[0] in firsts
+        and value[1] in _OFFSETS
+    )
 
 
 def _has(document: Any, types: Mapping[str, type | tuple[type, ...]]) -> bool:

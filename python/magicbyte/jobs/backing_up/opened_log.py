@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from magicbyte import _core
-from magicbyte.jobs.backing_up.kept_log import EVERYTHING, SEGMENT, KeptLog, truncate, walk
+from magicbyte.jobs.backing_up.kept_log import (
+    EVERYTHING,
+    SEGMENT,
+    KeptLog,
+    has_good_batch,
+    truncate,
+    walk,
+)
 from magicbyte.jobs.backing_up.manifest import BackedUpPartition, CopiedBatches
 from magicbyte.jobs.publish.certificate import CertifiedFile
 from magicbyte.jobs.publish.workspace import sync
@@ -190,11 +197,14 @@ def _count_again(log: KeptLog, segments: list[int], gaps: list[Gap]) -> None:
 
 
 def _recover(log: KeptLog, counted: Mapping[int, int], cluster: OfCluster, aside: str) -> list[FoundInLog]:
-    """Adds the whole batches that no manifest counts, and cuts off the rest."""
+    """Adds the whole batches that no manifest counts, and cuts off the rest. If good batches are in it, it is
+    kept aside: they may be the only copy by now.
+    """
     newest = max(counted, default=-1)
     limit = EVERYTHING if cluster.end_offset is None else max(cluster.end_offset, log.next_offset)
     found: list[FoundInLog] = []
     is_over, gap = False, None
+    lost_from: int | None = None
     for segment, size in log.segments().items():
         start = counted.get(segment, 0)
         if segment < newest or (segment == newest and (size <= start or segment != log.active_segment)):
@@ -203,11 +213,10 @@ def _recover(log: KeptLog, counted: Mapping[int, int], cluster: OfCluster, aside
             if log.first_offset is not None:
                 found.append(FoundInLog("lost", _LOST, (gap, segment - 1)))
             log.go_on_at(segment)
-        # The cluster has all that follows.
         is_over = is_over or (gap is not None and segment > cluster.start_offset)
         gap = None
         if is_over:
-            os.unlink(log.path_of(segment))
+            lost_from = _remove_rest(log, segment, 0, (segment, limit), aside, lost_from)
             continue
         position = _add_whole(log, segment, start, limit)
         first = max(log.next_offset, segment)
@@ -223,11 +232,32 @@ def _recover(log: KeptLog, counted: Mapping[int, int], cluster: OfCluster, aside
             found.append(FoundInLog("incomplete", message, aside=name))
             continue
         is_over = position < size
-        if position == 0:
-            os.unlink(log.path_of(segment))
-        else:
-            truncate(log.path_of(segment), position)
+        lost_from = _remove_rest(log, segment, position, (first, limit), aside, lost_from)
+    if lost_from is not None:
+        name = _name_of(aside)
+        message = (
+            f"batches from offset {lost_from:,} on are damaged: they are copied again. What was there is kept"
+            f" in {name}"
+        )
+        found.append(FoundInLog("incomplete", message, aside=name))
     return found
+
+
+def _remove_rest(
+    log: KeptLog, segment: int, position: int, bounds: tuple[int, int], aside: str, lost_from: int | None
+) -> int | None:
+    """Removes what is in a segment from a position on, or moves it aside; returns the first offset that was
+    moved so far. `bounds` are the next offset and the offset from which on nothing has to stay.
+    """
+    path, (first, limit) = log.path_of(segment), bounds
+    if has_good_batch(path, position, limit):
+        log.move_rest(segment, position, first, aside)
+        return first if lost_from is None else lost_from
+    if position == 0:
+        os.unlink(path)
+    else:
+        truncate(path, position)
+    return lost_from
 
 
 def _add_whole(log: KeptLog, segment: int, position: int, limit: int) -> int:

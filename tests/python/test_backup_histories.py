@@ -1,0 +1,303 @@
+"""`backup` of a cluster whose log is not the one that was copied: another history, or rot on a leader's disk.
+
+No run mixes two histories, and none removes batches that the cluster does not have any more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import magicbyte
+import pytest
+from conftest import Cli
+from live_proxy import lying
+from magicbyte.errors import RefusedError
+from test_backup import (
+    BATCHES,
+    ID,
+    NO_PROBLEMS,
+    OTHER_ID,
+    backup,
+    batch,
+    cluster,
+    content,
+    findings,
+    is_proved,
+    write_log,
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "cluster"
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "backup"
+
+
+def everywhere(out: Path) -> bytes:
+    """The bytes of all segments below the backup, of logs that are set aside, too."""
+    return b"".join(path.read_bytes() for path in sorted(out.rglob("*.log")))
+
+
+def log_of(epoch: int, numbers: Sequence[int], value: bytes = b"new", magic: int = 2) -> list[bytes]:
+    if magic == 2:
+        return [batch(number, value + b"%d" % number, epoch=epoch) for number in numbers]
+    made = []
+    for number in numbers:
+        builder = magicbyte.RecordsBuilder(base_offset=number, magic=magic)
+        builder.append(number, 1000 * number, b"key", value + b"%d" % number)
+        made.append(builder.build())
+    return made
+
+
+def lied_to(root: Path, out: Path, changes: dict[bytes, bytes], **options: Any) -> Any:
+    """A backup of a cluster whose leader has these bytes on its disk."""
+    with (
+        magicbyte.serve([root], listen="127.0.0.1:0") as server,
+        lying(server.bootstrap_servers, changes) as address,
+    ):
+        return magicbyte.backup(f"kafka://{address}", out, choice=NO_PROBLEMS, **options)
+
+
+# A full copy
+
+
+@pytest.mark.parametrize("stays", [0, 2, 3, 5])
+def test_a_full_copy_of_another_history_keeps_the_former(root: Path, out: Path, stays: int) -> None:
+    write_log(root, BATCHES)
+    backup(out, root)
+    write_log(root, [*BATCHES[:stays], batch(stays, b"new", epoch=9)])
+    report = backup(out, root, full=True)
+    assert findings(report) == [("diverged", stays, 5)]
+    assert all(one in everywhere(out) for one in BATCHES)
+    assert content(out / "orders-0") == b"".join([*BATCHES[:stays], batch(stays, b"new", epoch=9)])
+    assert is_proved(out)
+    assert backup(out, root, full=True)["findings"] == []
+
+
+def test_a_full_copy_that_would_end_earlier(root: Path, out: Path) -> None:
+    write_log(root, BATCHES)
+    backup(out, root)
+    with pytest.raises(RefusedError, match="orders-0: the backup already goes on to offset 6"):
+        backup(out, root, full=True, as_of=3000)
+    assert content(out / "orders-0") == b"".join(BATCHES)
+
+
+def test_a_full_copy_with_new_damage_does_not_replace(root: Path, out: Path) -> None:
+    write_log(root, BATCHES)
+    backup(out, root)
+    report = lied_to(root, out, {b"third": b"thXrd"}, full=True)
+    assert findings(report) == [("damaged", 2, 2), ("stopped", None, None)]
+    assert content(out / "orders-0") == b"".join(BATCHES)
+    assert backup(out, root, full=True)["findings"] == []
+    assert content(out / "orders-0") == b"".join(BATCHES)
+    assert is_proved(out)
+
+
+def test_a_full_copy_with_the_same_damage_replaces(root: Path, out: Path) -> None:
+    rotten = {b"third": b"thXrd"}
+    write_log(root, BATCHES)
+    lied_to(root, out, rotten)
+    write_log(root, [*BATCHES[:1], *BATCHES[2:]])  # compaction
+    assert findings(lied_to(root, out, rotten, full=True)) == [("damaged", 1, 2), ("stopped", None, None)]
+    write_log(root, BATCHES)
+    assert findings(lied_to(root, out, rotten, full=True)) == [("damaged", 2, 2)]
+    assert b"thXrd" in content(out / "orders-0")
+
+
+# Another history
+
+
+@pytest.mark.parametrize(("epoch", "magic"), [(0, 2), (-1, 2), (-1, 1), (-1, 0)])
+def test_a_cluster_that_came_back_from_an_older_copy(root: Path, out: Path, epoch: int, magic: int) -> None:
+    """Its log ends before that of the backup, and goes on with other records."""
+    former = BATCHES if epoch >= 0 else log_of(epoch, range(6), b"old", magic)
+    write_log(root, former)
+    assert backup(out, root)["findings"] == []
+    write_log(root, log_of(epoch, range(3), magic=magic))
+    first = 2 if epoch >= 0 else 3  # the epoch that both know ends there
+    assert findings(backup(out, root)) == [("diverged", first, 5)]
+    write_log(root, log_of(epoch, range(9), magic=magic))
+    report = backup(out, root)
+    assert (report["findings"], report["partitions"][0]["next_offset"]) == ([], 9)
+    assert all(one in everywhere(out) for one in former)
+    assert is_proved(out)
+
+
+def test_an_epoch_that_the_leader_does_not_know(root: Path, out: Path) -> None:
+    """It had another leader after the last common epoch, as `KAFKA-6361` describes."""
+    write_log(root, [batch(0, b"a", epoch=1), batch(1, b"b", epoch=3), batch(2, b"c", epoch=3)])
+    backup(out, root)
+    write_log(root, [batch(0, b"a", epoch=1), *log_of(4, range(1, 8))])
+    assert findings(backup(out, root)) == [("diverged", 1, 2)]
+    assert content(out / "orders-0") == b"".join([batch(0, b"a", epoch=1), *log_of(4, range(1, 8))])
+
+
+def test_a_topic_of_the_same_name_without_the_file_of_its_id(root: Path, out: Path) -> None:
+    write_log(root, BATCHES[:3])
+    backup(out, root)
+    (out / "orders-0" / "partition.metadata").unlink()
+    write_log(root, log_of(1, range(8)), topic_id=OTHER_ID)
+    assert findings(backup(out, root)) == [("recreated", None, None)]
+    assert content(out / "orders-0") == b"".join(log_of(1, range(8)))
+    assert b"".join(BATCHES[:3]) in everywhere(out)
+
+
+def test_the_file_of_an_id_is_written_again(root: Path, out: Path) -> None:
+    write_log(root, BATCHES[:3])
+    backup(out, root)
+    (out / "orders-0" / "partition.metadata").unlink()
+    assert backup(out, root)["findings"] == []
+    assert ID in (out / "orders-0" / "partition.metadata").read_text()
+
+
+def test_batches_of_a_killed_run_that_the_cluster_does_not_have(root: Path, out: Path) -> None:
+    write_log(root, BATCHES[:2])
+    backup(out, root)
+    manifest = (out / "backup.json").read_bytes()
+    write_log(root, BATCHES)
+    backup(out, root, segment_bytes=1)
+    (out / "backup.json").write_bytes(manifest)
+    third = out / "orders-0" / f"{3:020}.log"
+    third.write_bytes(third.read_bytes()[:-1] + b"X")
+    write_log(root, [*BATCHES[:2], batch(2, b"new", epoch=9)])
+    report = backup(out, root)
+    assert findings(report) == [("incomplete", None, None), ("diverged", 2, 2)]
+    assert all(BATCHES[number] in everywhere(out) for number in (0, 1, 2, 4, 5))
+
+
+# A topic that is hidden
+
+
+def test_a_topic_that_is_shown_again_has_lost_what_it_had_lost(root: Path, out: Path) -> None:
+    write_log(root, BATCHES[:2])
+    backup(out, root)
+    write_log(root, BATCHES[4:])
+    assert findings(backup(out, root)) == [("lost", 2, 3)]
+    (root / "orders-0").rename(root / "hidden")
+    write_log(root, BATCHES, name="other-0", topic_id=OTHER_ID)
+    assert findings(backup(out, root)) == [("deleted", None, None)]
+    assert findings(backup(out, root)) == []
+    (root / "hidden").rename(root / "orders-0")
+    report = backup(out, root)
+    (partition,) = (one for one in report["partitions"] if one["topic"] == "orders")
+    assert (partition["lost"], partition["records"]) == ([(2, 3)], 4)
+    assert is_proved(out)
+
+
+def test_a_log_that_is_set_aside_for_the_second_time(root: Path, out: Path) -> None:
+    write_log(root, BATCHES, name="other-0", topic_id=OTHER_ID)
+    for _ in range(2):
+        write_log(root, BATCHES)
+        backup(out, root)
+        copied = {path.name: path.read_bytes() for path in (out / "orders-0").iterdir()}
+        (root / "orders-0").rename(root / "hidden")
+        (report,) = backup(out, root)["findings"]
+        assert (out / report["aside"]).is_dir()
+        (root / "hidden").rename(root / "orders-0")
+        # Somebody puts a copy back.
+        (out / "orders-0").mkdir()
+        for name, data in copied.items():
+            (out / "orders-0" / name).write_bytes(data)
+    assert len(list(out.glob("*-stray"))) == 2
+
+
+def test_no_place_is_named_if_nothing_is_set_aside(root: Path, out: Path) -> None:
+    write_log(root, BATCHES)
+    write_log(root, BATCHES, name="other-0", topic_id=OTHER_ID)
+    backup(out, root)
+    for directory in (root, out):
+        (directory / "orders-0").rename(directory.parent / f"{directory.name}-orders")
+    (found,) = backup(out, root)["findings"]
+    assert (found["found"], found["aside"]) == ("deleted", None)
+
+
+# Rot on a leader's disk that no checksum covers, or that changes where a batch ends
+
+
+@pytest.mark.parametrize("epoch", [0, -1])
+def test_the_end_of_a_last_batch(root: Path, out: Path, epoch: int) -> None:
+    sent = log_of(epoch, range(9))
+    write_log(root, sent[:6])
+    header = sent[5][:57]
+    report = lied_to(root, out, {header: header[:23] + (900).to_bytes(4, "big") + header[27:]})
+    assert findings(report) == [("stopped", None, None)]
+    assert "offset 905 is not allowed here: expected 0 to 5" in report["findings"][0]["message"]
+    write_log(root, sent)
+    report = backup(out, root)
+    assert (report["findings"], report["partitions"][0]["next_offset"]) == ([], 9)
+    assert content(out / "orders-0") == b"".join(sent)
+
+
+def test_a_backup_with_a_wrong_end_is_mended(root: Path, out: Path) -> None:
+    """Earlier versions have appended such a batch."""
+    sent = log_of(3, range(9))
+    write_log(root, sent[:6])
+    backup(out, root)
+    log = out / "orders-0" / f"{0:020}.log"
+    rotten = sent[5][:23] + (900).to_bytes(4, "big") + sent[5][27:]
+    log.write_bytes(b"".join(sent[:5]) + rotten)
+    manifest = json.loads((out / "backup.json").read_text())
+    damage = {"first_offset": 5, "last_offset": 905, "message": "CRC"}
+    manifest["partitions"][0] |= {"next_offset": 906, "damaged": [damage]}
+    (out / "backup.json").write_text(json.dumps(manifest))
+    write_log(root, sent)
+    backup(out, root)
+    assert backup(out, root)["partitions"][0]["records"] == 9
+    assert content(out / "orders-0") == b"".join(sent)
+
+
+@pytest.mark.parametrize(("base", "found"), [(1, 1), (900, 900)])
+@pytest.mark.parametrize("number", [3, 5])
+def test_a_wrong_base_offset_stops_one_partition(
+    cli: Cli, root: Path, out: Path, base: int, found: int, number: int
+) -> None:
+    sent = [log_of(0, range(6), b"value-%d-" % topic) for topic in range(4)]
+    for topic, batches in enumerate(sent):
+        write_log(root, batches, name=f"topic{topic}-0", topic_id=f"{ID[:-2]}{'ABCD'[topic]}Q")
+    rotten = sent[2][number]
+    changes = {rotten: base.to_bytes(8, "big") + rotten[8:]}
+    report = lied_to(root, out, changes)
+    (one,) = report["findings"]
+    assert (one["topic"], one["found"]) == ("topic2", "stopped")
+    assert f"offset {found} " in one["message"]
+    copied = {one["topic"]: one["records"] for one in report["partitions"]}
+    assert [copied[f"topic{topic}"] for topic in (0, 1, 3)] == [6, 6, 6]
+    with cluster(root) as url, lying(url.removeprefix("kafka://"), changes) as address:
+        cli("verify", f"kafka://{address}/topic2", code=3)
+        assert "topic2-0: the records at offset" in cli.error
+
+
+# A manifest that is none
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"next_offset": -7},
+        {"next_offset": 1 << 63},
+        {"leader_epochs": [[1 << 40, 0]]},
+        {"leader_epochs": [[-1, 0]]},
+        {"lost": [[-1, 5]]},
+        {"active_segment": -1},
+        {"partition": 1 << 31},
+        {"max_producer_id": 1 << 70},
+        {"open_transactions": [{"producer_id": 1 << 64, "first_offset": 0, "is_overlapped": False}]},
+    ],
+    ids=str,
+)
+def test_numbers_out_of_range(cli: Cli, root: Path, out: Path, change: dict[str, Any]) -> None:
+    write_log(root, BATCHES)
+    backup(out, root)
+    manifest = json.loads((out / "backup.json").read_text())
+    manifest["partitions"][0] |= change
+    (out / "backup.json").write_text(json.dumps(manifest))
+    with cluster(root) as url:
+        cli("backup", url, out, code=2)
+    assert f"{out / 'backup.json'} is not the manifest of a backup" in cli.error
