@@ -640,7 +640,32 @@ def test_files_that_change_after_the_scan_lose_their_findings(
         return find_copies(*arguments)
 
     monkeypatch.setattr(job, "find_copies", after_a_change)
-    found = places(magicbyte.audit(logs))
+    report = magicbyte.audit(logs)
+    found = places(report)
     gone = ("orders", 0)
     left = {place for place, of in cluster.planted.items() if gone not in (place[:2], of[:2])}
     assert found.keys() == left != cluster.planted.keys()
+    assert {(one["kind"], one["segment"]) for one in report["problems"]} == {("not_compared", str(path))}
+
+
+@pytest.mark.parametrize("cause", ["damage", "limit"])
+def test_batches_that_cannot_be_compared_are_problems(
+    cause: str, planted: tuple[Path, Cluster], cli: Callable[..., Any]
+) -> None:
+    """Nothing says then that none is misrouted."""
+    logs, cluster = planted
+    options = ["--max-decompressed-bytes", "10"] if cause == "limit" else []
+    for topic, partition, first, _ in cluster.planted if cause == "damage" else ():
+        path = logs / f"{topic}-{partition}" / f"{0:020}.log"
+        data, position = bytearray(path.read_bytes()), 0
+        for batch in magicbyte.read_batches(bytes(data)):
+            position += batch.size_in_bytes
+            if batch.base_offset == first:
+                data[position - 1] ^= 1
+        path.write_bytes(data)
+    cli("audit", "--misrouted", *options, logs, code=1)
+    report = json.loads(cli("audit", "--misrouted", *options, "--json", logs, code=1))
+    found = [one for one in report["problems"] if one["kind"] == "not_compared"]
+    named = {(one["topic"], one["partition"], one["base_offset"]) for one in found}
+    assert named >= {place[:3] for place in cluster.planted}
+    assert report["misrouted_count"] == 0

@@ -109,7 +109,8 @@ class AuditReport(TypedDict):
     sharing: list[SharedTopics]
     skipped: list[SkippedDirectory]
     problems: list[Problem]
-    """The first `LISTED` problems: batches in damaged bytes are not audited."""
+    """The first `LISTED` problems: batches in damaged bytes are not audited, and those that may be misrouted
+    but cannot be read are `not_compared`."""
     problems_left_out: int
 
 
@@ -130,6 +131,8 @@ class _Audit:
     plans: Sequence[Planned]
     sharing: Sequence[SharingTopics]
     compared: int
+    problems: Sequence[Problem]
+    """Those of records that were decoded."""
 
     def findings(self) -> Iterator[MisroutedBatch]:
         """All findings, by strength, topic, partition and offset."""
@@ -153,6 +156,32 @@ class _Audit:
                 for log, first, last in rows:
                     listing = self.plans[log].listing
                     yield OffsetRange(listing["topic"], listing["partition"], first, last)
+
+    def unread(self) -> Iterator[Problem]:
+        """The batches that may be copies, but were not compared."""
+        with self.headers.database.cursor() as cursor:
+            cursor.execute(
+                "SELECT log, segment, position, size, baseOffset"
+                " FROM unread JOIN headers USING (segment, position) ORDER BY topic, log, baseOffset"
+            )
+            while rows := cursor.fetchmany(1000):
+                for log, segment, position, size, first in rows:
+                    listing = self.plans[log].listing
+                    yield Problem(
+                        topic=listing["topic"],
+                        partition=listing["partition"],
+                        segment=self.headers.segments[segment]["path"],
+                        kind="not_compared",
+                        start=position,
+                        end=position + size,
+                        base_offset=first,
+                        record_index=None,
+                        field=None,
+                        first_lost_offset=None,
+                        last_lost_offset=None,
+                        message="the records of a batch that may be misrouted cannot be read: they are"
+                        " damaged, larger than max_decompressed_bytes, or have changed since the scan",
+                    )
 
     def counts(self) -> dict[Strength, int]:
         rows = self.headers.database.execute("SELECT strength, count(*) FROM best GROUP BY ALL").fetchall()
@@ -236,6 +265,7 @@ def audit_misrouted(
         counts = audit.counts()
         (rows,) = headers.database.execute("SELECT count(*) FROM headers").fetchone() or (0,)
         problems = [problem for planned in plans for problem in planned.plan["problems"]]
+        problems += [*audit.unread(), *audit.problems]
         return AuditReport(
             sources=list(sources),
             topics=len(headers.topics),
@@ -270,7 +300,8 @@ def _judged(
     chunks = {chunk["path"]: chunk for planned in plans for chunk in planned.plan["chunks"]}
     judge_copies(headers, Likeness(headers, chunks, limit))
     find_filled_gaps(headers)
+    undecoded: list[Problem] = []
     if options.schema_ids or registry is not None:
-        find_foreign_schemas(headers, plans, engine, limit, registry, progress)
+        undecoded = find_foreign_schemas(headers, plans, engine, limit, registry, progress)
     headers.database.execute(_BEST)
-    return _Audit(headers, plans, sharing, compared)
+    return _Audit(headers, plans, sharing, compared, undecoded)

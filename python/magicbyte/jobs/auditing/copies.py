@@ -93,21 +93,21 @@ def find_copies(
     """Creates the table `copies`: the batches whose records are those of a batch of another topic.
 
     It has the columns of `headers`, the number of the `rule` in the order of strength, and the number of the
-    `original`, which copies of a batch share. Returns the number of batches whose records were read.
+    `original`, which copies of a batch share. The table `unread` gets the places of batches whose records
+    cannot be read. Returns the number of batches whose records were compared.
     """
     database = headers.database
     database.execute("CREATE TABLE hits AS SELECT 0 AS rule, 0::UBIGINT AS key, * FROM headers LIMIT 0")
     database.execute("CREATE TABLE digests (segment INTEGER, position BIGINT, digest BLOB)")
+    database.execute("CREATE TABLE unread (segment INTEGER, position BIGINT)")
     has_append_time = database.execute(
         f"SELECT count(*) FROM (SELECT 1 FROM headers WHERE {_LOG_APPEND_TIME} LIMIT 1)"
     ).fetchone() != (0,)
     for number, (name, rule) in enumerate(RULES.items()):
         if has_append_time or name not in _ONLY_WITH_APPEND_TIME:
             _add_hits(headers, number, rule)
-    (read,) = database.execute(
-        "SELECT count(*) FROM (SELECT DISTINCT segment, position FROM hits)"
-    ).fetchone() or (0,)
     _digest(headers, engine, max_decompressed_bytes, progress)
+    (read,) = database.execute("SELECT count(*) FROM digests").fetchone() or (0,)
     database.execute(_COPIES)
     database.execute("DROP TABLE hits")
     return int(read)
@@ -150,7 +150,9 @@ def _digest(
             task.positions,
             max_decompressed_bytes=max_decompressed_bytes,
         )
-        known = [(at, one) for at, one in zip(task.positions, found, strict=True) if one is not None]
+        places = list(zip(task.positions, found, strict=True))
+        known = [(at, one) for at, one in places if one is not None]
+        unread = [[task.segment, at] for at, one in places if one is None]
         rows = pa.table(
             {
                 "segment": pa.repeat(pa.scalar(task.segment, pa.int32()), len(known)),
@@ -161,6 +163,8 @@ def _digest(
         with headers.database.cursor() as cursor:
             cursor.register("found", rows)
             cursor.execute("INSERT INTO digests SELECT * FROM found")
+            if unread:
+                cursor.executemany("INSERT INTO unread VALUES (?, ?)", unread)
 
     engine.map_arriving(
         read,

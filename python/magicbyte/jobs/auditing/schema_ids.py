@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
+from typing import cast
 from uuid import UUID
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.run.plan import Planned, Task, task_name, tasks_of
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.run.reading import ReadOptions, Rows, read_chunk
+from magicbyte.model import Problem
 from magicbyte.schema.registry import StoredRegistry
 
 __all__ = ["find_foreign_schemas"]
@@ -63,8 +65,9 @@ def find_foreign_schemas(
     max_decompressed_bytes: int,
     registry: StoredRegistry | None = None,
     progress: Progress = NO_PROGRESS,
-) -> None:
-    """Decodes all records, and adds the batches with such values to `findings`.
+) -> list[Problem]:
+    """Decodes all records, and adds the batches with such values to `findings`; returns the problems of
+    records that do not decode.
 
     They are likely misrouted where the subjects of a registry say so, and else possibly.
     """
@@ -78,16 +81,20 @@ def find_foreign_schemas(
         _COLUMNS, max_decompressed_bytes=min(max_decompressed_bytes, _core.MAX_COLUMN_PAYLOAD)
     )
 
-    def count(task: Task) -> None:
+    def count(task: Task) -> list[Problem]:
+        problems: list[Problem] = []
         for text in task.chunks:
             chunk = json.loads(text)
             place = topics[chunk["topic"]], segments[chunk["path"]]
             for item in read_chunk(text, options):
                 if isinstance(item, Rows) and item.table == "records":
                     _add_uses(headers, place, item.batch)
+                elif isinstance(item, Rows) and item.table == "problems":
+                    problems += cast(list[Problem], item.batch.to_pylist())
+        return problems
 
     tasks = tasks_of(plans, engine.parallelism)
-    engine.map(
+    found = engine.map(
         count,
         tasks,
         name=task_name("schemas", tasks),
@@ -96,6 +103,7 @@ def find_foreign_schemas(
     )
     _find_foreign_subjects(headers, registry)
     headers.database.execute(_FOREIGN)
+    return [problem for problems in found for problem in problems]
 
 
 def _add_uses(headers: HeaderTable, place: tuple[int, int], batch: pa.RecordBatch) -> None:
