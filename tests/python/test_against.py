@@ -122,6 +122,15 @@ def test_positions_of_groups(cli: Cli, served: str, files: Path) -> None:
     assert cli.json("verify", "--against", served, "--exclude", "__*", files)["cluster"]["groups"] is None
 
 
+def test_nothing_to_compare_is_not_equal(cli: Cli, served: str, files: Path) -> None:
+    for topic in TOPICS:
+        shutil.rmtree(files / topic)
+    shutil.copytree(KAFKA / "v2_txn", files / "__transaction_state-0")
+    report = cli.json("verify", "--against", served, files, code=1)["cluster"]
+    assert (report["equal"], report["differs"]) == (False, False)
+    assert report["not_compared"] == ["__transaction_state"]
+
+
 def test_damaged_files_differ(cli: Cli, served: str, files: Path) -> None:
     """A quarantined range lacks its records."""
     log = files / "v2_lz4" / FIRST_LOG

@@ -36,7 +36,7 @@ class ClusterComparison(TypedDict):
 
     bootstrap_servers: str
     equal: bool
-    """True if nothing differs, and everything could be compared."""
+    """True if nothing differs, something was compared, and everything could be."""
     differs: bool
     """True if a record or a position differs."""
     levels: list[LevelComparison]
@@ -104,7 +104,7 @@ def compare_with_cluster(
     results = {one["result"] for level in levels for one in level["partitions"]}
     return ClusterComparison(
         bootstrap_servers=bootstrap_servers,
-        equal=results <= {"equal"} and has_positions,
+        equal=results <= {"equal"} and has_positions and bool(results or groups),
         differs=not (results <= {"equal", "unproven"} and has_positions),
         levels=levels,
         damaged=damaged,
