@@ -34,6 +34,40 @@ def test_equal_logs(tmp_path: Path, cli: Cli) -> None:
     assert cli("diff", *sources).startswith("1 of 1 partition equal;")
 
 
+def test_equal_bytes_are_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replicas have the same bytes; where one does not, its own records count."""
+    monkeypatch.setattr(files_side, "_CHUNK_BYTES", 10_000)
+    decoded: list[str] = []
+
+    def digest_chunk(chunk: str, *arguments: object) -> object:
+        decoded.append(json.loads(chunk)["path"])
+        return digest(chunk, *arguments)
+
+    digest = magicbyte._core.digest_chunk
+    monkeypatch.setattr(magicbyte._core, "digest_chunk", digest_chunk)
+    sources = pair(tmp_path, WHOLE)
+    assert magicbyte.diff(sources, cache=tmp_path / "cache")["equal"]
+    chunks = len(decoded)
+    assert chunks > 1
+    assert {Path(path).parts[-3] for path in decoded} == {"a"}
+    decoded.clear()
+    assert magicbyte.diff(sources, cache=tmp_path / "cache")["equal"]
+    assert decoded == []
+    flip(tmp_path / "b", [5])
+    report = magicbyte.diff(sources)
+    assert not report["equal"]
+    assert [Path(path).parts[-3] for path in decoded].count("b") == 1
+    assert [one["kind"] for one in report["problems"]] == ["crc_mismatch"]
+
+
+def test_the_same_damage_is_a_problem_of_both(tmp_path: Path) -> None:
+    sources = pair(tmp_path, WHOLE)
+    for source in sources:
+        flip(source, [5])
+    report = magicbyte.diff(sources)
+    assert [one["kind"] for one in report["problems"]] == ["crc_mismatch"] * 2
+
+
 @pytest.mark.parametrize("name", ["v2_txn", "v2_none", "v1_gzip", "v0_none", "v2_headers", "v2_nulls"])
 def test_a_log_equals_its_conversion(tmp_path: Path, name: str) -> None:
     source = copy(KAFKA / name, tmp_path / "a" / f"{name}-0")

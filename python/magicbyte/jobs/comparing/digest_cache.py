@@ -92,6 +92,7 @@ class DigestCache:
         self._with_control = with_control
         self._before: dict[str, Any] = {}
         self._now: dict[str, Any] = {}
+        self._of_run: dict[str, tuple[Chunk, ChunkDigests]] = {}
         if self._path is not None and os.path.isfile(self._path):
             self._before = _read(self._path)
 
@@ -117,8 +118,20 @@ class DigestCache:
         identity = self._segment(chunk)["identity"]
         return identity is not None and bool(self._before[chunk["path"]]["identity"] == identity)
 
+    def find_twin(self, chunk: Chunk) -> tuple[Chunk, ChunkDigests] | None:
+        """A chunk of the same place in another local file, of which this run has the digests: they hold for
+        this one if it has the same bytes, as replicas do.
+        """
+        twin = self._of_run.get(self._place(chunk))
+        return twin if twin is not None and twin[0]["path"] != chunk["path"] and has_hash(chunk) else None
+
+    def _place(self, chunk: Chunk) -> str:
+        return f"{chunk['topic']} {chunk['partition']} {chunk['segment']} {self._key(chunk)}"
+
     def keep(self, chunk: Chunk, found: ChunkDigests) -> None:
         """Keeps the digests of a chunk that was read or compared after it was looked for."""
+        if has_hash(chunk) and not found.problems:
+            self._of_run[self._place(chunk)] = chunk, found
         if self.is_kept and found.is_lasting:
             self._segment(chunk)["chunks"][self._key(chunk)] = {
                 "digests": [
