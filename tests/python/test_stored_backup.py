@@ -254,6 +254,22 @@ def test_a_killed_run_is_continued(
     assert request > 5
 
 
+def test_a_killed_first_run_is_continued(root: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store has a manifest before anything else: without one, what is there would be no backup."""
+    write_log(root, BATCHES)
+    request, is_whole = 0, False
+    while not is_whole:
+        request += 1
+        shutil.rmtree(out, ignore_errors=True)
+        with killed_at(monkeypatch, request), suppress(Killed):
+            backup(out, root, segment_bytes=150)
+            is_whole = True
+        assert backup(out, root, segment_bytes=150)["findings"] == [], request
+        assert content(out / "orders-0") == b"".join(BATCHES), request
+        assert is_proved(out), request
+    assert request > 5
+
+
 def test_a_topic_that_is_not_shown_for_a_while(root: Path, out: Path) -> None:
     write_log(root, BATCHES[:4])
     write_log(root, BATCHES[:1], OTHER_ID, "payments-0")

@@ -192,6 +192,8 @@ class _Backup:
         # The next one after the highest, if there is one.
         manifest = new_manifest(_core.__version__, self._description.cluster_id, self._description.brokers)
         write_file(os.path.join(self._out, MANIFEST), manifest)
+        # A run that is killed from now on leaves a backup.
+        self._tree.publish()
         return manifest
 
     def _targets(self) -> dict[Place, KeptLog]:
