@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
+use std::ops::Bound::{Excluded, Unbounded};
 use std::path::Path;
 use std::time::Duration;
 
@@ -448,7 +449,10 @@ impl Listing {
             let file = SidecarKind::LeaderEpochCheckpoint.name().to_owned();
             self.add_missing(file, (Some(epoch), Some(first - 1)), message);
         }
-        let lost_from = |offset: i64| (Some(offset), all.range(offset + 1..).next().map(|next| next - 1));
+        let lost_from = |offset: i64| {
+            let next = all.range((Excluded(offset), Unbounded)).next();
+            (Some(offset), next.map(|next| next - 1))
+        };
         for problem in &mut self.problems {
             if let Some(FileKind::Segment(offset) | FileKind::Packed(offset)) =
                 problem.segment.as_deref().map(classify)

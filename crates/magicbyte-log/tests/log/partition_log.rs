@@ -401,6 +401,18 @@ fn impossible_sidecars_are_reported_and_not_used() {
 }
 
 #[test]
+fn an_index_with_the_largest_offset_that_a_name_can_have() {
+    let directory = scratch("largest-offset").join("t-0");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join(format!("{:020}.index", i64::MAX)), []).unwrap();
+    let log = PartitionLog::open(&directory).unwrap();
+    let problems = log.plan(PlanOptions::default()).unwrap().problems;
+    let found: Vec<_> =
+        problems.iter().map(|p| (p.kind.as_str(), p.first_lost_offset, p.last_lost_offset)).collect();
+    assert_eq!(found, [("missing_segment", Some(i64::MAX), None)]);
+}
+
+#[test]
 fn sidecars_that_are_too_large_or_not_files_are_not_read() {
     let dir = std::env::temp_dir().join(format!("magicbyte-large-{}", std::process::id())).join("t-0");
     copy_partition("v2_none", &dir);
