@@ -461,7 +461,7 @@ impl Plan {
                 range.first_offset,
                 range.last_offset
             );
-            let file = segment.file.replace(".log", ".txnindex");
+            let file = segment.sidecar_name("txnindex");
             self.problems.push(segment.problem(&file, TRANSACTION_INDEX_MISMATCH, message));
         }
     }

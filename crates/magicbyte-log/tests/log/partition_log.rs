@@ -14,6 +14,7 @@ use magicbyte::state::IsolationLevel;
 use magicbyte_log::{
     Disposition, IgnoreReason, LogBatches, PartitionLog, PlanOptions, ReadOptions, list_partition,
 };
+use magicbyte_testing::handmade::gzip_stored;
 use magicbyte_testing::{CanonicalDigest, data, json, json_lines, partitions, scratch};
 
 /// Kafka lists the preallocated zeros of a live copy as entries; real entries end where they stop increasing.
@@ -398,6 +399,21 @@ fn impossible_sidecars_are_reported_and_not_used() {
         "the markers decide, not the index"
     );
     fs::remove_dir_all(dir.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn the_transaction_index_beside_a_compressed_segment() {
+    let dir = scratch("compressed-index").join("t-0");
+    copy_partition("v2_txn", &dir);
+    let segment = dir.join("00000000000000000007.log");
+    let packed = gzip_stored(&fs::read(&segment).unwrap());
+    fs::write(dir.join("00000000000000000007.log.gz"), packed).unwrap();
+    fs::remove_file(segment).unwrap();
+    fs::write(dir.join("00000000000000000007.txnindex"), []).unwrap();
+    let options = PlanOptions { isolation_level: IsolationLevel::ReadCommitted, ..PlanOptions::default() };
+    let problems = PartitionLog::open(&dir).unwrap().plan(options).unwrap().problems;
+    let found: Vec<_> = problems.iter().map(|p| (p.kind.as_str(), p.segment.as_deref())).collect();
+    assert_eq!(found, [("transaction_index_mismatch", Some("00000000000000000007.txnindex"))]);
 }
 
 #[test]
