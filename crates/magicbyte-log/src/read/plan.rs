@@ -108,10 +108,12 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
     plan.note_unread_files(listing);
     let mut transactions = Transactions::default();
     let mut kept: Vec<LogSegment<'_>> = Vec::new();
+    let mut reported: Vec<i64> = listing.missing_segments().collect();
+    reported.sort_unstable();
     for (survey, max_offset) in ordered {
         let Some(segment) = plan.append(survey, max_offset, options.start_offset) else { continue };
         if let Some(before) = kept.last() {
-            plan.note_missing_segment(listing, before, &segment);
+            plan.note_missing_segment(&reported, before, &segment);
         }
         let start_offset = segment.start_offset;
         kept.push(segment);
@@ -169,12 +171,6 @@ struct LogSegment<'a> {
     is_misnamed: bool,
 }
 
-impl LogSegment<'_> {
-    fn holds(&self, offset: i64) -> bool {
-        self.last_offset.is_some_and(|last| (self.base_offset..=last).contains(&offset))
-    }
-}
-
 /// Orders segments by the offsets of their first good batches, since a restored file may have the name of
 /// another file. Returns each segment with the maximum offset that it can have. Segments without a good batch
 /// have only their names.
@@ -223,7 +219,10 @@ impl Plan {
             });
         }
         // The listing knows names only.
-        let is_there = |offset: i64| kept.iter().any(|segment| segment.is_misnamed && segment.holds(offset));
+        let misnamed = kept.iter().filter(|segment| segment.is_misnamed);
+        let held: OffsetRanges =
+            misnamed.filter_map(|segment| Some((segment.base_offset, segment.last_offset?))).collect();
+        let is_there = |offset: i64| held.within(offset, offset).next().is_some();
         self.problems.retain(|problem| {
             problem.kind != MISSING_SEGMENT || !problem.first_lost_offset.is_some_and(is_there)
         });
@@ -236,8 +235,9 @@ impl Plan {
     }
 
     /// Kafka names a segment by the offset after the previous segment's last one. Damage at the end of a
-    /// segment is left to its reader.
-    fn note_missing_segment(&mut self, listing: &Listing, before: &LogSegment<'_>, next: &LogSegment<'_>) {
+    /// segment is left to its reader. The listing has `reported` the missing segments that have other files
+    /// beside them, here in order.
+    fn note_missing_segment(&mut self, reported: &[i64], before: &LogSegment<'_>, next: &LogSegment<'_>) {
         let (first, ends) = match before.last_offset {
             Some(last) if before.survey.sound_end == before.survey.segment.size => {
                 (last.saturating_add(1), "ends before them")
@@ -246,9 +246,8 @@ impl Plan {
             _ => return,
         };
         let (before, segment) = (&before.survey.segment, &next.survey.segment);
-        // The listing has reported the missing segments that have other files beside them.
-        let reported = listing.missing_segments().filter(|&offset| offset >= first).min();
-        let end = reported.unwrap_or(i64::MAX).min(next.base_offset);
+        let reported = reported.get(reported.partition_point(|&offset| offset < first));
+        let end = reported.map_or(next.base_offset, |&offset| offset.min(next.base_offset));
         if end > first && !segment.is_checkpoint {
             let last = end - 1;
             let message = format!(

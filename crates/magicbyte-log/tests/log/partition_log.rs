@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -11,10 +12,12 @@ use magicbyte::sidecar::{
     parse_time_index, parse_transaction_index,
 };
 use magicbyte::state::IsolationLevel;
+use magicbyte_log::steps::{Survey, plan_partition, survey_segment};
 use magicbyte_log::{
-    Disposition, IgnoreReason, LogBatches, PartitionLog, PlanOptions, ReadOptions, list_partition,
+    Disposition, IgnoreReason, Listing, LogBatches, PartitionLog, PlanOptions, Problem, ReadOptions,
+    list_partition,
 };
-use magicbyte_testing::handmade::gzip_stored;
+use magicbyte_testing::handmade::{V2, gzip_stored, plain_record};
 use magicbyte_testing::{CanonicalDigest, data, json, json_lines, partitions, scratch};
 
 /// Kafka lists the preallocated zeros of a live copy as entries; real entries end where they stop increasing.
@@ -414,6 +417,51 @@ fn the_transaction_index_beside_a_compressed_segment() {
     let problems = PartitionLog::open(&dir).unwrap().plan(options).unwrap().problems;
     let found: Vec<_> = problems.iter().map(|p| (p.kind.as_str(), p.segment.as_deref())).collect();
     assert_eq!(found, [("transaction_index_mismatch", Some("00000000000000000007.txnindex"))]);
+}
+
+/// The listing and the surveys of segments of one record each, without their files.
+fn many_segments(base_offsets: impl Iterator<Item = i64>) -> (Listing, Vec<Survey>) {
+    let directory = scratch("many-segments").join("t-0");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(
+        directory.join(format!("{:020}.log", 0)),
+        V2 { base_offset: 0, ..V2::of(&[plain_record(0)]) }.bytes(),
+    )
+    .unwrap();
+    let mut listing = list_partition(&directory, false).unwrap();
+    let only = survey_segment(&listing.segments[0]).unwrap();
+    let survey_of = |base_offset: i64| {
+        let mut survey = only.clone();
+        survey.segment.file = format!("{base_offset:020}.log");
+        survey.segment.location = directory.join(&survey.segment.file).into();
+        survey.segment.base_offset = base_offset;
+        survey.base_offset = base_offset;
+        (survey.first_offset, survey.last_offset) = (Some(base_offset), Some(base_offset));
+        survey
+    };
+    let surveys: Vec<_> = base_offsets.map(survey_of).collect();
+    listing.segments = surveys.iter().map(|survey| survey.segment.clone()).collect();
+    (listing, surveys)
+}
+
+/// Each gap between segments ends at the first missing segment in it that the listing has reported, if there is one.
+#[test]
+fn a_plan_of_many_segments_and_missing_ones_costs_linear_time() {
+    const SEGMENTS: i64 = 8_000;
+    let (mut listing, surveys) = many_segments((0..SEGMENTS).map(|segment| 10 * segment));
+    // In every second gap, and behind the last segment.
+    let reported = (0..SEGMENTS).map(|segment| 20 * segment + 5);
+    listing.problems.extend(reported.rev().map(|offset| Problem {
+        segment: Some(format!("{offset:020}.log")),
+        kind: "missing_segment".to_owned(),
+        ..Problem::default()
+    }));
+    let begun = Instant::now();
+    let plan = plan_partition(&listing, &surveys, PlanOptions::default()).unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    let lost = plan.problems.iter().filter_map(|p| Some((p.first_lost_offset?, p.last_lost_offset?)));
+    let gaps = (0..SEGMENTS - 1).map(|segment| (10 * segment, if segment % 2 == 0 { 4 } else { 9 }));
+    assert!(lost.eq(gaps.map(|(base_offset, last)| (base_offset + 1, base_offset + last))));
 }
 
 #[test]
