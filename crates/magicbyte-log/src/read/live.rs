@@ -1,6 +1,7 @@
 //! A partition of a running cluster, which gives offsets instead of files: it is fetched once, in answers, and each answer
 //! is a chunk in memory. So the reader of chunks, and whatever is built on it, reads files and answers alike.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -205,7 +206,7 @@ fn expected_offset(records: &[u8], position: i64) -> i64 {
 
 /// The aborted transactions with their ends: each ends at the next marker of its producer, if that is here.
 fn aborted_ranges(records: &[u8], aborted: &[(i64, i64)]) -> Vec<AbortedTransaction> {
-    let mut open = Vec::from(aborted);
+    let mut open: BTreeSet<(i64, i64)> = aborted.iter().copied().collect();
     let mut ranges = Vec::with_capacity(open.len());
     if open.is_empty() {
         return ranges;
@@ -214,13 +215,12 @@ fn aborted_ranges(records: &[u8], aborted: &[(i64, i64)]) -> Vec<AbortedTransact
     for marker in markers {
         let Some(marker) = marker.as_v2() else { continue };
         let (producer_id, last_offset) = (marker.producer_id(), marker.base_offset());
-        open.retain(|&(producer, first_offset)| {
-            let ends = producer == producer_id && first_offset < last_offset;
-            if ends {
-                ranges.push(AbortedTransaction { producer_id, first_offset, last_offset });
-            }
-            !ends
-        });
+        let ended = open.extract_if((producer_id, i64::MIN)..(producer_id, last_offset), |_| true);
+        ranges.extend(ended.map(|(_, first_offset)| AbortedTransaction {
+            producer_id,
+            first_offset,
+            last_offset,
+        }));
     }
     ranges.extend(open.into_iter().map(|(producer_id, first_offset)| AbortedTransaction {
         producer_id,

@@ -3,10 +3,11 @@
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use magicbyte::state::IsolationLevel;
-use magicbyte::{Compression, Decompressor, RecordsBuilder};
+use magicbyte::{Compression, ControlRecord, Decompressor, RecordsBuilder};
 use magicbyte_log::{
     Answer, Answers, DamageMode, Disposition, LivePartition, LogError, PartitionLog, PlanOptions, ReadOptions,
 };
@@ -116,6 +117,32 @@ fn batch(offset: i64) -> (i64, Bytes) {
     let mut builder = RecordsBuilder::v2(Compression::None);
     builder.append(offset, 1, None, Some(b"value"), &[]).unwrap();
     (offset, builder.build().unwrap().into())
+}
+
+/// A marker ends the transactions of its producer that began before it, and no others.
+#[test]
+fn many_aborted_transactions_and_markers_in_an_answer_cost_linear_time() {
+    const ABORTED: i64 = 100_000;
+    const MARKERS: i64 = 60_000;
+    let marker = |offset, producer_id| {
+        let mut builder =
+            RecordsBuilder::v2(Compression::None).producer(producer_id, 0, -1).transactional().control();
+        let record = ControlRecord::EndTransaction { version: 0, committed: false, coordinator_epoch: 0 };
+        builder.append_control(offset, 0, &record).unwrap();
+        (offset, builder.build().unwrap().into())
+    };
+    let mut batches: Vec<_> = (0..MARKERS).map(|offset| marker(offset, -2)).collect();
+    batches.push(marker(MARKERS, 7));
+    let aborted = (0..ABORTED).map(|producer_id| (producer_id, 0, MARKERS)).chain([(7, MARKERS, MARKERS)]);
+    let log = live(Cluster { batches, end: MARKERS + 1, aborted: aborted.collect(), per_answer: usize::MAX });
+    let chunks = log.live_chunks((None, None), IsolationLevel::ReadCommitted).unwrap().unwrap();
+    let begun = Instant::now();
+    let [chunk] = &chunks.map(Result::unwrap).collect::<Vec<_>>()[..] else { panic!("one answer") };
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    let of_seven = chunk.aborted.iter().filter(|one| one.producer_id == 7);
+    let of_seven: Vec<_> = of_seven.map(|one| (one.first_offset, one.last_offset)).collect();
+    assert_eq!(of_seven, [(0, MARKERS), (MARKERS, i64::MAX - 1)]);
+    assert_eq!(chunk.aborted.len() as i64, ABORTED + 1);
 }
 
 #[test]
