@@ -1,5 +1,6 @@
 //! A partition's log, read as a whole: segments in order, from any offset or timestamp.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -186,11 +187,10 @@ impl PartitionLog {
 
     /// Unreadable segments, with their base offset, that may hold offsets in `start..end`.
     pub(super) fn unreadable_segments(&self, start: i64, end: i64) -> impl Iterator<Item = (i64, Problem)> {
-        let may_overlap = move |base_offset| {
-            let others = self.listing.unreadable_segments().map(|(other, _)| other);
-            let mut others = self.listing.segments.iter().map(|s| s.base_offset).chain(others);
-            base_offset < end && !others.any(|other| base_offset < other && other <= start)
-        };
+        let others = self.listing.unreadable_segments().map(|(other, _)| other);
+        let others = self.listing.segments.iter().map(|s| s.base_offset).chain(others);
+        let latest = others.filter(|&other| other <= start).max();
+        let may_overlap = move |base_offset| base_offset < end && latest.is_none_or(|at| at <= base_offset);
         let named =
             self.listing.unreadable_segments().filter(move |&(base_offset, _)| may_overlap(base_offset));
         named.map(|(base_offset, problem)| (base_offset, problem.clone()))
@@ -258,9 +258,9 @@ impl PartitionLog {
 /// The gaps that a plan found between segments, as far as they overlap `start..end`, with their first offset.
 /// Segments that are missing from the listing are among `unreadable_segments`.
 fn missing_segments(plan: &Plan, start: i64, end: i64) -> impl Iterator<Item = (i64, Problem)> {
-    let follows_gap = |problem: &&Problem| {
-        problem.kind == MISSING_SEGMENT
-            && plan.segments.iter().any(|planned| problem.segment.as_ref() == Some(&planned.segment.file))
+    let planned: HashSet<_> = plan.segments.iter().map(|planned| Some(&planned.segment.file)).collect();
+    let follows_gap = move |problem: &&Problem| {
+        problem.kind == MISSING_SEGMENT && planned.contains(&problem.segment.as_ref())
     };
     plan.problems.iter().filter(follows_gap).filter_map(move |problem| {
         let (first, last) = (problem.first_lost_offset?, problem.last_lost_offset?);

@@ -14,8 +14,8 @@ use magicbyte::sidecar::{
 use magicbyte::state::IsolationLevel;
 use magicbyte_log::steps::{Survey, plan_partition, survey_segment};
 use magicbyte_log::{
-    Disposition, IgnoreReason, Listing, LogBatches, PartitionLog, PlanOptions, Problem, ReadOptions,
-    list_partition,
+    DamageMode, Disposition, IgnoreReason, LISTED, Listing, LogBatches, PartitionLog, PlanOptions, Problem,
+    ReadOptions, list_partition,
 };
 use magicbyte_testing::handmade::{V2, gzip_stored, plain_record};
 use magicbyte_testing::{CanonicalDigest, data, json, json_lines, partitions, scratch};
@@ -462,6 +462,28 @@ fn a_plan_of_many_segments_and_missing_ones_costs_linear_time() {
     let lost = plan.problems.iter().filter_map(|p| Some((p.first_lost_offset?, p.last_lost_offset?)));
     let gaps = (0..SEGMENTS - 1).map(|segment| (10 * segment, if segment % 2 == 0 { 4 } else { 9 }));
     assert!(lost.eq(gaps.map(|(base_offset, last)| (base_offset + 1, base_offset + last))));
+}
+
+#[test]
+fn a_read_beside_many_missing_segments_costs_linear_time() {
+    const MISSING: i64 = 5_000;
+    let directory = scratch("many-missing").join("t-0");
+    fs::create_dir_all(&directory).unwrap();
+    for offset in 1..=MISSING {
+        fs::write(directory.join(format!("{offset:020}.index")), []).unwrap();
+    }
+    let log = PartitionLog::open(&directory).unwrap();
+    let begun = Instant::now();
+    let options = ReadOptions { mode: DamageMode::Permissive, ..ReadOptions::default() };
+    let mut batches = log.batches(options).unwrap();
+    assert!(batches.next().is_none());
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert_eq!(batches.problems().len(), LISTED);
+    // Only the last of those that begin before the range can reach into it.
+    let range = ReadOptions { start_offset: Some(MISSING - 10), end_offset: Some(MISSING), ..options };
+    let mut batches = log.batches(range).unwrap();
+    assert!(batches.next().is_none());
+    assert_eq!(batches.problems().len(), 10);
 }
 
 #[test]
