@@ -39,6 +39,8 @@ pub(crate) struct Blocks {
     start: u64,
     /// The position and bytes of the last read by [`Blocks::peek`].
     aside: (u64, Bytes),
+    /// The zeros at the end of the file begin in this range, as far as is known.
+    zeros_begin: Range<u64>,
 }
 
 impl Blocks {
@@ -84,6 +86,7 @@ impl Blocks {
             block,
             start,
             aside: (0, Bytes::new()),
+            zeros_begin: 0..size,
         })
     }
 
@@ -178,6 +181,26 @@ impl Blocks {
                 return Ok(at - position);
             }
         }
+    }
+
+    /// True if there are only zeros from `position` to the end of the file. No byte is read twice for this, since
+    /// damage may ask it of the same zeros again and again.
+    pub(crate) fn is_zero_from(&mut self, position: u64) -> io::Result<bool> {
+        if position < self.zeros_begin.start {
+            return Ok(false);
+        }
+        let mut at = position;
+        while at < self.zeros_begin.end {
+            let piece = self.peek(at, ASIDE)?;
+            let zeros = piece.iter().take_while(|&&byte| byte == 0).count();
+            at += zeros as u64;
+            if zeros < piece.len() || piece.is_empty() {
+                self.zeros_begin.start = at + 1;
+                return Ok(false);
+            }
+        }
+        self.zeros_begin.end = self.zeros_begin.end.min(position);
+        Ok(true)
     }
 
     fn load(&mut self, position: u64, wanted: usize) -> io::Result<()> {

@@ -333,6 +333,30 @@ fn frequent_damage_costs_linear_time() {
     }
 }
 
+/// Whether a batch ends where zeros begin depends on where they end. They are read once for all batches that ask.
+#[test]
+fn many_bad_batches_before_the_same_zeros_cost_linear_time() {
+    const PAIRS: usize = 4_000;
+    let scratch = Scratch::new("before-zeros");
+    let header = V2 { count: 0, last_offset_delta: 0, ..V2::of(&[]) }.bytes();
+    let good = V2::of(&[record(0, b"value", &[])]).bytes();
+    let end = PAIRS * (header.len() + good.len());
+    let mut log = Log::default();
+    for _ in 0..PAIRS {
+        let mut bad = header.clone();
+        bad[8..12].copy_from_slice(&((end - log.bytes.len() - 12) as i32).to_be_bytes());
+        bad[17] ^= 0x5a;
+        bad[18] ^= 0x5a;
+        log.push(&bad, 1);
+        log.push(&good, 1);
+    }
+    let bytes = [&log.bytes[..], &[0; 4 << 20], &[1]].concat();
+    let begun = Instant::now();
+    let sums = scratch.write(&bytes).verify(PlanOptions::default()).unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert_eq!((sums.rows, sums.balanced), (PAIRS as u64, true));
+}
+
 /// Parts of a survey are its beginning, and the account does not depend on where chunks are cut, whatever is damaged.
 #[test]
 fn parts_of_a_survey_and_chunks_of_any_size() {

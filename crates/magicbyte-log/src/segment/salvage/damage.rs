@@ -63,7 +63,7 @@ impl Damage<'_> {
     /// the next batch begins there, if only by its offset.
     pub(super) fn ends_at(&mut self, end: u64) -> io::Result<bool> {
         // A file that was allocated ahead has only zeros there: nothing can contradict the end.
-        if self.blocks.zeros_from(end)? == self.blocks.size() - end {
+        if self.blocks.is_zero_from(end)? {
             return Ok(true);
         }
         if let Some(checksum) = OwnChecksum::read(&self.header) {

@@ -141,13 +141,9 @@ impl<'a, 'b> HeaderWalk<'a, 'b> {
                     return Ok(Some(at + 1));
                 }
             }
-            if damage.left() > 0 {
-                let zeros = damage.blocks.zeros_from(at)?;
-                damage.spend(zeros);
-                // Records end in zeros, so a few zeros prove nothing about a length.
-                let is_tail = at == self.end && header.len() >= HEADER_SIZE_UP_TO_MAGIC;
-                is_confirmed |= zeros == damage.blocks.size() - at && (leads_to_intact || is_tail);
-            }
+            // Records end in zeros, so a few zeros prove nothing about a length.
+            let is_tail = at == self.end && header.len() >= HEADER_SIZE_UP_TO_MAGIC;
+            is_confirmed |= (leads_to_intact || is_tail) && damage.blocks.is_zero_from(at)?;
         }
         Ok(is_confirmed.then_some(self.end))
     }

@@ -48,11 +48,7 @@ pub(super) fn extent(
         Err(Stop::Cut) => Extent::Torn,
         Err(Stop::Io(error)) => return Err(error),
         // A crash can leave zeros where a preallocated file was never written.
-        Err(Stop::Contradiction)
-            if blocks.zeros_from(position + steps)? == blocks.size() - position - steps =>
-        {
-            Extent::Torn
-        }
+        Err(Stop::Contradiction) if blocks.is_zero_from(position + steps)? => Extent::Torn,
         Err(Stop::Contradiction) => Extent::Unknown,
     };
     Ok((extent, steps))

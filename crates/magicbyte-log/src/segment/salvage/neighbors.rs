@@ -52,7 +52,7 @@ impl Neighbors<'_> {
         for _ in 0..MAX_HEADERS {
             let next = self.blocks.peek(at, RECORD_BATCH_OVERHEAD)?;
             if next.iter().all(|&byte| byte == 0) {
-                return Ok(at.saturating_add(self.blocks.zeros_from(at)?) >= self.blocks.size());
+                return self.blocks.is_zero_from(at);
             }
             let Some(size) = declared_size(&next) else { return Ok(next.len() < LOG_OVERHEAD) };
             if be!(&next, 0, i64) <= self.last {
