@@ -12,10 +12,7 @@ use super::evidence::{OwnChecksum, REACH};
 use super::header::framed_size;
 use super::islands::{Candidate, choose};
 use super::scan::Scan;
-use super::{BLOCK, LARGE, MIN_STEP, Verdict};
-
-/// The cost of inspecting a header, in bytes of the budget.
-const HEADER_EFFORT: u64 = 256;
+use super::{BLOCK, LARGE, MIN_STEP, STEP_EFFORT, Verdict};
 
 /// The end that the reader expects, if headers lead on from there and nothing shows that the batch ends before.
 pub(super) fn declared_end(damage: &mut Damage<'_>) -> io::Result<Verdict> {
@@ -85,7 +82,7 @@ impl<'a, 'b> HeaderWalk<'a, 'b> {
         if self.at == self.damage.blocks.size() {
             return Ok(Bytes::new());
         }
-        self.damage.spend(HEADER_EFFORT);
+        self.damage.spend(STEP_EFFORT);
         self.damage.header_at(self.at)
     }
 

@@ -8,6 +8,7 @@ use magicbyte::internals::legacy_message::at;
 use magicbyte::internals::{HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD, varint};
 use magicbyte::{Batch, Compression, RECORD_BATCH_OVERHEAD, Result};
 
+use super::STEP_EFFORT;
 use crate::segment::blocks::Blocks;
 
 /// The extent of a batch, by the sizes inside it.
@@ -23,35 +24,45 @@ pub(super) enum Extent {
     Unknown,
 }
 
-/// The extent of the batch at `position`, judged by its `header` and at most `max_size` of its bytes, and the
-/// number of bytes walked. With `is_exact`, a record that the end of the file cuts off must end where the
-/// batch does if it is the last one, and only then.
+/// The bounds of the walk from size to size.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    /// The largest size that the batch can have.
+    pub(super) max_size: u64,
+    /// The cost at which the walk ends without a result, in bytes of the budget.
+    pub(super) max_effort: u64,
+    /// True if a record that the end of the file cuts off must end where the batch does if it is the last one, and
+    /// only then.
+    pub(super) is_exact: bool,
+}
+
+/// The extent of the batch at `position`, judged by its `header` and the sizes after it, and the cost of the walk.
 pub(super) fn extent(
     blocks: &mut Blocks,
     position: u64,
     header: &[u8],
-    max_size: u64,
-    is_exact: bool,
+    bounds: Bounds,
 ) -> io::Result<(Extent, u64)> {
     let Ok(batch) = Batch::from_header(header, position) else { return Ok((Extent::Unknown, 0)) };
     if matches!(batch, Batch::V2(_)) && batch.compression() != Ok(Compression::None) {
         return Ok((Extent::Hidden, 0));
     }
-    let mut walk = Walk { blocks, at: position, end: position.saturating_add(max_size), is_exact };
+    let end = position.saturating_add(bounds.max_size);
+    let mut walk = Walk { blocks, at: position, end, effort: 0, bounds };
     let walked = match batch {
         Batch::V2(batch) => walk.records(batch.record_count()),
         Batch::Legacy(_) => walk.message(header[HEADER_SIZE_UP_TO_MAGIC - 1]),
     };
-    let steps = walk.at - position;
+    let (at, effort) = (walk.at, walk.effort);
     let extent = match walked {
-        Ok(()) => Extent::Ends(walk.at),
+        Ok(()) => Extent::Ends(at),
         Err(Stop::Cut) => Extent::Torn,
         Err(Stop::Io(error)) => return Err(error),
         // A crash can leave zeros where a preallocated file was never written.
-        Err(Stop::Contradiction) if blocks.is_zero_from(position + steps)? => Extent::Torn,
-        Err(Stop::Contradiction) => Extent::Unknown,
+        Err(Stop::Contradiction) if blocks.is_zero_from(at)? => Extent::Torn,
+        Err(Stop::Contradiction | Stop::Exhausted) => Extent::Unknown,
     };
-    Ok((extent, steps))
+    Ok((extent, effort))
 }
 
 /// The reason why a walk did not reach the end of the batch.
@@ -60,6 +71,8 @@ enum Stop {
     Cut,
     /// An impossible size.
     Contradiction,
+    /// The walk has cost as much as it may.
+    Exhausted,
     Io(io::Error),
 }
 
@@ -75,7 +88,9 @@ struct Walk<'a> {
     at: u64,
     /// The walk must not pass this position.
     end: u64,
-    is_exact: bool,
+    /// The cost of the walk so far.
+    effort: u64,
+    bounds: Bounds,
 }
 
 impl Walk<'_> {
@@ -103,7 +118,7 @@ impl Walk<'_> {
         self.end = end;
         match self.fields() {
             // Only the last record ends where the batch does.
-            Err(Stop::Cut) if self.is_exact && is_last != (end == outside) => Err(Stop::Contradiction),
+            Err(Stop::Cut) if self.bounds.is_exact && is_last != (end == outside) => Err(Stop::Contradiction),
             Ok(()) if self.at != end => Err(Stop::Contradiction),
             walked => {
                 self.end = outside;
@@ -140,7 +155,7 @@ impl Walk<'_> {
             let Ok(size) = <[u8; 4]>::try_from(&*bytes) else { return Err(Stop::Cut) };
             let size = u64::try_from(i32::from_be_bytes(size)).unwrap_or(0);
             let end = self.at + 4 + size;
-            if self.is_exact && is_value && end > self.blocks.size() && end != self.end {
+            if self.bounds.is_exact && is_value && end > self.blocks.size() && end != self.end {
                 return Err(Stop::Contradiction);
             }
             self.skip(4 + size)?;
@@ -156,6 +171,11 @@ impl Walk<'_> {
         if to > self.blocks.size() {
             return Err(Stop::Cut);
         }
+        if self.effort > self.bounds.max_effort {
+            return Err(Stop::Exhausted);
+        }
+        // The bytes between sizes are not read, however many there are.
+        self.effort += bytes.min(STEP_EFFORT);
         self.at = to;
         Ok(())
     }

@@ -55,6 +55,8 @@ const BLOCK: usize = 1 << 20;
 const LARGE: usize = 64 << 10;
 /// The first step of a scan with little budget left, in bytes.
 const MIN_STEP: u64 = 1 << 10;
+/// The cost of a step over bytes that are not read, to a header or a size, in bytes of the budget.
+const STEP_EFFORT: u64 = 256;
 
 /// The finding of a rule about a bad batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

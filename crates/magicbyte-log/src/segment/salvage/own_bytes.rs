@@ -7,31 +7,32 @@ use magicbyte::internals::{Algorithm, LOG_OVERHEAD, RECORD_OVERHEAD_V0, be};
 
 use super::damage::Damage;
 use super::evidence::OwnChecksum;
-use super::extent::{Extent, extent};
+use super::extent::{Bounds, Extent, extent};
 use super::header::{declared_size, is_as_written};
 use super::scan::Scan;
-use super::{BLOCK, LARGE, Verdict};
+use super::{BLOCK, LARGE, MIN_STEP, Verdict};
 
 /// The rules that need no other batch: [`flipped_bit`], [`wrong_length`], [`record_sizes`], [`cut_off`].
 pub(super) fn own_bytes(damage: &mut Damage<'_>) -> io::Result<Verdict> {
-    // The walk over the sizes may go this far, even if the rules before it spend some of the budget.
     let budget = damage.left();
-    let Some(size) = declared_size(&damage.header).filter(|_| budget > 0) else {
-        return Ok(Verdict::Unknown);
-    };
+    let Some(size) = declared_size(&damage.header) else { return Ok(Verdict::Unknown) };
     let declared_end = damage.start + size;
-    if flipped_bit(damage, declared_end)? {
+    if budget > 0 && flipped_bit(damage, declared_end)? {
         return Ok(Verdict::End(declared_end));
     }
     if let Some(end) = wrong_length(damage)? {
         return Ok(Verdict::End(end));
     }
     let fits_the_file = declared_end <= damage.blocks.size();
-    let max_size = budget.min(if fits_the_file { damage.limits.max_batch_size as u64 } else { size });
-    let (extent, walked) = extent(damage.blocks, damage.start, &damage.header, max_size, !fits_the_file)?;
-    damage.spend(walked);
+    let max_size = if fits_the_file { damage.limits.max_batch_size as u64 } else { size };
+    // The walk over the sizes may cost this much, even if the rules before it spend some of the budget. A few
+    // steps are free: readers with different budgets should agree about a torn tail.
+    let max_effort = budget.max(MIN_STEP);
+    let bounds = Bounds { max_size, max_effort, is_exact: !fits_the_file };
+    let (extent, effort) = extent(damage.blocks, damage.start, &damage.header, bounds)?;
+    damage.spend(effort);
     match extent {
-        Extent::Ends(end) => record_sizes(damage, end, declared_end),
+        Extent::Ends(end) if budget > 0 => record_sizes(damage, end, declared_end),
         _ if fits_the_file => Ok(Verdict::Unknown),
         _ => cut_off(damage, extent, declared_end),
     }
@@ -110,7 +111,8 @@ fn cut_off(damage: &mut Damage<'_>, extent: Extent, declared_end: u64) -> io::Re
 mod tests {
     use magicbyte_testing::handmade::message;
 
-    use super::super::testing::{batch, compressed, junk, position, resume, set_size, spoil};
+    use super::super::Salvage;
+    use super::super::testing::{LIMITS, batch, blocks, compressed, junk, position, resume, set_size, spoil};
 
     /// Bytes after the bad batch. No header continues from its end, so a scan resumes after them.
     const GARBAGE: [u8; 40] = [0xee; 40];
@@ -180,6 +182,19 @@ mod tests {
         let values = [&value_of(&batch(11, &[b"inner"]))[..], &junk(30)];
         let (first, both) = (batch(10, &values[..1]).len(), batch(10, &values));
         assert_eq!(resume(&[&both[..first], &[0; 20]]), None);
+    }
+
+    #[test]
+    fn a_torn_tail_is_one_whatever_damage_before_it_has_cost() {
+        let bad = batch(10, &[&value_of(&batch(11, &[b"inner"]))]);
+        let file = &bad[..bad.len() - 20];
+        let size = file.len() as u64;
+        for left in [1 << 20, 100, 0] {
+            let mut salvage = Salvage::new(0, size);
+            let budget = salvage.evidence.left(0);
+            salvage.spend((budget - left.min(budget)) as usize);
+            assert_eq!(salvage.resume(&mut blocks(file), 0, None, &LIMITS).expect("read"), None, "{left}");
+        }
     }
 
     #[test]
