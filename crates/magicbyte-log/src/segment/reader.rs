@@ -251,7 +251,7 @@ impl SegmentReader {
         if header.iter().all(|&byte| byte == 0) {
             let range = self.position..self.position + self.blocks.zeros_from(self.position)?;
             if range.end == self.blocks.size() && self.blocks.damage(&range).is_none() {
-                return Ok(Piece::Tail { range, kind: TailKind::Zeros });
+                return Ok(self.tail(TailKind::Zeros));
             }
             return self.quarantine(Some(range.end), ErrorKind::Zeros.into());
         }
@@ -328,8 +328,13 @@ impl SegmentReader {
         }
         match self.blocks.damage(&range) {
             Some(kind) => Ok(self.quarantine_to(range.end, kind.into())),
-            None => Ok(Piece::Tail { range, kind: TailKind::PartialBatch }),
+            None => Ok(self.tail(TailKind::PartialBatch)),
         }
+    }
+
+    /// The end of the file, as far as it is in the range: what follows a range is for another reader to judge.
+    fn tail(&self, kind: TailKind) -> Piece {
+        Piece::Tail { range: self.position..self.end, kind }
     }
 
     /// Quarantines the bytes at the current position; `declared_end` is where the next batch should begin.

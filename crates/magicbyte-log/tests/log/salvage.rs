@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use magicbyte::Decompressor;
 use magicbyte_log::steps::{SurveyInParts, survey_segment};
 use magicbyte_log::{
-    ByteRange, DamageMode, PartitionLog, PartitionReconciliation, PlanOptions, Problem, ReadOptions,
+    ByteRange, DamageMode, PartitionLog, PartitionReconciliation, Piece, PlanOptions, Problem, ReadOptions,
+    SegmentReader,
 };
 use magicbyte_testing::handmade::V2;
 
@@ -355,6 +356,22 @@ fn many_bad_batches_before_the_same_zeros_cost_linear_time() {
     let sums = scratch.write(&bytes).verify(PlanOptions::default()).unwrap();
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     assert_eq!((sums.rows, sums.balanced), (PAIRS as u64, true));
+}
+
+#[test]
+fn the_tail_of_a_range_ends_where_the_range_does() {
+    let scratch = Scratch::new("tail-of-range");
+    let whole = Log::of_plain(2, 2, 200, &mut Chance(4));
+    let torn = whole.places[1].clone();
+    for tail in [&whole.bytes[torn.start..torn.end - 1], &[0; 150]] {
+        let bytes = [&whole.bytes[..torn.start], tail].concat();
+        let log = scratch.write(&bytes);
+        let (path, size) = (log.listing().segments[0].location.clone(), bytes.len() as u64);
+        let end = torn.start as u64 + 100;
+        let pieces = SegmentReader::open(path, size, 0..end, 0, i64::MAX).unwrap().map(Result::unwrap);
+        let Some(Piece::Tail { range, .. }) = pieces.last() else { panic!("no tail") };
+        assert_eq!(range, torn.start as u64..end);
+    }
 }
 
 /// Parts of a survey are its beginning, and the account does not depend on where chunks are cut, whatever is damaged.
