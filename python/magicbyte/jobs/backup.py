@@ -51,6 +51,7 @@ from magicbyte.jobs.publish.workspace import sync
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, Step
 from magicbyte.listing import topic_id_of
 from magicbyte.live import open_cluster
+from magicbyte.model import Place
 from magicbyte.options.backup import BackupOptions
 from magicbyte.options.command_line import command_line
 from magicbyte.storage.location import ClusterUrl, cluster_of
@@ -67,7 +68,6 @@ _FINAL = {
     "UNKNOWN_TOPIC_OR_PARTITION",
 }
 """Errors that no leader would take back."""
-Place = tuple[str, int]
 
 
 class BackupReport(BackupManifest):

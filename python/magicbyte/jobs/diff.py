@@ -14,7 +14,7 @@ from magicbyte.enums import IsolationLevel
 from magicbyte.errors import RefusedError
 from magicbyte.internal_topics.names import CLUSTER_METADATA
 from magicbyte.jobs.comparing.cluster_side import ClusterSide, DamagedOffsets
-from magicbyte.jobs.comparing.differences import PartitionDiff, Place, compare_partition, only_in
+from magicbyte.jobs.comparing.differences import PartitionDiff, compare_partition, only_in
 from magicbyte.jobs.comparing.digest_cache import DigestCache, Digests, check_cache
 from magicbyte.jobs.comparing.files_side import FilesSide
 from magicbyte.jobs.comparing.side import Side, TableOfRecords
@@ -23,6 +23,7 @@ from magicbyte.jobs.run.accounting import Problems, listed
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
 from magicbyte.live import chosen_partitions, open_cluster, split_sources
+from magicbyte.model import Place
 from magicbyte.options.diff import DiffOptions
 from magicbyte.storage.location import ClusterUrl, cluster_of
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from magicbyte import _core
 from magicbyte.errors import RefusedError
-from magicbyte.jobs.comparing.differences import Bounds, Place
+from magicbyte.jobs.comparing.differences import Bounds
 from magicbyte.jobs.comparing.digest_cache import RANGE_OFFSETS, DigestCache, Digests, add_digests
 from magicbyte.jobs.find.choice import PartitionChoice
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
@@ -14,7 +14,7 @@ from magicbyte.jobs.run.sums import MILLIS
 from magicbyte.lake.ranges import OffsetRange
 from magicbyte.lake.read import StoredTable
 from magicbyte.lake.table import DIGESTED
-from magicbyte.model import Problem
+from magicbyte.model import Place, Problem
 
 __all__ = ["TableSide"]
 

@@ -74,6 +74,8 @@ class Problem(TypedDict):
     message: str
 
 
+Place: TypeAlias = tuple[str, int]
+"""Topic and partition."""
 DirectoryState: TypeAlias = Literal["current", "future", "stray", "deleted", "remote"]
 """The role of a directory: the log itself (`topic-N`), a copy that will replace the log on another disk
 (`-future`), a log that the cluster did not assign to the broker (`-stray`), a log that the broker is about

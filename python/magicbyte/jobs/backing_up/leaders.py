@@ -9,6 +9,7 @@ from typing import TypeVar
 from magicbyte import _core
 from magicbyte.jobs.backing_up.waits import Waits
 from magicbyte.jobs.describing.cluster import describe_cluster
+from magicbyte.model import Place
 
 __all__ = ["Leaders"]
 
@@ -18,7 +19,6 @@ _ASKED_AGAIN_S = 0.5
 _NAMED = 10
 """The number of partitions that a message names."""
 
-Place = tuple[str, int]
 T = TypeVar("T")
 
 

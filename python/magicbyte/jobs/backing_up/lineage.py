@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from magicbyte import _core
 from magicbyte.jobs.backing_up.kept_log import KeptLog
 from magicbyte.jobs.backing_up.leaders import Leaders
+from magicbyte.model import Place
 
 __all__ = ["find_divergences"]
 
-Place = tuple[str, int]
 _Answer = tuple[int, int] | None
 """The last epoch that a leader knows up to the one that was asked for, and its end (exclusive)."""
 

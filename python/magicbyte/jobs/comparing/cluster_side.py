@@ -7,10 +7,10 @@ from typing import TypedDict
 
 from magicbyte import _core
 from magicbyte.enums import IsolationLevel
-from magicbyte.jobs.comparing.differences import Bounds, Place
+from magicbyte.jobs.comparing.differences import Bounds
 from magicbyte.jobs.comparing.digest_cache import RANGE_OFFSETS, DigestCache, Digests, add_digests
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
-from magicbyte.model import Problem
+from magicbyte.model import Place, Problem
 
 __all__ = ["ClusterSide", "DamagedOffsets"]
 

@@ -11,12 +11,12 @@ from typing import Literal, Protocol, TypeAlias, TypedDict
 
 from magicbyte import _core
 from magicbyte.jobs.comparing.digest_cache import DIGEST_MODULUS, RANGE_OFFSETS, Digests
+from magicbyte.model import Place
 
 __all__ = [
     "Bounds",
     "DifferingRange",
     "PartitionDiff",
-    "Place",
     "Records",
     "RemovedRange",
     "Unproven",
@@ -24,8 +24,6 @@ __all__ = [
     "only_in",
 ]
 
-Place: TypeAlias = tuple[str, int]
-"""Topic and partition."""
 
 Difference: TypeAlias = Literal["only_in_a", "only_in_b", "differs"]
 """A record, or a partition, that only one side has, or that is another one on each side."""

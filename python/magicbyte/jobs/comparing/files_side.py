@@ -12,7 +12,7 @@ from typing import TypeVar
 from magicbyte import _core
 from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.backing_up.manifest import backed_up_offsets
-from magicbyte.jobs.comparing.differences import Bounds, Place
+from magicbyte.jobs.comparing.differences import Bounds
 from magicbyte.jobs.comparing.digest_cache import (
     RANGE_OFFSETS,
     ChunkDigests,
@@ -28,7 +28,7 @@ from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.log_ranges import log_range
 from magicbyte.jobs.run.plan import Planned, count_of, plan_partitions, plan_surveyed, size_of_chunk
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, format_bytes
-from magicbyte.model import Chunk, PartitionListing, Problem
+from magicbyte.model import Chunk, PartitionListing, Place, Problem
 from magicbyte.storage.paths import local_path
 
 __all__ = ["FilesSide"]

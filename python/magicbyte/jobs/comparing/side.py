@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from magicbyte.enums import IsolationLevel
-from magicbyte.jobs.comparing.differences import Bounds, Place, Records
+from magicbyte.jobs.comparing.differences import Bounds, Records
 from magicbyte.jobs.comparing.digest_cache import DigestCache, Digests
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress
-from magicbyte.model import Problem
+from magicbyte.model import Place, Problem
 
 __all__ = ["Side", "TableOfRecords"]
 

@@ -17,11 +17,10 @@ from magicbyte.jobs.find.partitions import Inputs, find_inputs
 from magicbyte.listing import LivePartitionListing, high_watermark_of
 from magicbyte.live import ConfigFile, chosen_partitions, open_cluster, split_sources
 from magicbyte.message.api_keys import ApiKeys
+from magicbyte.model import Place
 from magicbyte.storage.location import ClusterUrl, cluster_of
 
 __all__ = ["ChangedLogError", "find_sources", "list_live_partitions", "refuse_changed"]
-
-_Place = tuple[str, int]
 
 
 class ChangedLogError(JobError):
@@ -41,7 +40,7 @@ def find_sources(sources: Sequence[str], command_config: ConfigFile, choice: Par
     live = [one for url in clusters for one in list_live_partitions(url, command_config, choice)]
     inputs = find_inputs(files, choice, distinct=True, assigned=True, may_be_none=bool(live))
     listings = [*inputs.listings, *live]
-    paths: dict[_Place, str] = {}
+    paths: dict[Place, str] = {}
     for listing in listings if live else ():
         place = listing["topic"], listing["partition"]
         if (other := paths.setdefault(place, listing["path"])) != listing["path"]:
@@ -102,7 +101,7 @@ def _url(listing: LivePartitionListing) -> ClusterUrl:
 
 
 def _list(
-    cluster: _core.ClusterReader, url: ClusterUrl, command_config: str | None, places: Sequence[_Place]
+    cluster: _core.ClusterReader, url: ClusterUrl, command_config: str | None, places: Sequence[Place]
 ) -> list[LivePartitionListing]:
     # In this order: epochs that begin meanwhile have no record before the end, and what is stable stays so.
     cluster_id, brokers, topics = cluster.metadata()
@@ -137,8 +136,8 @@ def _list(
 
 
 def _sizes(
-    cluster: _core.ClusterReader, brokers: Iterable[int], places: Collection[_Place]
-) -> dict[_Place, int]:
+    cluster: _core.ClusterReader, brokers: Iterable[int], places: Collection[Place]
+) -> dict[Place, int]:
     """The bytes of the largest replicas, by which work is divided. Without the right to know (DESCRIBE on the
     cluster), nothing.
     """
@@ -146,7 +145,7 @@ def _sizes(
     for topic, partition in places:
         topics.setdefault(topic, []).append(partition)
     asked = [{"topic": topic, "partitions": partitions} for topic, partitions in topics.items()]
-    found: dict[_Place, int] = {}
+    found: dict[Place, int] = {}
     for broker in brokers:
         try:
             described = cluster.describe(ApiKeys.DESCRIBE_LOG_DIRS, {"topics": asked}, broker)
