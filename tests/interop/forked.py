@@ -33,6 +33,8 @@ def load(*modules: str) -> None:
 
 # Commands import most of these only when they run.
 _OF_COMMANDS = ["cli.app", "storage.backends", "storage.file_systems"]
+_OF_COMMANDS += [f"cli.{name}" for name in ("backup", "ingest", "merge", "recover", "restore", "verify")]
+_OF_COMMANDS += [f"commands.{name}" for name in ("changing", "checking", "reading", "repairing")]
 _OF_COMMANDS += [f"jobs.{name}" for name in ("compact", "ingest", "redact", "rescue", "rewrite")]
 _OF_COMMANDS += ["jobs.publish.stored_job"]
 load("forked", "fsspec", *(f"magicbyte.{name}" for name in _OF_COMMANDS))

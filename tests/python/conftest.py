@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import pytest
 from magicbyte.cli import main
 
@@ -46,6 +47,13 @@ def source(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     for path in directory.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
     return directory
+
+
+def commands_of(group: click.Group) -> dict[str, click.Command]:
+    """The commands of a group by name."""
+    context = click.Context(group)
+    found = ((name, group.get_command(context, name)) for name in group.list_commands(context))
+    return {name: command for name, command in found if command is not None}
 
 
 class Cli:

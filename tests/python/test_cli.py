@@ -13,7 +13,7 @@ from typing import Any
 import click
 import pyarrow as pa
 import pytest
-from conftest import KAFKA, PARTITIONS, Cli
+from conftest import KAFKA, PARTITIONS, Cli, commands_of
 from digest import expected, summary
 from magicbyte.cli.app import app
 
@@ -310,7 +310,10 @@ def test_an_error_after_an_interrupt_is_the_interrupt(cli: Cli, monkeypatch: pyt
     assert cli.error == "magicbyte: interrupted\n"
 
 
-@pytest.mark.parametrize("command", sorted(app.commands))
+COMMANDS = commands_of(app)
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_help_has_examples(cli: Cli, command: str) -> None:
     assert f"\n  magicbyte {command} " in cli(command, "--help")
 
@@ -320,11 +323,11 @@ def test_help_lists_the_commands(cli: Cli) -> None:
     assert "\n  magicbyte ingest " in output
     sections = output.partition("\nRead:\n")[2].splitlines()
     listed = [line.split()[0] for line in sections if line.startswith("  ") and line[2] != " "]
-    assert sorted(listed) == sorted(app.commands)
+    assert sorted(listed) == sorted(COMMANDS)
 
 
 def options_of(command: str) -> dict[str, click.Option]:
-    return {one.opts[0]: one for one in app.commands[command].params if isinstance(one, click.Option)}
+    return {one.opts[0]: one for one in COMMANDS[command].params if isinstance(one, click.Option)}
 
 
 ENGINE_OPTIONS = {"--engine", "--threads", "--master", "--conf"}
@@ -348,11 +351,11 @@ SPECIFIC = {
 }
 
 
-@pytest.mark.parametrize("command", sorted(app.commands))
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_an_option_is_the_same_in_every_command(command: str) -> None:
     """Same type, default and help; and a command has all the engine options or none of them."""
     options = options_of(command)
-    for other in map(options_of, app.commands):
+    for other in map(options_of, COMMANDS):
         for name in options.keys() & other.keys() - SPECIFIC:
             assert options[name].to_info_dict() == other[name].to_info_dict()
     assert options.keys() & ENGINE_OPTIONS in (set(), ENGINE_OPTIONS)

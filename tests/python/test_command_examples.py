@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
+from conftest import commands_of
 from magicbyte.cli.app import app
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +26,7 @@ def readme() -> list[str]:
 def commands(group: click.Group) -> Iterator[click.Command]:
     """A group and all commands in it and in its groups."""
     yield group
-    for one in group.commands.values():
+    for one in commands_of(group).values():
         yield from commands(one) if isinstance(one, click.Group) else [one]
 
 
@@ -47,7 +48,7 @@ LINES = [*readme(), *examples_in_help()]
 
 def test_there_are_examples() -> None:
     assert len(readme()) > 15
-    assert {words_of(line)[0] for line in readme()} == app.commands.keys()
+    assert {words_of(line)[0] for line in readme()} == commands_of(app).keys()
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -56,7 +57,7 @@ def test_an_example_can_be_parsed(line: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(click.Path, "convert", lambda _self, value, *_: value)
     monkeypatch.setattr(click.File, "convert", lambda *_: io.BytesIO())
     name, *arguments = words_of(line)
-    command = app.commands[name]
+    command = commands_of(app)[name]
     while isinstance(command, click.Group):
         name, *arguments = arguments
         command = command.commands[name]

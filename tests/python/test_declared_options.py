@@ -21,7 +21,7 @@ import magicbyte
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest import Cli
+from conftest import Cli, commands_of
 from magicbyte import commands
 from magicbyte.calls import Run, reads
 from magicbyte.cli import options as cli_options
@@ -117,7 +117,7 @@ OF_SOME = {"prefer", "one_disk"}
 
 @pytest.mark.parametrize("name", OF_COMMANDS)
 def test_every_option_is_a_flag(name: str) -> None:
-    command = app.commands[name]
+    command = commands_of(app)[name]
     flags_of = {flag for one in command.params for flag in (*one.opts, *one.secondary_opts)}
     for cls in OF_COMMANDS[name]:
         for one in declared(cls):
@@ -275,7 +275,7 @@ def test_units_are_told() -> None:
     assert "By default: each batch's own." in convert_help
     flag_help = (
         CliRunner()
-        .invoke(app.commands["ingest"], ["--help"], terminal_width=500, max_content_width=500)
+        .invoke(commands_of(app)["ingest"], ["--help"], terminal_width=500, max_content_width=500)
         .output
     )
     assert "The start of the time range. ISO 8601, or milliseconds or seconds since 1970." in flag_help

@@ -6,40 +6,16 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 from io import StringIO
-from itertools import chain
 
 import click
 from click.shell_completion import shell_complete
 
 from magicbyte import _core
-from magicbyte.cli.advise import advise
-from magicbyte.cli.audit import audit
-from magicbyte.cli.backup import backup
-from magicbyte.cli.cluster import cluster
-from magicbyte.cli.compact import compact
-from magicbyte.cli.completion import COMPLETE_VARIABLE, completion
-from magicbyte.cli.convert import convert
-from magicbyte.cli.diff import diff
-from magicbyte.cli.dump import dump
+from magicbyte.cli.completion import COMPLETE_VARIABLE
 from magicbyte.cli.exits import CLEAN, FAILED, INTERRUPTED, USAGE
-from magicbyte.cli.explain import explain
-from magicbyte.cli.find import find
-from magicbyte.cli.ingest import ingest
-from magicbyte.cli.merge import merge
-from magicbyte.cli.offsets import offsets
-from magicbyte.cli.records import records
-from magicbyte.cli.recover import recover
-from magicbyte.cli.redact import redact
-from magicbyte.cli.rescue import rescue
-from magicbyte.cli.restore import restore
-from magicbyte.cli.schemas import schemas
-from magicbyte.cli.serve import serve
-from magicbyte.cli.stats import stats
 from magicbyte.cli.terminal import NAMES, ReaderGoneError, drop_output, is_reader_gone, prepare, print_problem
-from magicbyte.cli.topics import topics
-from magicbyte.cli.verify import verify
-from magicbyte.cli.wire import wire
 from magicbyte.errors import Error, JobError, RefusedError
 from magicbyte.extras import missing_extra
 from magicbyte.storage.backend import MissingPackageError
@@ -47,23 +23,35 @@ from magicbyte.storage.backend import MissingPackageError
 __all__ = ["app", "run"]
 
 
-_SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Read": (records, dump, ingest, serve, backup, cluster, topics, offsets, schemas, wire),
-    "Check": (verify, diff, explain, audit),
-    "Repair": (rescue, recover, merge, restore, find),
-    "Change": (convert, compact, redact),
-    "Learn": (stats, advise, completion),
+_SECTIONS = {
+    "Read": "records dump ingest serve backup cluster topics offsets schemas wire",
+    "Check": "verify diff explain audit",
+    "Repair": "rescue recover merge restore find",
+    "Change": "convert compact redact",
+    "Learn": "stats advise completion",
 }
 
 
 class _Sections(click.Group):
-    """A group whose help lists the commands by section."""
+    """A group whose help lists the commands by section. Each is in the module of its name, which is imported
+    when it is asked for: a command should not wait for all others.
+    """
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return " ".join(_SECTIONS.values()).split()
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command: click.Command = getattr(import_module(f"magicbyte.cli.{cmd_name}"), cmd_name)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, commands in _SECTIONS.items():
+        for title, names in _SECTIONS.items():
             with formatter.section(title):
+                commands = (self.get_command(ctx, name) for name in names.split())
                 formatter.write_dl(
-                    [(str(command.name), command.get_short_help_str(90)) for command in commands]
+                    [(str(one.name), one.get_short_help_str(90)) for one in commands if one is not None]
                 )
 
 
@@ -92,10 +80,6 @@ def app() -> None:
     Exit codes: 0 clean; 1 done, but problems were found; 2 usage; 3 could not finish, or the sum of
     bytes and records does not add up; 130 interrupted.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-
-
-for command in chain.from_iterable(_SECTIONS.values()):
-    app.add_command(command)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -17,11 +17,15 @@ Every function raises `ValueError` for a keyword whose value is not of its kind 
 
 from __future__ import annotations
 
-from magicbyte.commands.changing import compact, convert, redact
-from magicbyte.commands.checking import audit, dead_letters, diff, explain, verify
-from magicbyte.commands.learning import advise, field_costs, stats
-from magicbyte.commands.reading import backup, cluster, ingest, offsets, schemas, serve, topics
-from magicbyte.commands.repairing import find, merge, recover, rescue, restore
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from magicbyte.commands.changing import compact, convert, redact
+    from magicbyte.commands.checking import audit, dead_letters, diff, explain, verify
+    from magicbyte.commands.learning import advise, field_costs, stats
+    from magicbyte.commands.reading import backup, cluster, ingest, offsets, schemas, serve, topics
+    from magicbyte.commands.repairing import find, merge, recover, rescue, restore
 
 __all__ = [
     "advise",
@@ -48,3 +52,25 @@ __all__ = [
     "topics",
     "verify",
 ]
+
+# Imported when they are first used: each has the options of its job.
+_MODULES = {
+    "changing": ("compact", "convert", "redact"),
+    "checking": ("audit", "dead_letters", "diff", "explain", "verify"),
+    "learning": ("advise", "field_costs", "stats"),
+    "reading": ("backup", "cluster", "ingest", "offsets", "schemas", "serve", "topics"),
+    "repairing": ("find", "merge", "recover", "rescue", "restore"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE_OF:
+        found = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+        globals()[name] = found
+        return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
