@@ -191,6 +191,24 @@ def test_a_topic_that_is_shown_again_has_lost_what_it_had_lost(root: Path, out: 
     assert is_proved(out)
 
 
+def test_a_run_that_was_killed_after_it_has_set_a_log_aside(root: Path, out: Path) -> None:
+    write_log(root, BATCHES[:2])
+    backup(out, root)
+    write_log(root, BATCHES[4:])
+    backup(out, root)
+    manifest = (out / "backup.json").read_bytes()
+    (root / "orders-0").rename(root / "hidden")
+    write_log(root, BATCHES, name="other-0", topic_id=OTHER_ID)
+    for _ in range(2):
+        (found,) = backup(out, root)["findings"]
+        assert (out / found["aside"]).is_dir()
+        (out / "backup.json").write_bytes(manifest)
+    backup(out, root)
+    (root / "hidden").rename(root / "orders-0")
+    (partition,) = (one for one in backup(out, root)["partitions"] if one["topic"] == "orders")
+    assert partition["lost"] == [(2, 3)]
+
+
 def test_a_log_that_is_set_aside_for_the_second_time(root: Path, out: Path) -> None:
     write_log(root, BATCHES, name="other-0", topic_id=OTHER_ID)
     for _ in range(2):

@@ -189,7 +189,6 @@ class _Backup:
                     f" {self._description.cluster_id}: choose another output"
                 )
             return manifest
-        # The next one after the highest, if there is one.
         manifest = new_manifest(_core.__version__, self._description.cluster_id, self._description.brokers)
         write_file(os.path.join(self._out, MANIFEST), manifest)
         # A run that is killed from now on leaves a backup.
@@ -226,6 +225,9 @@ class _Backup:
             aside = None
             if os.path.isdir(self._directory(name)):
                 aside = self._set_aside(name, entry["topic_id"])
+            elif os.path.isdir(self._directory(former := aside_name(name, entry["topic_id"]))):
+                aside = former  # a run that was killed has moved it
+            if aside is not None:
                 self._manifest.setdefault("set_aside", {})[aside] = entry
             del self._entries[topic, number]
             message = "the cluster does not have it any more, or does not show it to this client"
