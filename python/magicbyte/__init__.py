@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from magicbyte import commands
 from magicbyte._core import (
     DEFAULT_MAX_DECOMPRESSED_BYTES,
     ArrowStream,
@@ -161,31 +162,6 @@ __all__ = [
 
 add_tables()
 
-_COMMANDS = (
-    "advise",
-    "audit",
-    "backup",
-    "cluster",
-    "compact",
-    "convert",
-    "dead_letters",
-    "diff",
-    "explain",
-    "field_costs",
-    "find",
-    "ingest",
-    "merge",
-    "offsets",
-    "recover",
-    "redact",
-    "rescue",
-    "restore",
-    "schemas",
-    "serve",
-    "stats",
-    "topics",
-    "verify",
-)
 # Imported when they are first used: most programs that import this package run no job.
 _LAZY = {
     "HttpSettings": "magicbyte.schema.http_client",
@@ -196,7 +172,7 @@ _LAZY = {
     "ingest_stream": "magicbyte.following",
     "mount_storage": "magicbyte.storage.mounts",
     "scan": "magicbyte.scanning",
-    **dict.fromkeys(_COMMANDS, "magicbyte.commands"),
+    **dict.fromkeys(commands.__all__, "magicbyte.commands"),
 }
 
 

@@ -645,7 +645,7 @@ def test_files_that_change_after_the_scan_lose_their_findings(
     gone = ("orders", 0)
     left = {place for place, of in cluster.planted.items() if gone not in (place[:2], of[:2])}
     assert found.keys() == left != cluster.planted.keys()
-    assert {(one["kind"], one["segment"]) for one in report["problems"]} == {("not_compared", str(path))}
+    assert {(one["kind"], one["segment"]) for one in report["problems"]} == {("not_compared", path.name)}
 
 
 @pytest.mark.parametrize("cause", ["damage", "limit"])
@@ -669,3 +669,17 @@ def test_batches_that_cannot_be_compared_are_problems(
     named = {(one["topic"], one["partition"], one["base_offset"]) for one in found}
     assert named >= {place[:3] for place in cluster.planted}
     assert report["misrouted_count"] == 0
+
+
+def test_records_that_do_not_decode_are_problems_of_the_search_for_schemas(
+    planted: tuple[Path, Cluster],
+) -> None:
+    """Their schemas are unknown. Headers alone do not show it."""
+    logs, _ = planted
+    path = logs / "orders-0" / f"{0:020}.log"
+    path.write_bytes(path.read_bytes()[:-1] + b"\xee")
+    assert "crc_mismatch" not in [one["kind"] for one in magicbyte.audit(logs)["problems"]]
+    (found,) = (
+        one for one in magicbyte.audit(logs, schema_ids=True)["problems"] if one["kind"] == "crc_mismatch"
+    )
+    assert (found["topic"], found["partition"], found["segment"]) == ("orders", 0, path.name)

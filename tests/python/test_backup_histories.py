@@ -292,7 +292,7 @@ def test_a_wrong_base_offset_stops_one_partition(
         assert "topic2-0: the records at offset" in cli.error
 
 
-# A manifest that is none
+# A manifest with numbers that no run writes
 
 
 @pytest.mark.parametrize(

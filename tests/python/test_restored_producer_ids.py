@@ -105,7 +105,7 @@ def test_ids_of_transactions_that_the_last_snapshot_does_not_have(tmp_path: Path
 
 
 def test_a_snapshot_hides_what_is_before_it(tmp_path: Path) -> None:
-    """As for a broker, which would not load the ids of producers without transactions either."""
+    """A broker would not load the ids of producers without transactions either."""
     world = World(tmp_path, [*ORDERS, producer_ids(5000)])
     for node in (1, 2, 3):
         directory = world.put(node, [*LOG, produced(200, 6999), *batches(210, 220, epoch=3)])

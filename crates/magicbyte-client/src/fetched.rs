@@ -40,7 +40,7 @@ pub(crate) struct Whole {
     pub(crate) end: usize,
     /// The offset after the last of them, or after the range if the log continues there.
     pub(crate) next_position: i64,
-    /// The highest offset in the batches that were looked at; one of them may be behind the range. -1 for none.
+    /// The highest offset in the batches that were looked at; one of them may be after the range. -1 for none.
     pub(crate) last_offset: i64,
     /// The leader epoch of the last of them, or of the batch that shows that the range ends in a gap; -1 for none.
     pub(crate) leader_epoch: i32,
@@ -112,7 +112,7 @@ mod tests {
         builder.build().unwrap()
     }
 
-    /// An epoch may end within a gap: a position behind it would not be one of that epoch.
+    /// An epoch may end within a gap: a position after its end would not be one of that epoch.
     #[test]
     fn the_epoch_of_a_position_in_a_gap() {
         let records = [batch(49, 3), batch(100, 5)].concat();

@@ -532,8 +532,8 @@ impl Fetcher<'_> {
     }
 
     /// Checks a batch that ends at this offset against the end of the log. The high watermark in its response may be
-    /// from before the batch was replicated (`Partition.readRecords`), but no leader sends what is behind it now. No
-    /// checksum covers the base offset of a batch, by which such a one would hide all others.
+    /// older than its records (`Partition.readRecords`), but no leader sends what is beyond the one that it has now. No
+    /// checksum covers the base offset of a batch: a wrong one would hide the records of others.
     fn check_end(&mut self, partition: &Partition, found: i64) -> Result<()> {
         let end = self.bound(&partition.place, OffsetSpec::Latest)?;
         match end {

@@ -183,14 +183,14 @@ fn lies_about_offsets() {
     // A gap up to the end of the range leaves nothing to read.
     let (answers, error) = read(of(vec![batch(99)]));
     assert_eq!((answers, error.map(|error| error.to_string())), (0, None));
-    // Offsets behind the end of the log would leave out all records before them.
+    // Offsets beyond the end of the log would leave out all records before them.
     for (sent, found) in [(vec![batch(100)], 100), (vec![batch(10), batch(900)], 900)] {
         let error = error_of(of(sent));
         let expected =
             format!("the records at offset 10: offset {found} is not allowed here: expected 10 to 49");
         assert!(error.to_string().contains(&expected), "{error}");
     }
-    // What is replicated while a leader reads is behind the high watermark that it tells.
+    // Records that are replicated while a leader reads are beyond the high watermark that it tells.
     for high_watermark in [0, 10, 19] {
         let (answers, error) = read(fetching(move |asked| {
             Some(fetched(asked, PartitionData { high_watermark, ..records(batch(19)) }))

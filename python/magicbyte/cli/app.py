@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from io import StringIO
+from itertools import chain
 
 import click
 from click.shell_completion import shell_complete
@@ -24,11 +25,22 @@ __all__ = ["app", "run"]
 
 
 _SECTIONS = {
-    "Read": "records dump ingest serve backup cluster topics offsets schemas wire",
-    "Check": "verify diff explain audit",
-    "Repair": "rescue recover merge restore find",
-    "Change": "convert compact redact",
-    "Learn": "stats advise completion",
+    "Read": (
+        "records",
+        "dump",
+        "ingest",
+        "serve",
+        "backup",
+        "cluster",
+        "topics",
+        "offsets",
+        "schemas",
+        "wire",
+    ),
+    "Check": ("verify", "diff", "explain", "audit"),
+    "Repair": ("rescue", "recover", "merge", "restore", "find"),
+    "Change": ("convert", "compact", "redact"),
+    "Learn": ("stats", "advise", "completion"),
 }
 
 
@@ -38,7 +50,7 @@ class _Sections(click.Group):
     """
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return " ".join(_SECTIONS.values()).split()
+        return [*chain.from_iterable(_SECTIONS.values())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
@@ -49,7 +61,7 @@ class _Sections(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, names in _SECTIONS.items():
             with formatter.section(title):
-                commands = (self.get_command(ctx, name) for name in names.split())
+                commands = (self.get_command(ctx, name) for name in names)
                 formatter.write_dl(
                     [(str(one.name), one.get_short_help_str(90)) for one in commands if one is not None]
                 )

@@ -132,7 +132,7 @@ class _Audit:
     sharing: Sequence[SharingTopics]
     compared: int
     problems: Sequence[Problem]
-    """Those of records that were decoded."""
+    """Problems of the records that were decoded."""
 
     def findings(self) -> Iterator[MisroutedBatch]:
         """All findings, by strength, topic, partition and offset."""
@@ -170,7 +170,7 @@ class _Audit:
                     yield Problem(
                         topic=listing["topic"],
                         partition=listing["partition"],
-                        segment=self.headers.segments[segment]["path"],
+                        segment=self.headers.segments[segment]["file"],
                         kind="not_compared",
                         start=position,
                         end=position + size,

@@ -476,7 +476,13 @@ class _Backup:
         """Puts full copies in the places of the old ones, except for those that could not be finished."""
         stopped = {(one["topic"], one["partition"]) for one in self._findings if one["found"] == "stopped"}
         stopped |= self._leaders.unavailable
-        whole = [log for log in self._full.values() if log.place not in stopped and not self._is_worse(log)]
+        finished = [log for log in self._full.values() if log.place not in stopped]
+        worse = [log for log in finished if has_more_damage(log, self._logs[log.place])]
+        for log in worse:
+            message = "the full copy has damaged batches that the former one may have whole: that one stays"
+            self._find(log.place, "stopped", message)
+            shutil.rmtree(log.directory)
+        whole = [log for log in finished if log not in worse]
         if not whole:
             return
         older = {log.name: self._older(log) for log in whole}
@@ -508,15 +514,6 @@ class _Backup:
             for one in self._findings
             if one["found"] != "changed" or (one["topic"], one["partition"]) not in places
         ]
-
-    def _is_worse(self, full: KeptLog) -> bool:
-        """True for a full copy that must not take the place of the log, which it then leaves."""
-        if not has_more_damage(full, self._logs[full.place]):
-            return False
-        message = "the full copy has damaged batches that the former one may have whole: that one stays"
-        self._find(full.place, "stopped", message)
-        shutil.rmtree(full.directory)
-        return True
 
     def _older(self, full: KeptLog) -> tuple[list[int], str]:
         """The segments of a log with what the cluster has deleted since, and the name of the directory to

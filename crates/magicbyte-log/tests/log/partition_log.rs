@@ -449,7 +449,7 @@ fn many_segments(base_offsets: impl Iterator<Item = i64>) -> (Listing, Vec<Surve
 fn a_plan_of_many_segments_and_missing_ones_costs_linear_time() {
     const SEGMENTS: i64 = 8_000;
     let (mut listing, surveys) = many_segments((0..SEGMENTS).map(|segment| 10 * segment));
-    // In every second gap, and behind the last segment.
+    // In every second gap, and after the last segment.
     let reported = (0..SEGMENTS).map(|segment| 20 * segment + 5);
     listing.problems.extend(reported.rev().map(|offset| Problem {
         segment: Some(format!("{offset:020}.log")),

@@ -334,7 +334,7 @@ fn frequent_damage_costs_linear_time() {
     }
 }
 
-/// Whether a batch ends where zeros begin depends on where they end. They are read once for all batches that ask.
+/// A batch may end where zeros begin if they go on to the end of the file. They are read once for all such batches.
 #[test]
 fn many_bad_batches_before_the_same_zeros_cost_linear_time() {
     const PAIRS: usize = 4_000;

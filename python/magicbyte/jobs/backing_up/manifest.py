@@ -298,7 +298,7 @@ def files_in(names: Container[str], files: Mapping[str, CertifiedFile]) -> dict[
 
 
 def still_there(out: str, aside: Mapping[str, BackedUpPartition]) -> dict[str, BackedUpPartition]:
-    """Those whose directories nobody has removed."""
+    """The partitions that are set aside and whose directories are still there."""
     return {name: entry for name, entry in aside.items() if os.path.isdir(os.path.join(out, name))}
 
 

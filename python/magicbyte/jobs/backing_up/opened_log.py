@@ -204,7 +204,7 @@ def _recover(log: KeptLog, counted: Mapping[int, int], cluster: OfCluster, aside
     limit = EVERYTHING if cluster.end_offset is None else max(cluster.end_offset, log.next_offset)
     found: list[FoundInLog] = []
     is_over, gap = False, None
-    lost_from: int | None = None
+    first_kept: int | None = None
     for segment, size in log.segments().items():
         start = counted.get(segment, 0)
         if segment < newest or (segment == newest and (size <= start or segment != log.active_segment)):
@@ -216,7 +216,8 @@ def _recover(log: KeptLog, counted: Mapping[int, int], cluster: OfCluster, aside
         is_over = is_over or (gap is not None and segment > cluster.start_offset)
         gap = None
         if is_over:
-            lost_from = _remove_rest(log, segment, 0, (segment, limit), aside, lost_from)
+            if _remove_rest(log, segment, 0, (segment, limit), aside) and first_kept is None:
+                first_kept = segment
             continue
         position = _add_whole(log, segment, start, limit)
         first = max(log.next_offset, segment)
@@ -232,32 +233,31 @@ def _recover(log: KeptLog, counted: Mapping[int, int], cluster: OfCluster, aside
             found.append(FoundInLog("incomplete", message, aside=name))
             continue
         is_over = position < size
-        lost_from = _remove_rest(log, segment, position, (first, limit), aside, lost_from)
-    if lost_from is not None:
+        if _remove_rest(log, segment, position, (first, limit), aside) and first_kept is None:
+            first_kept = first
+    if first_kept is not None:
         name = _name_of(aside)
         message = (
-            f"batches from offset {lost_from:,} on are damaged: they are copied again. What was there is kept"
-            f" in {name}"
+            f"batches from offset {first_kept:,} on are damaged: they are copied again. What was there is"
+            f" kept in {name}"
         )
         found.append(FoundInLog("incomplete", message, aside=name))
     return found
 
 
-def _remove_rest(
-    log: KeptLog, segment: int, position: int, bounds: tuple[int, int], aside: str, lost_from: int | None
-) -> int | None:
-    """Removes what is in a segment from a position on, or moves it aside; returns the first offset that was
-    moved so far. `bounds` are the next offset and the offset from which on nothing has to stay.
+def _remove_rest(log: KeptLog, segment: int, position: int, bounds: tuple[int, int], aside: str) -> bool:
+    """Removes what is in a segment from a position on, or moves it aside, and returns True then. `bounds` are
+    the next offset, and the offset from which on nothing has to stay.
     """
     path, (first, limit) = log.path_of(segment), bounds
     if has_good_batch(path, position, limit):
         log.move_rest(segment, position, first, aside)
-        return first if lost_from is None else lost_from
+        return True
     if position == 0:
         os.unlink(path)
     else:
         truncate(path, position)
-    return lost_from
+    return False
 
 
 def _add_whole(log: KeptLog, segment: int, position: int, limit: int) -> int:
