@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -344,3 +345,42 @@ def test_a_cut_in_time(cluster: Node, tmp_path: Path) -> None:
         assert committed == everything == list(range(9))
     producer.abort_transaction(60)
     assert backup(cluster, out, "--topic", "timed")["copied_records"] == 4
+
+
+def test_a_cluster_that_returns_from_an_older_copy(tmp_path: Path) -> None:
+    """The broker counts the same leader epochs again, and gives the same offsets to other records."""
+    (tmp_path / "cluster").mkdir()
+    node, out, copy = Node(tmp_path / "cluster", NEWEST, SETTINGS), tmp_path / "backup", tmp_path / "copy"
+
+    def produce(life: str, count: int) -> None:
+        producer = Producer({"bootstrap.servers": node.bootstrap})
+        for number in range(count):
+            producer.produce("orders", f"{life} {number}".encode(), partition=number % 2)
+        assert producer.flush(60) == 0
+
+    try:
+        admin = AdminClient({"bootstrap.servers": node.bootstrap})
+        admin.create_topics([NewTopic("orders", 3, 1)])["orders"].result(60)
+        produce("before", 10)
+        node.kill()
+        shutil.copytree(node.logs, copy)
+        node.start()
+        produce("first life", 20)
+        first = backup(node, out, "--topic", "orders")
+        node.kill()
+        shutil.rmtree(node.logs)
+        shutil.copytree(copy, node.logs)
+        node.start()
+        produce("second life", 24)
+        report = backup(node, out, "--topic", "orders", code=1)
+        epochs = [[one["leader_epochs"] for one in run["partitions"]] for run in (first, report)]
+        assert epochs[0] == epochs[1]
+        found = sorted((one["partition"], one["found"], one["last_offset"]) for one in report["findings"])
+        assert found == [(0, "diverged", 14), (1, "diverged", 14)]
+        assert is_equal(out, node)
+        assert is_proved(out)
+        kept = b"".join(path.read_bytes() for path in out.glob("*-stray/*.log"))
+        assert kept.count(b"first life") == 20
+        assert backup(node, out, "--topic", "orders")["findings"] == []
+    finally:
+        node.close()

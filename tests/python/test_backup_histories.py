@@ -12,14 +12,17 @@ from typing import Any
 
 import magicbyte
 import pytest
-from conftest import Cli
+from conftest import KAFKA, Cli
 from live_proxy import lying
+from magicbyte.broker import PartitionSimulator
 from magicbyte.errors import RefusedError
+from magicbyte.jobs.publish import heartbeat
 from test_backup import (
     BATCHES,
     ID,
     NO_PROBLEMS,
     OTHER_ID,
+    TOPICS,
     backup,
     batch,
     cluster,
@@ -122,7 +125,7 @@ def test_a_cluster_that_came_back_from_an_older_copy(root: Path, out: Path, epoc
     assert backup(out, root)["findings"] == []
     write_log(root, log_of(epoch, range(3), magic=magic))
     first = 2 if epoch >= 0 else 3  # the epoch that both know ends there
-    assert findings(backup(out, root)) == [("diverged", first, 5)]
+    assert findings(backup(out, root)) == [("diverged", first, 5), ("diverged", 0, first - 1)]
     write_log(root, log_of(epoch, range(9), magic=magic))
     report = backup(out, root)
     assert (report["findings"], report["partitions"][0]["next_offset"]) == ([], 9)
@@ -236,6 +239,157 @@ def test_no_place_is_named_if_nothing_is_set_aside(root: Path, out: Path) -> Non
     assert (found["found"], found["aside"]) == ("deleted", None)
 
 
+# Another history under the same epochs
+
+
+SAME_EPOCHS = [BATCHES[0], *(batch(number, b"new%d" % number, epoch=number // 2) for number in range(1, 9))]
+
+
+@pytest.fixture(params=["local", "store"])
+def target(request: pytest.FixtureRequest, out: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The backup as a directory and as a store."""
+    if request.param == "local":
+        return str(out)
+    pytest.importorskip("fsspec")
+    monkeypatch.setattr(heartbeat, "SILENCE_SECONDS", 0.2)
+    return f"local://{out}"
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("segment_bytes", [64, 1 << 30])
+@pytest.mark.parametrize("end", [6, 9])
+def test_the_same_epochs_for_other_records(
+    root: Path, out: Path, target: str, full: bool, segment_bytes: int, end: int
+) -> None:
+    """The cluster came back from an older copy, metadata included, and its log is as long again."""
+    write_log(root, BATCHES)
+    backup(target, root, segment_bytes=segment_bytes)
+    write_log(root, SAME_EPOCHS[:end])
+    report = backup(target, root, full=full, segment_bytes=segment_bytes)
+    assert findings(report) == [("diverged", 0, 5)]
+    (found,) = report["findings"]
+    assert "another record at offset 5, under the same epoch" in found["message"]
+    aside = out / found["aside"]
+    assert content(aside) == b"".join(BATCHES)
+    assert content(out / "orders-0") == b"".join(SAME_EPOCHS[:end])
+    assert report["partitions"][0]["records"] == end
+    assert is_proved(out)
+    assert backup(target, root, full=full)["findings"] == []
+    assert content(aside) == b"".join(BATCHES)
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_other_records_without_epochs(root: Path, out: Path, magic: int) -> None:
+    write_log(root, log_of(-1, range(6), b"old", magic))
+    assert backup(out, root)["findings"] == []
+    write_log(root, log_of(-1, range(9), magic=magic))
+    assert findings(backup(out, root)) == [("diverged", 0, 5)]
+    assert content(out / "orders-0") == b"".join(log_of(-1, range(9), magic=magic))
+
+
+def test_a_marker_is_a_last_record(root: Path, out: Path) -> None:
+    """The transaction was committed, and after the return of an older copy, aborted."""
+    ends = []
+    for committed in (True, False):
+        partition = PartitionSimulator(clock=0)
+        builder = magicbyte.RecordsBuilder(
+            producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True
+        )
+        builder.append(0, 0, b"key", b"value")
+        partition.append(builder.build())
+        partition.end_transaction(7, 0, committed=committed)
+        ends.append(partition.fetch(0, max_bytes=1 << 20).records)
+    write_log(root, ends[:1])
+    assert backup(out, root)["partitions"][0]["last_record"]["offset"] == 1
+    write_log(root, ends[1:])
+    assert findings(backup(out, root)) == [("diverged", 0, 1)]
+
+
+@pytest.mark.parametrize("kept", [[0, 1, 2, 3, 4], [0, 1, 2], [4], []])
+def test_a_last_record_that_was_compacted(root: Path, out: Path, kept: list[int]) -> None:
+    write_log(root, BATCHES)
+    backup(out, root)
+    more = log_of(2, [6, 7])
+    write_log(root, [*(BATCHES[number] for number in kept), *more])
+    assert backup(out, root)["findings"] == []
+    assert content(out / "orders-0") == b"".join([*BATCHES, *more])
+
+
+def test_a_last_record_that_retention_has_deleted(root: Path, out: Path) -> None:
+    write_log(root, BATCHES)
+    backup(out, root)
+    write_log(root, log_of(2, [8, 9]))
+    assert findings(backup(out, root)) == [("lost", 6, 7)]
+    assert backup(out, root)["partitions"][0]["last_record"]["offset"] == 9
+
+
+def test_batches_of_other_borders_are_the_same_records(root: Path, out: Path) -> None:
+    """Each record has its own digest, as `diff` compares them."""
+    builder = magicbyte.RecordsBuilder(compression="zstd", partition_leader_epoch=3)
+    for number in range(4):
+        builder.append(number, number, b"key", b"%d" % number)
+    whole = builder.build()
+    write_log(root, [batch(number, b"%d" % number, epoch=3, timestamp=number) for number in range(4)])
+    assert backup(out, root)["findings"] == []
+    write_log(root, [whole, batch(4, b"4", epoch=3)])
+    assert backup(out, root)["findings"] == []
+
+
+def test_rot_at_the_last_record_is_no_other_history(root: Path, out: Path) -> None:
+    write_log(root, BATCHES)
+    backup(out, root)
+    write_log(root, [*BATCHES, *log_of(2, [6])])
+    assert findings(lied_to(root, out, {b"sixth": b"siXth"})) == []
+    assert content(out / "orders-0") == b"".join([*BATCHES, *log_of(2, [6])])
+
+
+def test_a_leader_that_lies_about_one_last_record_stops_one_partition(root: Path, out: Path) -> None:
+    sent = [log_of(0, range(6), b"value-%d-" % topic) for topic in range(3)]
+    more = [log_of(0, range(6, 8), b"value-%d-" % topic) for topic in range(3)]
+    for batches in (sent, [one + other for one, other in zip(sent, more, strict=True)]):
+        for topic, one in enumerate(batches):
+            write_log(root, one, name=f"topic{topic}-0", topic_id=f"{ID[:-2]}{'ABC'[topic]}Q")
+        if batches is sent:
+            backup(out, root)
+    rotten = sent[1][5]
+    report = lied_to(root, out, {rotten: (900).to_bytes(8, "big") + rotten[8:]})
+    assert {one["topic"] for one in report["findings"]} <= {"topic1"}
+    copied = {one["topic"]: one["records"] for one in report["partitions"]}
+    assert (copied["topic0"], copied["topic2"]) == (8, 8)
+
+
+def test_a_log_that_was_cut_knows_its_last_record(root: Path, out: Path) -> None:
+    write_log(root, BATCHES)
+    backup(out, root)
+    write_log(root, BATCHES[:4])
+    assert findings(backup(out, root)) == [("diverged", 4, 5)]
+    write_log(root, [*SAME_EPOCHS[:4], batch(4, b"new", epoch=1)])
+    assert findings(backup(out, root)) == [("diverged", 0, 3)]
+    assert content(out / "orders-0") == b"".join([*SAME_EPOCHS[:4], batch(4, b"new", epoch=1)])
+
+
+def test_a_killed_run_knows_its_last_record(root: Path, out: Path) -> None:
+    """Its batches are in no manifest yet."""
+    write_log(root, BATCHES[:2])
+    backup(out, root)
+    log = out / "orders-0" / f"{0:020}.log"
+    log.write_bytes(b"".join(BATCHES))
+    write_log(root, SAME_EPOCHS)
+    assert findings(backup(out, root)) == [("diverged", 0, 5)]
+    assert content(out / "orders-0") == b"".join(SAME_EPOCHS)
+
+
+def test_a_manifest_of_an_earlier_version_has_no_last_record(root: Path, out: Path) -> None:
+    write_log(root, BATCHES)
+    backup(out, root)
+    manifest = json.loads((out / "backup.json").read_text())
+    del manifest["partitions"][0]["last_record"]
+    (out / "backup.json").write_text(json.dumps(manifest))
+    write_log(root, [*BATCHES, *log_of(2, [6])])
+    report = backup(out, root)
+    assert (report["findings"], report["partitions"][0]["last_record"]["offset"]) == ([], 6)
+
+
 # Rot on a leader's disk that no checksum covers, or that changes where a batch ends
 
 
@@ -306,6 +460,8 @@ def test_a_wrong_base_offset_stops_one_partition(
         {"active_segment": -1},
         {"partition": 1 << 31},
         {"max_producer_id": 1 << 70},
+        {"last_record": {"offset": -1, "digest": ""}},
+        {"last_record": {"offset": 1}},
         {"open_transactions": [{"producer_id": 1 << 64, "first_offset": 0, "is_overlapped": False}]},
     ],
     ids=str,
@@ -319,3 +475,19 @@ def test_numbers_out_of_range(cli: Cli, root: Path, out: Path, change: dict[str,
     with cluster(root) as url:
         cli("backup", url, out, code=2)
     assert f"{out / 'backup.json'} is not the manifest of a backup" in cli.error
+
+
+def test_the_digest_of_a_record_is_that_of_diff() -> None:
+    with cluster(*(KAFKA / name for name in TOPICS)) as url:
+        reader = magicbyte._core.ClusterReader(url.removeprefix("kafka://"))
+        places = reader.partitions()
+        bounds = dict(zip(places, reader.offsets(places, "read_uncommitted"), strict=True))
+        ranges = [(*place, *bounds[place]) for place in places]
+        digests = {one[:2]: one[3] for one in reader.digest(ranges, 1, "read_uncommitted", 1 << 20)}
+        for place in places:
+            expected = {offset: f"{digest:032x}" for offset, _, digest in digests[place]}
+            for offset in range(*bounds[place]):
+                assert reader.digest_records([(*place, offset)]) == [expected.get(offset)]
+        last = [(*place, end - 1) for place, (_, end) in bounds.items()]
+        found = reader.digest_records(last)
+        assert sum(one is not None for one in found) >= len(places) - 1

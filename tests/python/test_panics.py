@@ -313,6 +313,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
                 "offsets": ([("topic", 0)], "read_committed"),
                 "committed_offsets": ("group",),
                 "digest": ([("topic", 0, 0, 1)], 1, "read_committed", 1 << 20),
+                "digest_records": ([("topic", 0, 0)],),
                 "copy_batches": ([("topic", 0, 0, 0, one.new, None)], 1 << 20),
                 "offsets_for_time": ([("topic", 0)], 0),
                 "ends_of_leader_epochs": ([("topic", 0, 0)],),

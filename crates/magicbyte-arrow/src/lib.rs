@@ -68,7 +68,9 @@ pub use payload_decoder::PayloadDecoder;
 #[cfg(feature = "schemas")]
 pub use payload_encoder::{EncodeError, PayloadEncoder};
 pub use record_columns::RecordColumns;
-pub use record_digests::{ChunkDigests, FetchDigests, RangeDigest, digest_chunk, hash_chunk};
+pub use record_digests::{
+    ChunkDigests, FetchDigests, RangeDigest, RecordDigest, digest_chunk, digest_record, hash_chunk,
+};
 pub use row_digests::{RowDigests, digest_rows};
 pub use row_filter::RowFilter;
 pub use rows::{Defaults, Rows};

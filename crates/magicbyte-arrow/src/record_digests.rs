@@ -28,6 +28,15 @@ pub struct RangeDigest {
     pub digest: u128,
 }
 
+/// One record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordDigest {
+    /// The offset of the record.
+    pub offset: i64,
+    /// Its hash, as in a [`RangeDigest`].
+    pub digest: u128,
+}
+
 /// The digests of a chunk.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -189,6 +198,27 @@ impl FetchDigests {
     pub fn errors(&self) -> (&[(Range<i64>, magicbyte::Error)], u64) {
         (&self.errors, self.errors_left_out)
     }
+}
+
+/// The digest of the record with this offset, or of the last record with None; None if the batch has no such record.
+///
+/// # Errors
+/// If the batch is damaged, or does not decode within the decompressor's limit.
+pub fn digest_record(
+    batch: &Batch<'_>,
+    offset: Option<i64>,
+    decompressor: &mut Decompressor,
+) -> Result<Option<RecordDigest>> {
+    batch.verify()?;
+    let (mut found, mut bytes) = (None, Vec::new());
+    digest_batch(batch, decompressor, |record, _| {
+        if offset.is_none_or(|offset| offset == record.offset()) {
+            bytes.clear();
+            write_record(record, batch.is_control(), &mut bytes);
+            found = Some(RecordDigest { offset: record.offset(), digest: XxHash3_128::oneshot(&bytes) });
+        }
+    })?;
+    Ok(found)
 }
 
 /// Visits all records of a batch, and counts them.

@@ -61,7 +61,7 @@ pub use storage::location::Location;
 pub use storage::mounted::Stores;
 pub use storage::remote::{Fetch, RemoteStore, StoredFile};
 pub use storage::sidecars::read_sidecar;
-pub use write::follower_log::{AppendedBatches, DamagedBatch, FollowerLog, whole_batches};
+pub use write::follower_log::{AppendedBatches, BatchInFile, DamagedBatch, FollowerLog, whole_batches};
 pub use write::forget::forget_producers;
 pub use write::open_transactions::OpenTransaction;
 pub use write::options::WriteOptions;

@@ -1,6 +1,7 @@
 //! A running cluster, read for its digests.
 
 mod backup;
+mod record_digests;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -133,6 +134,22 @@ impl PyClusterReader {
             .with(py, |cluster| fetch_digests(cluster, &mut ranges, options))
             .map_err(|error| client_to_py(&error))?;
         Ok(ranges.into_iter().map(Digested::into_py).collect())
+    }
+
+    #[doc = docstring!(cluster, ClusterReader.digest_records)]
+    fn digest_records(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = items)] offsets: Vec<(String, i32, i64)>,
+    ) -> PyResult<Vec<Option<String>>> {
+        let places: Vec<TopicPartition> =
+            offsets.iter().map(|(topic, partition, _)| (topic.as_str().into(), *partition)).collect();
+        let asked = places.iter().cloned().zip(offsets.into_iter().map(|(_, _, offset)| offset)).collect();
+        let mut found = self
+            .cluster
+            .with(py, |cluster| record_digests::digest_records(cluster, asked))
+            .map_err(|error| client_to_py(&error))?;
+        Ok(places.iter().map(|place| found.remove(place)).collect())
     }
 
     #[doc = docstring!(cluster, ClusterReader.copy_batches)]

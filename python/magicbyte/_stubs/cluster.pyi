@@ -53,6 +53,12 @@ class ClusterReader:
         do not decode, with the reason, and the number of those that are not listed.
         """
 
+    def digest_records(self, offsets: Sequence[tuple[str, int, int]]) -> list[str | None]:
+        """Fetches the record at each topic, partition and offset, which the log has, and digests it: the
+        128-bit XXH3 of which `digest` has the sums, as 32 hexadecimal digits. None if the leader has no
+        record there, or one that does not decode.
+        """
+
     def copy_batches(
         self,
         ranges: Sequence[
@@ -66,7 +72,8 @@ class ClusterReader:
         of the segment that grows there, or None if the next batch begins one, and the transactions that are
         open: producer id, first offset, and `OpenTransaction.is_overlapped`. The call returns after about
         64 MiB, or when a partition or a broker has failed for as long as errors are retried. CRCs are
-        checked; a batch that fails is written as it is. The result is a list of `CopiedBatches` as JSON.
+        checked; a batch that fails is written as it is. The result is a list of `CopiedBatches` as JSON, with
+        the digests of the last records (see `digest_records`).
         Raises OSError if a file cannot be written.
         """
 
@@ -117,6 +124,6 @@ def whole_batches(
 
     The first one has the offset `next_offset` or a later one, and none begins at `end_offset` or later.
     `open_transactions` has those that are open before it (see `ClusterReader.copy_batches`). The position
-    after the last of them is returned with their sums, `AppendedBatches` as JSON. Raises OSError if the
-    segment cannot be read.
+    after the last of them is returned with their sums and the digest of the last record, `AppendedBatches` as
+    JSON. Raises OSError if the segment cannot be read.
     """

@@ -18,6 +18,7 @@ from magicbyte.errors import RefusedError
 from magicbyte.internal_topics.names import INTERNAL_TOPICS
 from magicbyte.jobs.backing_up.digests import digests_of, known_files
 from magicbyte.jobs.backing_up.files import LogDirImage, remove_leftovers, write_log_dir
+from magicbyte.jobs.backing_up.findings import Findings
 from magicbyte.jobs.backing_up.full_copies import has_more_damage, only_in_former, put_in_place
 from magicbyte.jobs.backing_up.kept_log import (
     KeptLog,
@@ -28,11 +29,10 @@ from magicbyte.jobs.backing_up.kept_log import (
 )
 from magicbyte.jobs.backing_up.kept_tree import KeptTree
 from magicbyte.jobs.backing_up.leaders import Leaders
-from magicbyte.jobs.backing_up.lineage import find_divergences
+from magicbyte.jobs.backing_up.lineage import find_divergences, find_other_histories
 from magicbyte.jobs.backing_up.manifest import (
     MANIFEST,
     BackedUpPartition,
-    BackupFinding,
     BackupManifest,
     CopiedBatches,
     certified,
@@ -121,7 +121,7 @@ class _Backup:
         self._manifest = self._opened_manifest()
         self._entries = {(one["topic"], one["partition"]): one for one in self._manifest["partitions"]}
         self._settings = Settings()
-        self._findings: list[BackupFinding] = []
+        self._findings = Findings()
         self._logs: dict[Place, KeptLog] = {}
         self._full: dict[Place, KeptLog] = {}
         """The full copies that are to take the places of logs."""
@@ -146,11 +146,12 @@ class _Backup:
         self._settings = describe_settings(self._cluster, self._description, topics)
         for place in places:
             self._open(place, starts[place])
-        for logs in (self._logs, self._full):
+        for logs in (self._full, self._logs):
             self._check_lineage(logs)
+            self._check_history(logs, starts)
             for place, log in logs.items():
                 self._skip_deleted(log, starts[place])
-        if self._findings or any(log.rewritten for log in self._logs.values()):
+        if self._findings.all or any(log.rewritten for log in self._logs.values()):
             # They are known before anything is copied, and have to be after a kill.
             self._write()
         else:
@@ -202,20 +203,6 @@ class _Backup:
     def _directory(self, name: str) -> str:
         return os.path.join(self._out, name)
 
-    def _find(
-        self,
-        place: tuple[str, int | None],
-        found: str,
-        message: str,
-        offsets: tuple[int, int] | None = None,
-        aside: str | None = None,
-    ) -> None:
-        first, last = offsets if offsets is not None else (None, None)
-        finding = {"topic": place[0], "partition": place[1], "found": found, "first_offset": first}
-        self._findings.append(
-            cast(BackupFinding, {**finding, "last_offset": last, "aside": aside, "message": message})
-        )
-
     def _set_aside_deleted(self, places: set[Place]) -> None:
         """Keeps logs of topics that the cluster does not have any more under another name."""
         for (topic, number), entry in list(self._entries.items()):
@@ -231,7 +218,7 @@ class _Backup:
                 self._manifest.setdefault("set_aside", {})[aside] = entry
             del self._entries[topic, number]
             message = "the cluster does not have it any more, or does not show it to this client"
-            self._find((topic, number), "deleted", message, aside=aside)
+            self._findings.add((topic, number), "deleted", message, aside=aside)
 
     def _set_aside(self, name: str, topic_id: str | None) -> str:
         """Keeps a log under another name, which it returns."""
@@ -242,7 +229,7 @@ class _Backup:
         return aside
 
     def _leave_out(self, place: Place) -> None:
-        self._find(place, "unavailable", "no broker is its leader now: run again when it has one")
+        self._findings.add(place, "unavailable", "no broker is its leader now: run again when it has one")
 
     def _cut(self, places: Sequence[Place]) -> dict[Place, int]:
         """Decides where each partition ends; returns where each starts.
@@ -303,7 +290,7 @@ class _Backup:
         before = log.segments()
         aside = self._directory(aside_name(name))
         for one in open_log(log, entry, self._manifest["outputs"], OfCluster(start, end), aside):
-            self._find(place, *one)
+            self._findings.add(place, *one)
         if log.segments() != before or entry is None:
             self._touched.add(name)
         if log.first_offset is None and not (log.is_known and log.next_offset <= self._ends[place]):
@@ -331,10 +318,11 @@ class _Backup:
             f"the directory of the backup is missing, which had {former['records']:,} records: it is copied"
             f" again from offset {start:,} on, where the log of the cluster starts now"
         )
-        self._find(log.place, "incomplete", message)
+        self._findings.add(log.place, "incomplete", message)
         if former["first_offset"] < start:
             lost = former["first_offset"], start - 1
-            self._find(log.place, "lost", "the cluster has deleted what the missing directory had", lost)
+            message = "the cluster has deleted what the missing directory had"
+            self._findings.add(log.place, "lost", message, lost)
             log.lost.append(lost)
 
     def _set_aside_other(self, place: Place, topic_id: str | None) -> None:
@@ -353,7 +341,7 @@ class _Backup:
             aside = self._set_aside(name, former)
         self._entries.pop(place, None)
         message = f"the topic was deleted and created again: the log of {former} is kept in {aside}"
-        self._find(place, "recreated", message, aside=aside)
+        self._findings.add(place, "recreated", message, aside=aside)
 
     def _check_lineage(self, logs: Mapping[Place, KeptLog]) -> None:
         """Sets batches aside that the leader does not have: an unclean election has removed them, or the
@@ -375,8 +363,31 @@ class _Backup:
         self._tree.fetch(log, 0)
         if log.cut_at(end, self._directory(aside)):
             message = f"the leader does not have the batches from offset {end:,} on: they are kept in {aside}"
-            self._find(log.place, "diverged", message, (end, last), aside)
+            self._findings.add(log.place, "diverged", message, (end, last), aside)
         self._touched.add(log.name)
+
+    def _check_history(self, logs: dict[Place, KeptLog], starts: Mapping[Place, int]) -> None:
+        """Sets logs aside whose last record is not that of the leader, although the epochs agree."""
+        bounds = {place: (starts[place], self._log_ends[place]) for place in logs}
+        for place in find_other_histories(self._cluster, self._leaders, logs.values(), bounds):
+            log, start = logs[place], starts[place]
+            aside = aside_name(log.name)
+            os.rename(log.directory, self._directory(aside))
+            assert log.last_record is not None
+            message = (
+                f"the leader has another record at offset {log.last_record['offset']:,}, under the same"
+                " epoch, as after the return of an older copy of the cluster: its log is copied again from"
+                f" offset {start:,} on, and what was copied before is kept in {aside}"
+            )
+            first = log.next_offset if log.first_offset is None else log.first_offset
+            self._findings.add(place, "diverged", message, (first, log.next_offset - 1), aside)
+            if self._is_kept(log):
+                self._entries.pop(place, None)
+                if (full := self._full.pop(place, None)) is not None:
+                    # The new log is a full copy, too.
+                    shutil.rmtree(full.directory)
+            logs[place] = KeptLog(log.directory, *place, log.topic_id)
+            self._begin(logs[place], start)
 
     def _skip_deleted(self, log: KeptLog, start: int) -> None:
         """Notes the start of the cluster's log, and the offsets before it that no run has copied."""
@@ -384,7 +395,7 @@ class _Backup:
         if log.next_offset < start:
             if log.first_offset is not None or log.is_known:
                 message = "the cluster deleted these offsets before they were copied"
-                self._find(log.place, "lost", message, (log.next_offset, start - 1))
+                self._findings.add(log.place, "lost", message, (log.next_offset, start - 1))
             log.go_on_at(start)
 
     def _begin_copying(self) -> None:
@@ -425,9 +436,9 @@ class _Backup:
             self._waits.succeeded()
         for one in copied["damaged"]:
             offsets = one["first_offset"], one["last_offset"]
-            self._find(log.place, "damaged", one["message"], offsets)
+            self._findings.add(log.place, "damaged", one["message"], offsets)
         if copied["damaged_left_out"]:
-            self._find(log.place, "damaged", f"{copied['damaged_left_out']:,} more batches")
+            self._findings.add(log.place, "damaged", f"{copied['damaged_left_out']:,} more batches")
         sums = copied["size"], copied["batches"], copied["records"]
         self._copied = [before + now for before, now in zip(self._copied, sums, strict=True)]
         step.done(self._copied[0])
@@ -448,7 +459,7 @@ class _Backup:
                 self._write()
                 self._begin_copying()
                 return True
-        self._find(log.place, "stopped", stopped["message"])
+        self._findings.add(log.place, "stopped", stopped["message"])
         return False
 
     def _cut_off_open_transactions(self, log: KeptLog) -> None:
@@ -470,17 +481,16 @@ class _Backup:
             shutil.rmtree(self._directory(aside))
         elif moved:
             message = f"batches before offset {counted:,} are damaged: they are kept in {aside}"
-            self._find(log.place, "incomplete", message, aside=aside)
+            self._findings.add(log.place, "incomplete", message, aside=aside)
 
     def _replace_by_full_copies(self) -> None:
         """Puts full copies in the places of the old ones, except for those that could not be finished."""
-        stopped = {(one["topic"], one["partition"]) for one in self._findings if one["found"] == "stopped"}
-        stopped |= self._leaders.unavailable
+        stopped = self._findings.stopped() | self._leaders.unavailable
         finished = [log for log in self._full.values() if log.place not in stopped]
         worse = [log for log in finished if has_more_damage(log, self._logs[log.place])]
         for log in worse:
             message = "the full copy has damaged batches that the former one may have whole: that one stays"
-            self._find(log.place, "stopped", message)
+            self._findings.add(log.place, "stopped", message)
             shutil.rmtree(log.directory)
         whole = [log for log in finished if log not in worse]
         if not whole:
@@ -494,7 +504,7 @@ class _Backup:
                 **self._manifest,
                 "outputs": files_in(others, self._manifest["outputs"]),
                 "changed": files_in(others, self._manifest.get("changed", {})),
-                "findings": self._findings,
+                "findings": self._findings.all,
             },
         )
         write_file(os.path.join(self._out, MANIFEST), self._manifest)
@@ -507,13 +517,7 @@ class _Backup:
             put_in_place(log, self._logs[log.place])
             self._logs[log.place] = log
             self._touched.add(log.name)
-        # What was wrong with their segments is over.
-        places = {log.place for log in whole}
-        self._findings = [
-            one
-            for one in self._findings
-            if one["found"] != "changed" or (one["topic"], one["partition"]) not in places
-        ]
+        self._findings.forget_changes({log.place for log in whole})
 
     def _older(self, full: KeptLog) -> tuple[list[int], str]:
         """The segments of a log with what the cluster has deleted since, and the name of the directory to
@@ -523,7 +527,7 @@ class _Backup:
         aside = aside_name(full.name)
         if segments:
             message = f"the cluster deleted what the former copy has before offset {start:,}: kept in {aside}"
-            self._find(full.place, "replaced", message, (segments[0], start - 1), aside)
+            self._findings.add(full.place, "replaced", message, (segments[0], start - 1), aside)
         return segments, aside
 
     def _is_kept(self, log: KeptLog) -> bool:
@@ -548,12 +552,11 @@ class _Backup:
         stored = self._tree.digests()
         known = known_files(self._out, self._manifest, self._logs.values(), self._rewritten, stored)
         digests = digests_of(self._out, opened, known)
-        named = {one["message"] for one in self._findings}
+        named = self._findings.messages
         for name in sorted(digests.changed):
             message = f"{name} is not what was copied, or has more bytes: copy it again with --full"
             if message not in named:
-                # A run may write more than one manifest.
-                self._find(opened[os.path.dirname(name)].place, "changed", message)
+                self._findings.add(opened[os.path.dirname(name)].place, "changed", message)
         # What this run has not looked at is as the last one has left it.
         others = {f"{one['topic']}-{one['partition']}" for one in entries} - opened.keys()
         manifest = cast(
@@ -563,7 +566,7 @@ class _Backup:
                 "magicbyte": _core.__version__,
                 "command": command_line("backup", [self._url.cluster, self._named], self._options),
                 "made_ms": made_ms,
-                "problems": len(self._findings),
+                "problems": len(self._findings.all),
                 "written": [certified(one) for one in entries],
                 "outputs": dict(
                     sorted({**files_in(others, self._manifest["outputs"]), **digests.files}.items())
@@ -576,7 +579,7 @@ class _Backup:
                 "metadata_end_offset": self._description.metadata_end_offset,
                 "set_aside": still_there(self._out, self._manifest.get("set_aside", {})),
                 "partitions": entries,
-                "findings": self._findings,
+                "findings": self._findings.all,
                 "acl_resources": sorted(
                     {f"{one['resourceType']} {one['resourceName']}" for one in settings.acls}
                 )[: _core.LISTED],

@@ -2,8 +2,10 @@
 //! (`UnifiedLog.appendAsFollower`).
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use magicbyte::{Batch, Batches, Error, ErrorKind};
 use serde::{Deserialize, Serialize};
@@ -29,7 +31,7 @@ pub struct FollowerLog {
 #[derive(Debug)]
 struct ActiveSegment {
     base_offset: i64,
-    path: PathBuf,
+    path: Arc<Path>,
     file: File,
     size: u64,
 }
@@ -58,6 +60,35 @@ pub struct AppendedBatches {
     pub damaged: Vec<DamagedBatch>,
     /// The number of those that are not listed.
     pub damaged_left_out: u64,
+    /// The last batch whose CRC holds.
+    #[serde(skip)]
+    pub last_batch: Option<BatchInFile>,
+}
+
+/// The place of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BatchInFile {
+    /// The path of the segment.
+    pub path: Arc<Path>,
+    /// The bytes of the batch in it.
+    pub range: Range<u64>,
+}
+
+impl BatchInFile {
+    /// Reads the batch.
+    ///
+    /// # Errors
+    /// If the segment cannot be read, or does not have these bytes.
+    pub fn read(&self) -> LogResult<Vec<u8>> {
+        let mut data = vec![0; (self.range.end - self.range.start) as usize];
+        let read = File::open(&self.path).and_then(|mut file| {
+            file.seek(SeekFrom::Start(self.range.start))?;
+            file.read_exact(&mut data)
+        });
+        read.map_err(|error| LogError::io(&self.path, error))?;
+        Ok(data)
+    }
 }
 
 /// A batch that was appended as it is although its CRC does not hold.
@@ -85,11 +116,16 @@ impl AppendedBatches {
             open_transactions: Vec::new(),
             damaged: Vec::new(),
             damaged_left_out: 0,
+            last_batch: None,
         }
     }
 
-    /// Adds a batch whose CRC was checked, with the result.
-    fn add(&mut self, batch: &Batch<'_>, checked: Result<(), Error>) {
+    /// Adds the batch at a position of a segment. Its CRC was checked, with this result.
+    fn add(&mut self, batch: &Batch<'_>, path: &Arc<Path>, position: u64, checked: Result<(), Error>) {
+        if checked.is_ok() {
+            let range = position..position + batch.size_in_bytes() as u64;
+            self.last_batch = Some(BatchInFile { path: Arc::clone(path), range });
+        }
         if let Err(error) = checked {
             if self.damaged.len() < LISTED {
                 self.damaged.push(DamagedBatch {
@@ -168,7 +204,10 @@ impl FollowerLog {
             if let (Ok(()), Some(batch)) = (&checked, batch.as_v2()) {
                 self.open.add(batch);
             }
-            self.appended.add(&batch, checked);
+            if let Some(active) = &self.active {
+                let position = active.size + (position - start) as u64;
+                self.appended.add(&batch, &active.path, position, checked);
+            }
         }
         self.write(&records[start..batches.next_position() as usize])
     }
@@ -222,7 +261,7 @@ impl ActiveSegment {
         let path = directory.join(format!("{base_offset:020}.{LOG_SUFFIX}"));
         let opened = options.open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
         let (size, file) = opened.map_err(|error| LogError::io(&path, error))?;
-        Ok(Self { base_offset, path, file, size })
+        Ok(Self { base_offset, path: path.into(), file, size })
     }
 }
 
@@ -241,6 +280,7 @@ pub fn whole_batches(
 ) -> LogResult<(u64, AppendedBatches)> {
     let io = |error| LogError::io(path, error);
     let size = fs::metadata(path).map_err(io)?.len();
+    let segment = Arc::from(path);
     let mut end = position;
     let mut found = AppendedBatches::new(next_offset, None);
     let mut open = OpenTransactions::new(open);
@@ -254,7 +294,7 @@ pub fn whole_batches(
         if let Some(batch) = view.as_v2() {
             open.add(batch);
         }
-        found.add(&view, Ok(()));
+        found.add(&view, &segment, batch.position(), Ok(()));
     }
     found.open_transactions = open.into_sorted();
     Ok((end, found))

@@ -129,3 +129,27 @@ fn what_a_killed_process_has_written_is_found() {
     log.append(&batches[1..].concat()).unwrap();
     assert_eq!(content(&directory), data);
 }
+
+#[test]
+fn the_last_batch_whose_crc_holds_is_found_again() {
+    for name in ["v2_lz4", "v2_txn", "v1_gzip", "v0_none", "mixed_012"] {
+        let batches = batches(name);
+        let last = batches.last().unwrap();
+        for segment_bytes in [1, 1 << 30] {
+            for fetched in [batches.clone(), vec![batches.concat()]] {
+                let directory = scratch("follower_log_last");
+                let appended = follow(&directory, &fetched, segment_bytes).unwrap();
+                assert_eq!(&appended.last_batch.unwrap().read().unwrap(), last, "{name} {segment_bytes}");
+                let segment = files(&directory, ".log").pop().unwrap();
+                let (_, found) = whole_batches(&segment, 0, 0, i64::MAX, Vec::new()).unwrap();
+                assert_eq!(&found.last_batch.unwrap().read().unwrap(), last, "{name} {segment_bytes}");
+            }
+        }
+        let mut damaged = batches.clone();
+        *damaged.last_mut().unwrap().last_mut().unwrap() ^= 1;
+        let appended = follow(&scratch("follower_log_last"), &[damaged.concat()], 1).unwrap();
+        let before = batches.len().checked_sub(2).map(|before| batches[before].clone());
+        assert_eq!(appended.last_batch.map(|batch| batch.read().unwrap()), before, "{name}");
+    }
+    assert_eq!(follow(&scratch("follower_log_last"), &[], 1).unwrap().last_batch, None);
+}

@@ -9,6 +9,7 @@ use magicbyte_log::{AppendedBatches, FollowerLog, LogError, OpenTransaction};
 use pyo3::prelude::*;
 use serde::Serialize;
 
+use super::record_digests::{LastRecord, last_record};
 use super::{BYTES_OF_A_CALL, client_to_py};
 use crate::docs::docstring;
 use crate::errors::log_to_py;
@@ -35,7 +36,16 @@ struct CopiedBatches {
     partition: i32,
     #[serde(flatten)]
     appended: AppendedBatches,
+    last_record: Option<LastRecord>,
     stopped: Option<Stopped>,
+}
+
+/// The batches that a segment has from a position on.
+#[derive(Serialize)]
+struct WholeBatches {
+    #[serde(flatten)]
+    found: AppendedBatches,
+    last_record: Option<LastRecord>,
 }
 
 /// Why a range cannot be copied any further, while others can.
@@ -107,7 +117,9 @@ pub(super) fn copy_batches(
     let mut results = Vec::with_capacity(copied.len());
     for ((topic, partition), one) in copied {
         let appended = one.log.into_appended();
-        results.push(CopiedBatches { topic: topic.to_string(), partition, appended, stopped: one.stopped });
+        let last_record = last_record(&appended)?;
+        let stopped = one.stopped;
+        results.push(CopiedBatches { topic: topic.to_string(), partition, appended, last_record, stopped });
     }
     Ok(results)
 }
@@ -174,7 +186,11 @@ pub(crate) fn whole_batches(
 ) -> PyResult<(u64, String)> {
     panics::here();
     let open = open_transactions.into_iter().map(open_transaction).collect();
-    let found = py.detach(|| magicbyte_log::whole_batches(&path, position, next_offset, end_offset, open));
-    let (end, found) = found.map_err(|error| log_to_py(py, &error))?;
+    let found = py.detach(|| {
+        let (end, found) = magicbyte_log::whole_batches(&path, position, next_offset, end_offset, open)?;
+        let last_record = last_record(&found)?;
+        Ok((end, WholeBatches { found, last_record }))
+    });
+    let (end, found) = found.map_err(|error: LogError| log_to_py(py, &error))?;
     Ok((end, to_json(&found)?))
 }

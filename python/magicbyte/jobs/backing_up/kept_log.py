@@ -19,6 +19,7 @@ from magicbyte.jobs.backing_up.manifest import (
     BackedUpPartition,
     CopiedBatches,
     DamagedBatch,
+    LastRecord,
     OpenTransaction,
     write_file,
 )
@@ -76,6 +77,7 @@ class KeptLog:
     lost: list[tuple[int, int]] = field(default_factory=list)
     open_transactions: list[OpenTransaction] = field(default_factory=list)
     damaged: list[DamagedBatch] = field(default_factory=list)
+    last_record: LastRecord | None = None
     log_start_offset: int = 0
     is_known: bool = False
     """True if a manifest has it: what the cluster has deleted since is lost."""
@@ -121,6 +123,7 @@ class KeptLog:
         self.lost = [(first, last) for first, last in entry["lost"]]
         self.open_transactions = list(entry["open_transactions"])
         self.damaged = list(entry["damaged"])
+        self.last_record = entry.get("last_record")
 
     def add(self, copied: CopiedBatches) -> None:
         """Adds batches that were appended."""
@@ -136,6 +139,7 @@ class KeptLog:
         self.max_producer_id = max(self.max_producer_id, copied["max_producer_id"])
         self.open_transactions = copied["open_transactions"]
         self.damaged = (self.damaged + copied["damaged"])[: _core.LISTED]
+        self.last_record = copied["last_record"] or self.last_record
 
     def go_on_at(self, offset: int) -> None:
         """Leaves out offsets before this one; the next batch begins a segment.
@@ -206,6 +210,7 @@ class KeptLog:
         With `is_stable`, no transaction is open there, and segments before it are not read.
         """
         moved, end = 0, None
+        last_record: LastRecord | None = None
         self.open_transactions = []
         segments = self.segments_from(offset) if is_stable else self.segments()
         if before := [segment for segment in self.segments() if segment not in segments]:
@@ -215,6 +220,7 @@ class KeptLog:
             if end is None:
                 position, found = walk(self.path_of(segment), (0, min(segment, offset), offset), self)
                 self.open_transactions = found["open_transactions"]
+                last_record = found["last_record"] or last_record
                 if position == size:
                     self.active_segment = segment
                     continue
@@ -233,6 +239,8 @@ class KeptLog:
         self.leader_epochs = [one for one in self.leader_epochs if one[1] < offset]
         self.damaged = [one for one in self.damaged if one["first_offset"] < offset]
         self.next_offset = offset if end is None else min(offset, end)
+        if self.last_record is not None and self.last_record["offset"] >= self.next_offset:
+            self.last_record = last_record
         if not self.segments():
             self.first_offset = self.active_segment = None
         if self.active_segment is not None:
@@ -277,6 +285,7 @@ class KeptLog:
             open_transactions=self.open_transactions,
             lost=self.lost,
             damaged=self.damaged,
+            last_record=self.last_record,
         )
 
 
@@ -293,6 +302,7 @@ def walk(path: str, bounds: tuple[int, int, int], log: KeptLog | None = None) ->
     position, next_offset, end_offset = bounds
     sums = cast(CopiedBatches, {"batches": 0, "records": 0, "next_offset": next_offset})
     sums["open_transactions"] = [] if log is None else log.open_transactions
+    sums["last_record"] = None
     while True:
         position, text = _core.whole_batches(
             path, position, sums["next_offset"], end_offset, _as_tuples(sums["open_transactions"])
@@ -300,6 +310,7 @@ def walk(path: str, bounds: tuple[int, int, int], log: KeptLog | None = None) ->
         found = cast(CopiedBatches, json.loads(text))
         found["batches"] += sums["batches"]
         found["records"] += sums["records"]
+        found["last_record"] = found["last_record"] or sums["last_record"]
         sums = found
         damaged = _batch_at(path, position)
         if damaged is None or not sums["next_offset"] <= _first_of(damaged) < end_offset:

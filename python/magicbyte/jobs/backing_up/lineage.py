@@ -1,4 +1,4 @@
-"""The offsets from which on logs of a backup have batches that the leaders do not have."""
+"""Logs of a backup that have another history than those of the leaders, by epochs and by the last record."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from magicbyte.jobs.backing_up.kept_log import KeptLog
 from magicbyte.jobs.backing_up.leaders import Leaders
 from magicbyte.model import Place
 
-__all__ = ["find_divergences"]
+__all__ = ["find_divergences", "find_other_histories"]
 
 _Answer = tuple[int, int] | None
 """The last epoch that a leader knows up to the one that was asked for, and its end (exclusive)."""
@@ -47,6 +47,36 @@ def find_divergences(
                 found[place] = end
         asked = following
     return found
+
+
+def find_other_histories(
+    cluster: _core.ClusterReader,
+    leaders: Leaders,
+    logs: Iterable[KeptLog],
+    bounds: Mapping[Place, tuple[int, int]],
+) -> list[Place]:
+    """The partitions whose leaders have another record at the offset of the last one of the backup's log.
+
+    Epochs do not tell it: a cluster that comes back from an older copy of all its disks counts them again.
+    A compacted log may not have the record any more, which says nothing. `bounds` has the start and the end
+    (exclusive) of the leaders' logs.
+
+    Raises:
+        OSError: leaders do not answer.
+
+    """
+    own = {
+        log.place: record
+        for log in logs
+        if (record := log.last_record) is not None and record["offset"] in range(*bounds[log.place])
+    }
+
+    def ask(places: Sequence[Place]) -> dict[Place, str | None]:
+        digests = cluster.digest_records([(*place, own[place]["offset"]) for place in places])
+        return dict(zip(places, digests, strict=True))
+
+    answers = leaders.ask(list(own), ask) if own else {}
+    return [place for place, digest in answers.items() if digest not in (None, own[place]["digest"])]
 
 
 def _ask(

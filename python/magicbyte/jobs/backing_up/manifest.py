@@ -27,6 +27,7 @@ __all__ = [
     "BackupManifest",
     "CopiedBatches",
     "DamagedBatch",
+    "LastRecord",
     "OpenTransaction",
     "backed_up_offsets",
     "beside_of",
@@ -67,6 +68,16 @@ class Stopped(TypedDict):
     message: str
 
 
+class LastRecord(TypedDict):
+    """The last record that was copied, which a leader with the same history still has, unless it was
+    compacted or deleted.
+    """
+
+    offset: int
+    digest: str
+    """See `ClusterReader.digest_records`."""
+
+
 class LogSums(TypedDict):
     """The sums of batches that were appended to a log (`AppendedBatches`)."""
 
@@ -88,6 +99,8 @@ class LogSums(TypedDict):
     """The transactions that are open at the end, in the order of their beginnings."""
     damaged: list[DamagedBatch]
     """The first `LISTED`."""
+    last_record: LastRecord | None
+    """That of the last good batch that has one; missing in manifests before 0.2.0."""
 
 
 class CopiedBatches(LogSums):
@@ -210,6 +223,7 @@ _OF_DAMAGE: Mapping[str, type | tuple[type, ...]] = {
     "last_offset": int,
     "message": str,
 }
+_OF_RECORD: Mapping[str, type | tuple[type, ...]] = {"offset": int, "digest": str}
 _OF_FILE: Mapping[str, type | tuple[type, ...]] = {"size": int, "sha256": str}
 _INDEXES, _OFFSETS, _LONGS = range(1 << 31), range(1 << 63), range(-(1 << 63), 1 << 63)
 _ID = re.compile(r"[\w-]{22}", re.ASCII)
@@ -329,7 +343,12 @@ def _is_partition(entry: Any) -> bool:
         and all(_is_pair(one, _OFFSETS) for one in entry["lost"])
         and all(_has(one, _OF_DAMAGE) for one in entry["damaged"])
         and all(map(_is_transaction, entry["open_transactions"]))
+        and _is_record(entry.get("last_record"))
     )
+
+
+def _is_record(value: Any) -> bool:
+    return value is None or (_has(value, _OF_RECORD) and value["offset"] in _OFFSETS)
 
 
 def _is_transaction(value: Any) -> bool:
