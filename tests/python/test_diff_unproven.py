@@ -331,6 +331,29 @@ def test_the_other_partitions_are_equal(tmp_path: Path, cli: Cli) -> None:
     assert "1 of 2 partitions equal;" in cli("diff", tmp_path / "a", tmp_path / "b", code=1)
 
 
+@pytest.mark.parametrize("how", ["missing", "link"])
+def test_what_cannot_be_read_is_never_equal(tmp_path: Path, cli: Cli, how: str) -> None:
+    for side in "ab":
+        replica(tmp_path / side, {0: batches(0, 50), 50: batches(50, 80), 80: batches(80, 90)})
+        segment = tmp_path / side / "orders-0" / f"{50:020}.log"
+        segment.unlink()
+        if how == "link":
+            segment.symlink_to("/nowhere")
+    report = magicbyte.diff([tmp_path / "a", tmp_path / "b"])
+    assert not report["equal"]
+    assert [one["unproven"] for one in report["partitions"]][-1] == ["unread"]
+    cli("diff", tmp_path / "a", tmp_path / "b", code=1)
+
+
+@pytest.mark.parametrize("name", [f"{0:020}.index", "leader-epoch-checkpoint"])
+def test_files_beside_segments_that_cannot_be_read(tmp_path: Path, name: str) -> None:
+    """They have no records."""
+    for side in "ab":
+        replica(tmp_path / side, {0: batches(0, 50)})
+        (tmp_path / side / "orders-0" / name).symlink_to("/nowhere")
+    assert magicbyte.diff([tmp_path / "a", tmp_path / "b"])["equal"]
+
+
 def test_problems_that_leave_nothing_unread(tmp_path: Path, cli: Cli) -> None:
     """They make the exit code 1, and all records were compared."""
     for side in "ab":

@@ -305,3 +305,73 @@ def test_equal_markers_are_no_copies(tmp_path: Path) -> None:
         b"alpha",
         b"beta",
     }
+
+
+def branch(text: str, count: int, *, epoch: int = 0, common: int = 8) -> bytes:
+    """A log whose first batches are those of the other branches."""
+    return segment(0, common) + segment(5 * common, count, epoch=epoch, text=text)
+
+
+def values_of(records: Iterable[Record]) -> set[bytes]:
+    return {bytes(value or b"").split()[0] for _, value in records if not (value or b" ").startswith(b" ")}
+
+
+@pytest.mark.parametrize(("old", "new"), [(20, 12), (12, 20), (12, 12)])
+@pytest.mark.parametrize("epochs", [(0, 2), (0, 0), (1, 1)])
+def test_branches_are_partitions_of_their_own(
+    tmp_path: Path, cli: Cli, old: int, new: int, epochs: tuple[int, int]
+) -> None:
+    """They have a common beginning, as before an unclean election. No batch is left out as a copy."""
+    first, second = branch("old", old, epoch=epochs[0]), branch("new", new, epoch=epochs[1])
+    save(tmp_path / "saved", [first, second, first, segment(0, 4)])
+    report = magicbyte.find(tmp_path / "saved", out=tmp_path / "out")
+    written = found(tmp_path / "out")
+    assert sorted(sorted(values_of(records)) for records in written.values()) == [[b"new"], [b"old"]]
+    assert sorted(map(len, written.values())) == sorted([40 + 5 * old, 40 + 5 * new])
+    main, other = sorted(report["partitions"], key=lambda one: one["branch_of"] is not None)
+    assert (main["branch_of"], other["branch_of"]) == (None, f"{main['topic']}-{main['partition']}")
+    if epochs == (0, 2):
+        of_main = written[f"{main['topic']}-{main['partition']}"]
+        assert values_of(of_main) == {b"new"}
+    text = cli("find", tmp_path / "saved")
+    assert f"has other batches than {other['branch_of']} at the same offsets" in text
+
+
+def test_many_branches(tmp_path: Path) -> None:
+    texts = [f"b{number}" for number in range(12)]
+    save(tmp_path / "saved", [branch(text, 6 + number) for number, text in enumerate(texts)])
+    magicbyte.find(tmp_path / "saved", out=tmp_path / "out")
+    written = found(tmp_path / "out")
+    assert set().union(*map(values_of, written.values())) == {text.encode() for text in texts}
+    assert all(len(values_of(records)) == 1 for records in written.values())
+
+
+def test_copies_that_end_elsewhere_are_copies(tmp_path: Path) -> None:
+    """Their last batch is in the other copy, though in none of its marks."""
+    whole = branch("one", 40)
+    ends = [one.position + one.size_in_bytes for one in magicbyte.read_batches(whole)]
+    save(tmp_path / "saved", [whole, whole[: ends[30]], whole[ends[3] : ends[20]], whole[ends[25] :]])
+    report = magicbyte.find(tmp_path / "saved", out=tmp_path / "out")
+    (partition,) = report["partitions"]
+    assert (partition["first_offset"], partition["last_offset"], partition["branch_of"]) == (0, 239, None)
+    assert sum(not run["is_copy"] for run in partition["runs"]) == 1
+
+
+def test_directories_that_are_not_searched_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path / "saved", [segment(0, 4)])
+    save(tmp_path / "elsewhere", [segment(20, 4)])
+    (tmp_path / "saved" / "link").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "saved" / "locked").mkdir()
+    listed = os.scandir
+
+    def scandir(path: str) -> Any:
+        if os.path.basename(path) == "locked":
+            raise PermissionError(13, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    report = magicbyte.find(tmp_path / "saved")
+    assert {(os.path.basename(one["file"]), one["reason"]) for one in report["unread"]} == {
+        ("link", "it is not a regular file; copy a device into one"),
+        ("locked", "Permission denied"),
+    }

@@ -419,6 +419,64 @@ def test_any_bit_of_a_header_may_be_flipped(tmp_path: Path, number: int) -> None
         shutil.rmtree(tmp_path / "out")
 
 
+COMMON = batches(0, 50)
+
+
+@pytest.mark.parametrize("epoch", [0, 3])
+@pytest.mark.parametrize("lost", [(100, 200), (60, 70), (280, 290)])
+def test_holes_are_not_filled_from_another_branch(tmp_path: Path, epoch: int, lost: tuple[int, int]) -> None:
+    """Its epoch is that of the log that leads, but batches of both contradict each other (before KIP-101)."""
+    leading = [*COMMON, *batches(50, 300, epoch=epoch, value="A")]
+    other = [*COMMON, *batches(50, 280, epoch=epoch, value="B")]
+    before, after = leading[: lost[0] // 10], leading[lost[1] // 10 :]
+    sources = [
+        replica(tmp_path / "a", {0: before, lost[1]: after}),
+        replica(tmp_path / "b", {0: other}),
+        replica(tmp_path / "c", {0: COMMON}),
+    ]
+    partition = merged(tmp_path, *sources)
+    assert log_of(tmp_path / "out") == b"".join([*before, *after])
+    assert partition["lost"] == [(lost[0], lost[1] - 1)]
+    (left_out,) = partition["left_out"]
+    assert (left_out["first_offset"], left_out["reason"]) == (50, "diverged")
+    # A copy of the same branch does fill it.
+    sources.append(replica(tmp_path / "d", {0: leading[:-1]}))
+    shutil.rmtree(tmp_path / "out")
+    assert merged(tmp_path, *sources)["lost"] == []
+    assert log_of(tmp_path / "out") == b"".join(leading)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_holes_of_old_messages_are_not_filled_from_another_branch(tmp_path: Path, magic: int) -> None:
+    def messages(first: int, end: int, value: str) -> list[bytes]:
+        return [batch(offset, 1, magic=magic, value=value) for offset in range(first, end)]
+
+    leading, other = ([*messages(0, 20, "v"), *messages(20, 60, value)] for value in "AB")
+    sources = [
+        replica(tmp_path / "a", {0: leading[:30], 40: leading[40:]}),
+        replica(tmp_path / "b", {0: other[:-5]}),
+    ]
+    assert merged(tmp_path, *sources)["lost"] == [(30, 39)]
+    assert log_of(tmp_path / "out") == b"".join([*leading[:30], *leading[40:]])
+
+
+def test_the_start_of_another_branch_is_not_that_of_the_log(tmp_path: Path) -> None:
+    """Its leader has deleted records that are not those of the log on which the cluster settled."""
+    leading = [*COMMON, *batches(50, 150, epoch=2, value="A")]
+    other = [*COMMON, *batches(50, 140, epoch=1, value="B")]
+    a, b = replica(tmp_path / "a", {0: leading}), replica(tmp_path / "b", {0: other})
+    (b / "log-start-offset-checkpoint").write_text(format_offset_checkpoint({("orders", 0): 130}))
+    partition = merged(tmp_path, a, b)
+    assert offsets_of(tmp_path / "out") == [*range(150)]
+    assert (partition["log_start_offset"], partition["lost"]) == (None, [])
+    # That of a copy of the same branch is.
+    c = replica(tmp_path / "c", {0: leading[:10]})
+    (c / "log-start-offset-checkpoint").write_text(format_offset_checkpoint({("orders", 0): 80}))
+    shutil.rmtree(tmp_path / "out")
+    merged(tmp_path, a, b, c)
+    assert offsets_of(tmp_path / "out") == [*range(80, 150)]
+
+
 def test_what_differs_is_named(tmp_path: Path) -> None:
     whole = batches(0, 500)
     other = [*whole[:10], batch(100, value="w"), *whole[11:]]

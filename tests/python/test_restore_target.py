@@ -298,6 +298,19 @@ def test_partitions_are_put_where_the_empty_ones_are(target: Target, out: Path) 
     assert content(out) == made
 
 
+@pytest.mark.parametrize("name", [".orders", "_-1", "-", "..x", "a.b-c_d"])
+def test_every_legal_name_is_put(tmp_path: Path, target: Target, name: str) -> None:
+    """`Topic.validate` takes them all, such as one that is hidden for a shell."""
+    world = World(tmp_path, [topic(name, 1), partition(1, 0, [1], epoch=5)])
+    world.put(1, LOG, name=f"{name}-0")
+    target.create(f"{name}-0")
+    restore(world, target)
+    assert target.put(world.root / "out", "--check").returncode == 0
+    done = target.put(world.root / "out")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert offsets_of(target.log_dirs[0], f"{name}-0") == [*range(200)]
+
+
 @pytest.mark.parametrize("stage", ["copying", "removed", "first"])
 def test_an_interrupted_run_is_finished_by_the_next(target: Target, out: Path, stage: str) -> None:
     there, copy = target.log_dirs[0] / "orders-0", target.log_dirs[0] / "orders-0.put"

@@ -184,6 +184,8 @@ def test_old_wrappers_stay_whole(tmp_path: Path, magic: int) -> None:
         ({"offsets": [{"topic": "orders"}]}, "no offsets"),
         ({"offsets": [5]}, "no offsets"),
         ({"partitions": [{"topic": "orders", "partition": "0", "offset": 5}]}, "not an offset"),
+        ({"orders-0": 5, "orders-00": 6}, "orders-0 has two, 5 and 6"),
+        ({"partitions": [{"topic": "orders", "partition": 0, "offset": at} for at in (5, 6)]}, "has two"),
     ],
 )
 def test_files_that_are_refused(world: World, document: Any, message: str) -> None:

@@ -15,7 +15,7 @@ use magicbyte::{ErrorKind, Result};
 use crate::error::{LogError, LogResult};
 use crate::names::{
     DirectoryState, FileKind, IgnoreReason, SidecarKind, base_offset_of, classify, display_name,
-    partition_of, segment_of,
+    partition_of, segment_of, topic_of,
 };
 use crate::problem::{DIRECTORY_UNREADABLE, MISSING_SEGMENT, Problem};
 use crate::storage::file_info::{FileInfo, Found, Other, ends_the_run, unreadable};
@@ -230,7 +230,11 @@ impl Listing {
             let why = "the path is not UTF-8: rename it, or reach it through a link";
             return Err(LogError::io(location.path(), io::Error::new(io::ErrorKind::InvalidInput, why)));
         }
-        let (topic, partition, state) = partition_of(&directory.absolute());
+        // As for a broker, a link counts by its own name, unless only what it leads to has that of a partition.
+        let path = directory.absolute();
+        let named = partition_of(&path).or_else(|| partition_of(&directory.resolved()));
+        let (topic, partition, state) =
+            named.unwrap_or_else(|| (topic_of(&path), 0, DirectoryState::Current));
         Ok(Self { location: location.clone(), topic, partition, state, ..Self::default() })
     }
 

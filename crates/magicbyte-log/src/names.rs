@@ -153,18 +153,20 @@ impl DirectoryState {
 }
 
 /// The topic, the partition and the state in the name of a directory, given its absolute path: `topic-N`, `topic-N.ID-delete` and similar
-/// names (`UnifiedLog`), `topic-N-TOPICID`, or `topic-TOPICID/N`. A directory with any other name is
-/// partition 0 of a topic with that name.
-pub(crate) fn partition_of(absolute: &Path) -> (String, i32, DirectoryState) {
+/// names (`UnifiedLog`), `topic-N-TOPICID`, or `topic-TOPICID/N`. None for any other name.
+pub(crate) fn partition_of(absolute: &Path) -> Option<(String, i32, DirectoryState)> {
     if let Some((topic, partition)) = partition_below_topic(absolute) {
-        return (topic.to_owned(), partition, DirectoryState::Remote);
+        return Some((topic.to_owned(), partition, DirectoryState::Remote));
     }
+    let name = topic_of(absolute);
+    let (topic, partition, state) = parse_directory(&name)?;
+    Some((topic.to_owned(), partition, state))
+}
+
+/// The topic of a directory whose name is not that of a partition: it is partition 0 of a topic with that name.
+pub(crate) fn topic_of(absolute: &Path) -> String {
     let name = display_name(absolute.file_name().unwrap_or_default());
-    let name = storage::without_archive_ending(&name).to_owned();
-    match parse_directory(&name) {
-        Some((topic, partition, state)) => (topic.to_owned(), partition, state),
-        None => (name, 0, DirectoryState::Current),
-    }
+    storage::without_archive_ending(&name).to_owned()
 }
 
 /// True if a directory with this name and these entries is a partition. It has a segment, or its name is
@@ -289,17 +291,19 @@ mod tests {
 
     #[test]
     fn names() {
-        assert_eq!(partition_of(Path::new("/x/orders-12")), ("orders".into(), 12, DirectoryState::Current));
-        assert_eq!(partition_of(Path::new("/x/my-topic-0")), ("my-topic".into(), 0, DirectoryState::Current));
-        assert_eq!(partition_of(Path::new("/x/t-3.0f3e-delete")), ("t".into(), 3, DirectoryState::Deleted));
-        assert_eq!(partition_of(Path::new("/x/v2_txn")), ("v2_txn".into(), 0, DirectoryState::Current));
-        let future = (String::from("a.b-delete"), 7, DirectoryState::Future);
-        assert_eq!(partition_of(Path::new("/x/a.b-delete-7.0f3e-future")), future);
-        assert_eq!(partition_of(Path::new("/x/t-3.0f3e-stray")), ("t".into(), 3, DirectoryState::Stray));
-        assert_eq!(
-            partition_of(Path::new("/x/t.old-delete")),
-            ("t.old-delete".into(), 0, DirectoryState::Current)
-        );
+        for (name, topic, partition, state) in [
+            ("/x/orders-12", "orders", 12, DirectoryState::Current),
+            ("/x/my-topic-0", "my-topic", 0, DirectoryState::Current),
+            ("/x/t-3.0f3e-delete", "t", 3, DirectoryState::Deleted),
+            ("/x/a.b-delete-7.0f3e-future", "a.b-delete", 7, DirectoryState::Future),
+            ("/x/t-3.0f3e-stray", "t", 3, DirectoryState::Stray),
+        ] {
+            assert_eq!(partition_of(Path::new(name)), Some((topic.into(), partition, state)));
+        }
+        for (name, topic) in [("/x/v2_txn", "v2_txn"), ("/x/t.old-delete", "t.old-delete")] {
+            assert_eq!(partition_of(Path::new(name)), None);
+            assert_eq!(topic_of(Path::new(name)), topic);
+        }
         assert_eq!(classify("00000000000000000042.log"), FileKind::Segment(42));
         assert_eq!(classify("42.log"), FileKind::Ignored(IgnoreReason::Foreign));
         assert_eq!(classify("00000000000000000042.log.swap"), FileKind::Ignored(IgnoreReason::Swap));
@@ -332,14 +336,11 @@ mod tests {
     #[test]
     fn names_in_tiered_storage() {
         let name = |path| partition_of(Path::new(path));
-        assert_eq!(
-            name("/x/my-topic-3-R5ONT1_KRNm0plmgy-N-1A"),
-            ("my-topic".into(), 3, DirectoryState::Remote)
-        );
+        let remote = ("my-topic".into(), 3, DirectoryState::Remote);
+        assert_eq!(name("/x/my-topic-3-R5ONT1_KRNm0plmgy-N-1A"), Some(remote));
         let local = ("my-topic-3-R5ONT1_KRNm0plmgy-N".into(), 12, DirectoryState::Current);
-        assert_eq!(name("/x/my-topic-3-R5ONT1_KRNm0plmgy-N-12"), local);
-        let other = ("topic-R5ONT1_KRNm0plmgy-N-1A".into(), 0, DirectoryState::Current);
-        assert_eq!(name("/x/topic-R5ONT1_KRNm0plmgy-N-1A"), other);
+        assert_eq!(name("/x/my-topic-3-R5ONT1_KRNm0plmgy-N-12"), Some(local));
+        assert_eq!(name("/x/topic-R5ONT1_KRNm0plmgy-N-1A"), None);
         let id = "9ReE-tebSsmSlbyz2x-Ljg";
         for (ending, kind) in [
             ("log", FileKind::Segment(42)),

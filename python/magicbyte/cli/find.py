@@ -79,6 +79,12 @@ def _print(report: FindReport, out: str | None) -> None:
     ]
     heads = ["partition", "first", "last", "missing", "batches", "runs", "files", "joined by"]
     print_table(heads, rows)
+    for one in report["partitions"]:
+        if one["branch_of"] is not None:
+            print_line(
+                f"{one['topic']}-{one['partition']} has other batches than {one['branch_of']} at the same"
+                " offsets: it is another branch of it, or was cleaned at another time"
+            )
     batches = sum(file["batches"] for file in report["files"])
     print_line(f"{batches:,} batch{'' if batches == 1 else 'es'} in {count_of(len(report['files']), 'file')}")
     if report["other_files"]:

@@ -3,7 +3,8 @@
 //! A follower truncates what its leader does not have before it appends (`AbstractFetcherThread`, since KIP-101). So
 //! if two copies have the same batch of the same leader epoch, everything before it is the same log. Batches after
 //! the last common one are judged like those of a follower: an epoch ends where the next one begins in the log that
-//! leads (`LeaderEpochFileCache.endOffsetFor`).
+//! leads (`LeaderEpochFileCache.endOffsetFor`). Where a copy contradicts the one that leads, its epochs prove nothing: all
+//! that it has from there on is another branch.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -31,6 +32,9 @@ pub(super) struct Lineage {
     pub end: i64,
     /// For each copy, the offset after the last batch that is also in the copy that leads.
     agreements: Vec<i64>,
+    /// For each copy, the first offset after that at which it has other batches than the copy that leads: it has diverged
+    /// there or before, also where the copy that leads has a hole.
+    contradictions: Vec<i64>,
     /// The first offset of each epoch.
     epochs: BTreeMap<i32, i64>,
 }
@@ -45,7 +49,8 @@ pub(super) fn ranking(alignment: &Alignment, copies: usize) -> Vec<usize> {
 }
 
 impl Lineage {
-    pub(super) fn of(alignment: &Alignment, listings: &[Listing], leader: usize) -> Self {
+    /// The lineage of the copy that leads. Before `cleaned_until`, copies are not compared.
+    pub(super) fn of(alignment: &Alignment, listings: &[Listing], leader: usize, cleaned_until: i64) -> Self {
         let runs = &alignment.runs;
         let of_leader = || runs.iter().filter(|run| run.share_of(leader).is_some());
         let mut agreements = vec![i64::MIN; alignment.copies.len()];
@@ -54,10 +59,26 @@ impl Lineage {
                 agreements[share.copy] = agreements[share.copy].max(run.next_offset);
             }
         }
+        let mut contradictions = vec![i64::MAX; alignment.copies.len()];
+        let leading: Vec<&Run> = of_leader().collect();
+        for run in runs.iter().filter(|run| run.share_of(leader).is_none()) {
+            let following = leading.partition_point(|other| other.next_offset <= run.first_offset);
+            let Some(other) = leading.get(following).filter(|other| other.first_offset < run.next_offset)
+            else {
+                continue;
+            };
+            let offset = run.first_offset.max(other.first_offset);
+            for copy in run.shares.iter().map(|share| share.copy) {
+                if run.first_offset >= cleaned_until && offset >= agreements[copy] {
+                    contradictions[copy] = contradictions[copy].min(offset);
+                }
+            }
+        }
         let mut lineage = Self {
             leader,
             end: agreements.get(leader).copied().unwrap_or(i64::MIN),
             agreements,
+            contradictions,
             epochs: BTreeMap::new(),
         };
         let agreed = runs.iter().filter(|run| lineage.agrees(run));
@@ -83,6 +104,9 @@ impl Lineage {
     pub(super) fn stranger(&self, run: &Run) -> Option<Stranger> {
         if self.agrees(run) {
             return None;
+        }
+        if run.shares.iter().all(|share| run.next_offset > self.contradictions[share.copy]) {
+            return Some(Stranger::Diverged);
         }
         let epoch = run.leader_epoch;
         let following = self.epochs.range(epoch.saturating_add(1)..).next().map(|(_, &start)| start);

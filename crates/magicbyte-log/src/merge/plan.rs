@@ -41,7 +41,7 @@ pub fn plan_merge(
     }
     let ranking = ranking(alignment, copies);
     let leader = options.leader.or(ranking.first().copied()).unwrap_or(0);
-    let lineage = Lineage::of(alignment, listings, leader);
+    let lineage = Lineage::of(alignment, listings, leader, options.cleaned_until);
     let cleaned = (options.cleaned_until > i64::MIN)
         .then(|| cleaned_copy(alignment, plans, &lineage, &ranking, options.cleaned_until));
     let selected = select(alignment, &lineage, &ranking, cleaned, options);
@@ -61,8 +61,13 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn plan(&self, ranking: &[usize]) -> MergePlan {
         let sources: Vec<_> = self.selected.iter().map(|run| self.source(run, ranking)).collect();
-        // A copy that ends before its own start has a wrong checkpoint.
-        let starts = self.plans.iter().filter_map(|plan| {
+        // A copy that ends before its own start has a wrong checkpoint, and one of another branch says nothing of this one.
+        let known = self
+            .plans
+            .iter()
+            .enumerate()
+            .filter(|&(copy, _)| copy == self.lineage.leader || !self.has(copy, Stranger::Diverged));
+        let starts = known.filter_map(|(_, plan)| {
             plan.log_start_offset.filter(|&start| plan.next_offset.is_none_or(|next| start <= next))
         });
         let log_start_offset = starts.max();
@@ -175,7 +180,8 @@ impl Planner<'_> {
             holes.push((first.max(cleaned_until), last));
             expected = expected.max(run.next_offset);
         }
-        let known = self.plans.iter().enumerate().filter(|&(copy, _)| self.is_whole(copy));
+        let is_whole = |copy| !self.has(copy, Stranger::Diverged) && !self.has(copy, Stranger::PastTheEnd);
+        let known = self.plans.iter().enumerate().filter(|&(copy, _)| is_whole(copy));
         let problems = known.flat_map(|(_, plan)| &plan.problems);
         let beyond = problems.filter(|problem| problem.kind == CHECKPOINT_BEYOND_LOG);
         let known_end = beyond.filter_map(|problem| problem.last_lost_offset).max();
@@ -184,10 +190,10 @@ impl Planner<'_> {
         holes
     }
 
-    /// True if all batches of a copy are in the lineage.
-    fn is_whole(&self, copy: usize) -> bool {
+    /// True if a copy has batches that are not in the lineage for this reason.
+    fn has(&self, copy: usize, reason: Stranger) -> bool {
         let mut runs = self.alignment.runs.iter().filter(|run| run.share_of(copy).is_some());
-        runs.all(|run| self.lineage.stranger(run).is_none())
+        runs.any(|run| self.lineage.stranger(run) == Some(reason))
     }
 
     /// True if the merged log has the batches of a run.

@@ -104,8 +104,17 @@ impl Location {
         self.path.parent().map(|parent| self.at(parent.to_owned()))
     }
 
-    /// The absolute path without symbolic links, or the path itself if it cannot be resolved.
+    /// The absolute path. It ends with a name, which may be that of a symbolic link.
     pub(crate) fn absolute(&self) -> PathBuf {
+        if self.path.file_name().is_none() {
+            return self.resolved();
+        }
+        let local = (!self.is_remote()).then(|| std::path::absolute(&self.path).ok()).flatten();
+        local.unwrap_or_else(|| self.path.clone())
+    }
+
+    /// The absolute path without symbolic links, or the path itself if it cannot be resolved.
+    pub(crate) fn resolved(&self) -> PathBuf {
         let local = (!self.is_remote()).then(|| std::fs::canonicalize(&self.path).ok()).flatten();
         local.unwrap_or_else(|| self.path.clone())
     }

@@ -37,6 +37,8 @@ _CHUNK_BYTES = 4 << 20
 _BLOCK_BYTES = 256 << 10
 """Two of them stay in the processor's cache."""
 
+_UNREADABLE = {"directory_unreadable", "file_unreadable", "file_missing"}
+
 Result = TypeVar("Result")
 
 
@@ -179,7 +181,7 @@ class FilesSide:
         return found
 
     def _note(self, place: Place, problems: Sequence[Problem], left_out: int = 0) -> None:
-        if any(problem["start"] is not None for problem in problems):
+        if any(map(_hides_records, problems)):
             self.unread.add(place)
         room = max(0, _core.LISTED - len(self.problems))
         self.problems += problems[:room]
@@ -224,6 +226,14 @@ class FilesSide:
             sizes=sizes,
             progress=progress,
         )
+
+
+def _hides_records(problem: Problem) -> bool:
+    """True for damaged bytes, offsets that are missing, and segments or directories that cannot be read."""
+    if problem["start"] is not None or problem["first_lost_offset"] is not None:
+        return True
+    segment = problem["segment"]
+    return problem["kind"] in _UNREADABLE and (segment is None or _core.is_segment_file(segment))
 
 
 def _parts_of(chunk: Chunk, ranges: Sequence[tuple[int, int]]) -> Iterator[Chunk]:

@@ -37,7 +37,7 @@ class PartitionCopies:
 
 
 def copies_of(inputs: Inputs, choice: PartitionChoice) -> list[PartitionCopies]:
-    """Pairs the partitions of several sources: by the ID of the topic, and without IDs by name.
+    """Pairs the partitions of several sources by name. Those of one name have to be of one topic, by its ID.
 
     Raises:
         RefusedError: if copies of one name are of different topics or clusters, and `choice.prefer` does not

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -109,10 +110,11 @@ class _Found:
 def find_partitions(sources: Sequence[str]) -> list[str]:
     """Returns the partition directories at and below `sources`: absolute, sorted, each once.
 
-    Symbolic links are followed, but no directory is entered twice. Directories that may hold a partition
-    but cannot be read are included. Output that a job has not finished, or left over when it was killed,
-    is skipped with a warning to the logger `magicbyte.jobs`. What is below a hidden directory or one of the
-    system, such as `.snapshot` or `lost+found`, is skipped without one. Sources themselves are always read.
+    Symbolic links are followed, but no directory is entered twice under the same name. Directories that may
+    hold a partition but cannot be read are included. Output that a job has not finished, or left over when it
+    was killed, is skipped with a warning to the logger `magicbyte.jobs`. What is below a hidden directory or
+    one of the system, such as `.snapshot` or `lost+found`, is skipped without one. Sources themselves are
+    always read.
     """
     return sorted(_find(sources).directories)
 
@@ -124,7 +126,7 @@ def find_log_dirs(sources: Sequence[str]) -> list[str]:
 
 def _find(sources: Sequence[str]) -> _Found:
     found = _Found()
-    visited: set[str] = set()
+    visited: set[tuple[str, str]] = set()
     for source in map(locate, sources):
         refuse_other_encodings(source.path)
         source.check_exists()
@@ -142,14 +144,16 @@ def refuse_other_encodings(path: str) -> None:
         raise RefusedError(f"{_shown(path)}: {_NOT_UTF8}")
 
 
-def _walk(top: Location, visited: set[str], found: _Found) -> None:
+def _walk(top: Location, visited: set[tuple[str, str]], found: _Found) -> None:
     waiting = [top]
     while waiting:
         directory = waiting.pop()
-        identity = directory.identity
-        if identity in visited:
+        # For a broker, two names of one log are two partitions.
+        identity, name = directory.identity, os.path.basename(directory.path)
+        place = identity, name if _PARTITION.fullmatch(name) else os.path.basename(identity)
+        if place in visited:
             continue
-        visited.add(identity)
+        visited.add(place)
         try:
             entries = directory.entries()
         except OSError as error:
@@ -185,6 +189,7 @@ def _walk(top: Location, visited: set[str], found: _Found) -> None:
                 found.directories[below.path] = entry.why
 
 
+_PARTITION = re.compile(r".+-\d+", re.DOTALL)
 _SYSTEM_DIRECTORIES = frozenset(
     {
         "lost+found",

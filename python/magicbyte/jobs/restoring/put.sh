@@ -103,12 +103,16 @@ if [ "${1:-}" = --check ]; then
 fi
 [ $# -gt 0 ] || refuse "expected the directories of the broker's log.dirs"
 for log_dir in "$@"; do check_log_dir "$log_dir"; done
-for directory in "$here"/*-*/; do check_partition "$(basename "$directory")" "$@"; done
+for directory in "$here"/*-*/ "$here"/.*-[0-9]*/; do
+    if [ -d "$directory" ]; then check_partition "$(basename "$directory")" "$@"; fi
+done
 if [ -n "$only_check" ]; then
     echo "all is as expected: nothing was changed"
     exit
 fi
-for directory in "$here"/*-*/; do put_partition "$(basename "$directory")" "$@"; done
+for directory in "$here"/*-*/ "$here"/.*-[0-9]*/; do
+    if [ -d "$directory" ]; then put_partition "$(basename "$directory")" "$@"; fi
+done
 for log_dir in "$@"; do
     for name in $checkpoints; do put_checkpoint "$name" "$log_dir"; done
 done

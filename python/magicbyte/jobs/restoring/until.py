@@ -43,7 +43,10 @@ def read_until(value: int | str | None) -> Until | None:
         return Until(time=value)
     try:
         document = json.loads(_core.read_sidecar(value))
-        offsets = dict(_offsets_of(document))
+        offsets: Offsets = {}
+        for place, offset in _offsets_of(document):
+            if offsets.setdefault(place, offset) != offset:
+                raise ValueError(f"{place[0]}-{place[1]} has two, {offsets[place]} and {offset}")
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise RefusedError(
             f"{value} has no offsets ({error}): expected the output of `magicbyte offsets --json`, a file as"

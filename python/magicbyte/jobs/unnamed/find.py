@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict, cast
 
@@ -24,6 +24,7 @@ from magicbyte.jobs.run.accounting import SegmentsWritten
 from magicbyte.jobs.run.engines import Engine
 from magicbyte.jobs.run.plan import count_of
 from magicbyte.jobs.run.progress import NO_PROGRESS, Progress, format_bytes
+from magicbyte.jobs.unnamed.branches import split_branches
 from magicbyte.jobs.unnamed.grouping import FileRun, Group, TopicPartition, grouped
 from magicbyte.model import BatchMark, FoundRuns, Problem
 
@@ -71,6 +72,10 @@ class FoundPartition(TypedDict):
     is_named: bool
     reasons: list[str]
     """The evidence that its runs belong together."""
+    branch_of: str | None
+    """The partition, such as `unknown-0`, with which it has batches in common, and then others at the same
+    offsets: one of the two was written before an unclean election, or cleaned at another time.
+    """
     first_offset: int
     last_offset: int
     missing: list[tuple[int, int]]
@@ -154,12 +159,15 @@ def find_unnamed(
     if not runs:
         raise RefusedError(f"no whole batch in {count_of(len(paths), 'file')} of {', '.join(sources)}")
     named = _named(like, choice, runs, engine, unread, progress)
-    groups = grouped([*runs, *named])
+
+    def search(wanted: Mapping[str, Sequence[BatchMark]]) -> list[FileRun]:
+        sizes = dict(paths)
+        again = [_Search(path, sizes[path], json.dumps(marks)) for path, marks in wanted.items()]
+        return _search(again, engine, unread, progress)
+
+    groups = split_branches(grouped([*runs, *named]), search)
     names = _names(groups)
-    placed = [
-        _partition(group, name, is_named=group.name is not None)
-        for group, name in zip(groups, names, strict=True)
-    ]
+    placed = [_partition(group, names) for group in groups]
     files = _files_of(found)
     report = FindReport(
         magicbyte=_core.__version__,
@@ -180,13 +188,18 @@ def find_unnamed(
 
 def _files(sources: Sequence[str], unread: list[UnreadFile]) -> Iterator[tuple[str, int]]:
     """The regular files at and below `sources`, with their sizes. Links in directories are not followed."""
+
+    def unlisted(error: OSError) -> None:
+        unread.append(UnreadFile(file=str(error.filename), reason=error.strerror or str(error)))
+
     for source in sources:
         if not os.path.isdir(source):
             yield from _file(source, os.stat(source), unread)
             continue
-        for directory, directories, names in os.walk(source):
+        for directory, directories, names in os.walk(source, onerror=unlisted):
             directories.sort()
-            for name in sorted(names):
+            links = [name for name in directories if os.path.islink(os.path.join(directory, name))]
+            for name in sorted([*names, *links]):
                 path = os.path.join(directory, name)
                 yield from _file(path, os.lstat(path), unread)
 
@@ -251,10 +264,12 @@ def _named(
     return [FileRun(one.file, one.size, one.run, names[one.file]) for one in found]
 
 
-def _names(groups: Sequence[Group]) -> list[TopicPartition]:
-    """A name for each group: its own, or a number. A second group of a partition cannot have its name."""
+def _names(groups: Sequence[Group]) -> dict[int, TopicPartition]:
+    """A name for each group, by its `id`: its own, or a number. A second group of a partition cannot have its
+    name.
+    """
     taken: set[TopicPartition] = set()
-    names: list[TopicPartition] = []
+    names: dict[int, TopicPartition] = {}
     unknown = 0
     for group in groups:
         name = group.name
@@ -262,11 +277,13 @@ def _names(groups: Sequence[Group]) -> list[TopicPartition]:
             name = UNKNOWN, unknown
             unknown += 1
         taken.add(name)
-        names.append(name)
+        names[id(group)] = name
     return names
 
 
-def _partition(group: Group, name: TopicPartition, *, is_named: bool) -> FoundPartition:
+def _partition(group: Group, names: Mapping[int, TopicPartition]) -> FoundPartition:
+    topic, partition = names[id(group)]
+    branch_of = None if group.branch_of is None else names[id(group.branch_of)]
     ordered = sorted(group.runs, key=lambda one: (one.run["first_offset"], -one.run["last_offset"]))
     placed: list[PlacedRun] = []
     missing: list[tuple[int, int]] = []
@@ -289,10 +306,11 @@ def _partition(group: Group, name: TopicPartition, *, is_named: bool) -> FoundPa
         )
         next_offset = max(next_offset, run["last_offset"] + 1)
     return FoundPartition(
-        topic=name[0],
-        partition=name[1],
-        is_named=is_named,
+        topic=topic,
+        partition=partition,
+        is_named=group.name is not None,
         reasons=group.reasons,
+        branch_of=None if branch_of is None else f"{branch_of[0]}-{branch_of[1]}",
         first_offset=first,
         last_offset=next_offset - 1,
         missing=missing,

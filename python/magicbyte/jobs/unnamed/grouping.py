@@ -19,7 +19,7 @@ from typing import TypeAlias, TypeVar
 
 from magicbyte.model import BatchRun, ProducerRun
 
-__all__ = ["FileRun", "Group", "TopicPartition", "grouped"]
+__all__ = ["FileRun", "Group", "TopicPartition", "by_name_and_size", "grouped"]
 
 TopicPartition: TypeAlias = "tuple[str, int]"
 
@@ -55,6 +55,8 @@ class Group:
     reasons: list[str]
     """The evidence that joined them, each kind once."""
     name: TopicPartition | None
+    branch_of: Group | None = None
+    """The runs of the same partition that these contradict."""
 
 
 class _Offsets:
@@ -129,10 +131,11 @@ def grouped(runs: Sequence[FileRun]) -> list[Group]:
         looked_for = [runs[number] for number in sorted(part.runs) if runs[number].name is None]
         if looked_for:
             groups.append(Group(looked_for, list(part.reasons), part.name))
-    return sorted(groups, key=_order)
+    return sorted(groups, key=by_name_and_size)
 
 
-def _order(group: Group) -> tuple[bool, TopicPartition, int, str, int]:
+def by_name_and_size(group: Group) -> tuple[bool, TopicPartition, int, str, int]:
+    """The key of the order of groups: those with a name by it, then the largest first."""
     first = group.runs[0]
     size = sum(one.run["end"] - one.run["start"] for one in group.runs)
     return group.name is None, group.name or ("", 0), -size, first.file, first.run["start"]
