@@ -114,12 +114,29 @@ def test_positions_of_groups(cli: Cli, served: str, files: Path) -> None:
     groups = report["groups"]
     assert groups["missing"] == len(committed) == len(groups["positions"]) > 0
     assert (groups["equal"], groups["ahead"], groups["behind"], groups["positions_left_out"]) == (0, 0, 0, 0)
+    assert not groups["unread"]
     for one, found in zip(committed, groups["positions"], strict=True):
         assert one["offset"] == found["offset"]
         assert found["cluster_offset"] is None
     text = cli("verify", "--against", served, files, code=3)
     assert f"0 equal, 0 ahead, 0 behind, {len(committed)} missing in the cluster" in text
     assert cli.json("verify", "--against", served, "--exclude", "__*", files)["cluster"]["groups"] is None
+
+
+def test_positions_that_cannot_be_read_are_not_equal(cli: Cli, served: str, files: Path) -> None:
+    """Nobody knows which positions the damaged batches had."""
+    directory = files / "__consumer_offsets-0"
+    shutil.copytree(KAFKA / "consumer_offsets_0", directory)
+    for path in directory.glob("*.log"):
+        data = bytearray(path.read_bytes())
+        for batch in magicbyte.read_batches(bytes(data)):
+            data[batch.position + 17] ^= 1  # the CRC
+        path.write_bytes(data)
+    report = cli.json(
+        "verify", "--against", served, files, code=3 if magicbyte.offsets(files)["offsets"] else 1
+    )
+    assert report["cluster"]["groups"]["unread"]
+    assert not report["cluster"]["equal"]
 
 
 def test_nothing_to_compare_is_not_equal(cli: Cli, served: str, files: Path) -> None:

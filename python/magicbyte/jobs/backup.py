@@ -419,15 +419,15 @@ class _Backup:
                     one["stopped"] is not None and one["stopped"]["error"] not in _FINAL for one in copies
                 ):
                     self._leaders.leave_out(pending)
-                for copied in copies:
-                    self._add(logs[copied["topic"], copied["partition"]], copied, step)
+                added = [(logs[one["topic"], one["partition"]], one) for one in copies]
+                for log, copied in added:
+                    self._add(log, copied, step)
                 # A manifest that is written now counts all that was appended.
-                for copied in copies:
-                    log = logs[copied["topic"], copied["partition"]]
+                for log, copied in added:
                     ends_here = copied["stopped"] is not None and not self._goes_on(log, copied)
                     if ends_here or log.next_offset >= self._ends[log.place]:
                         del pending[log.place]
-                self._tree.move_out(logs.values())
+                self._tree.move_out(logs.values(), [log for log, copied in added if copied["batches"]])
 
     def _add(self, log: KeptLog, copied: CopiedBatches, step: Step) -> None:
         log.add(copied)

@@ -1,6 +1,6 @@
 //! A partition's log, read as a whole: segments in order, from any offset or timestamp.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -334,7 +334,7 @@ pub struct LogBatches {
     /// The chunks of a running cluster, which has no steps.
     live: Option<LiveChunks>,
     /// Missing segments not yet reported, with their first offset; None until a gap requires a survey.
-    missing: Option<Vec<(i64, Problem)>>,
+    missing: Option<VecDeque<(i64, Problem)>>,
     /// The offset after the last batch read, requested or not.
     next_offset: Option<i64>,
     reader: Option<ChunkReader>,
@@ -457,19 +457,20 @@ impl LogBatches {
             return Ok(());
         }
         if self.missing.is_none() {
-            self.missing = Some(self.log.missing_segments()?);
+            self.missing = Some(self.log.missing_segments()?.into());
         }
         let missing = self.missing.get_or_insert_default();
-        let is_between = |(first, problem): &(i64, Problem)| {
-            *first < segment.base_offset && problem.last_lost_offset.is_some_and(|last| last >= next)
-        };
-        match missing.iter().position(is_between) {
-            Some(index) => {
-                let (_, problem) = missing.remove(index);
-                self.lose(problem)
+        while let Some((first, problem)) = missing.pop_front() {
+            if problem.last_lost_offset.is_none_or(|last| last < next) {
+                continue;
             }
-            None => Ok(()),
+            if first < segment.base_offset {
+                return self.lose(problem);
+            }
+            missing.push_front((first, problem));
+            break;
         }
+        Ok(())
     }
 
     /// Continues with the files that are there now. Returns false if that cannot help.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from magicbyte.errors import RefusedError
 from magicbyte.jobs.backing_up.kept_log import KeptLog, check_file
@@ -50,8 +50,10 @@ class KeptTree:
     def fetch(self, log: KeptLog, offset: int) -> None:
         """Makes sure that the segments with this offset and later ones are in this directory."""
 
-    def move_out(self, logs: Iterable[KeptLog]) -> None:
-        """Moves segments that do not grow any more to where the backup is."""
+    def move_out(self, logs: Collection[KeptLog], grown: Iterable[KeptLog]) -> None:
+        """Moves segments that do not grow any more to where the backup is: of all logs, those of `grown` have
+        new batches.
+        """
 
     def digests(self) -> Mapping[str, CertifiedFile]:
         """The digests of segments that are elsewhere, by their names in the backup."""

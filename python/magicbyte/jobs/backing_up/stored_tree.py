@@ -16,7 +16,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -171,15 +171,16 @@ class StoredTree(KeptTree):
             if (stored := self._stored_at(path)) is not None:
                 self._get_file(stored.name, path)
 
-    def move_out(self, logs: Iterable[KeptLog]) -> None:
+    def move_out(self, logs: Collection[KeptLog], grown: Iterable[KeptLog]) -> None:
         """See `KeptTree.move_out`."""
         growing = [log for log in logs if log.active_segment is not None]
         sizes = [os.path.getsize(log.path_of(log.active_segment or 0)) for log in growing]
         if sum(sizes) >= _GROWING_BYTES:
             for log in growing:
                 log.active_segment = None
+            grown = logs
         active = {log.path_of(log.active_segment) for log in growing if log.active_segment is not None}
-        for log in logs:
+        for log in grown:
             if log.topic == TRANSACTION_STATE:
                 continue  # read for the ids of producers when the manifest is written
             for path in map(log.path_of, log.segments()):

@@ -101,10 +101,11 @@ def compare_with_cluster(
     if CONSUMER_OFFSETS in not_compared:
         groups = compare_groups(sources, cluster, engine, choice, max_decompressed_bytes, progress)
     has_positions = groups is None or groups["behind"] + groups["missing"] == 0
+    is_read = groups is None or not groups["unread"]
     results = {one["result"] for level in levels for one in level["partitions"]}
     return ClusterComparison(
         bootstrap_servers=bootstrap_servers,
-        equal=results <= {"equal"} and has_positions and bool(results or groups),
+        equal=results <= {"equal"} and has_positions and is_read and bool(results or groups),
         differs=not (results <= {"equal", "unproven"} and has_positions),
         levels=levels,
         damaged=damaged,

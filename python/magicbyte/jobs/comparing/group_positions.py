@@ -40,6 +40,8 @@ class GroupComparison(TypedDict):
     """The number that the cluster has later: no difference, since consumers may have gone on."""
     behind: int
     missing: int
+    unread: bool
+    """True if `offsets` has problems with the files: some positions may be missing."""
     positions: list[GroupPosition]
     """The first `LISTED` positions that are not equal, sorted by group, topic and partition."""
     positions_left_out: int
@@ -61,10 +63,10 @@ def compare_groups(
 
     """
     options = OffsetsOptions(max_decompressed_bytes=max_decompressed_bytes)
-    committed = offsets(sources, engine, options, choice=choice, progress=progress)["offsets"]
+    report = offsets(sources, engine, options, choice=choice, progress=progress)
     counts: Counter[str] = Counter()
     differing: list[GroupPosition] = []
-    for group, positions in groupby(committed, key=lambda one: one["group"]):
+    for group, positions in groupby(report["offsets"], key=lambda one: one["group"]):
         there = {
             (topic, partition): offset for topic, partition, offset, _, _ in cluster.committed_offsets(group)
         }
@@ -88,6 +90,7 @@ def compare_groups(
         ahead=counts["ahead"],
         behind=counts["behind"],
         missing=counts["missing"],
+        unread=bool(report["problems"]),
         positions=differing,
         positions_left_out=counts.total() - counts["equal"] - len(differing),
     )
