@@ -114,6 +114,8 @@ BY_OFFSET = {"0": 100, "1": -2, "2": 999}
         {"minPartitions": 7},
         {"maxRecordsPerPartition": 130},
         {"subscribePattern": "spark-ord.*"},
+        {"subscribePattern": "rk-ord"},
+        {"subscribePattern": " ^spark-or "},
         {"subscribePattern": "nothing.*"},
         {"assign": [0, 2]},
         {"startingOffsets": {"0": 20, "1": 30, "2": 40}, "endingOffsets": {"0": 20, "1": 31, "2": 40}},

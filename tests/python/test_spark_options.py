@@ -108,6 +108,10 @@ def test_text_that_would_become_null_without_a_trace() -> None:
         ({"maxDecompressedBytes": "2g"}, "maxDecompressedBytes must be at most"),
         ({"subscribe": "a", "assign": '{"a":[0]}'}, "only one of"),
         ({"subscribePattern": "("}, "not a regular expression"),
+        ({"subscribePattern": " "}, "subscribePattern: the pattern is blank"),
+        ({"subscribePattern": "o-[a-z&&[^q]]+"}, r"has \[ or && in a set of characters"),
+        ({"subscribePattern": "[[a-c]x]"}, r"has \[ or && in a set of characters"),
+        ({"subscribePattern": r"\[a|[a-z[0-9]]"}, r"has \[ or && in a set of characters"),
         ({"assign": "[1]"}, "assign: .* does not look like"),
         ({"assign": '{"a":"12"}'}, "assign: .* does not look like"),
         ({"assign": '{"a":[0.7,true]}'}, "assign: .* does not look like"),
@@ -149,7 +153,12 @@ def test_precedence() -> None:
     ("given", "taken"),
     [
         ({"subscribe": "a, b"}, {("a", 0), ("a", 1), ("b", 0)}),
-        ({"subscribePattern": "a|bc?"}, {("a", 0), ("a", 1), ("b", 0), ("bc", 0)}),
+        ({"subscribePattern": "^(a|bc?)$"}, {("a", 0), ("a", 1), ("b", 0), ("bc", 0)}),
+        # As in Spark's source, a part of a name is enough.
+        ({"subscribePattern": "bc"}, {("bc", 0), ("abc", 0)}),
+        ({"subscribePattern": " ^a "}, {("a", 0), ("a", 1), ("abc", 0)}),
+        ({"subscribePattern": r"^[\[&b]"}, {("b", 0), ("bc", 0)}),
+        ({"subscribePattern": r"\[|^[]b]c&?"}, {("bc", 0)}),
         ({"assign": '{"a":[1],"bc":[0]}'}, {("a", 1), ("bc", 0)}),
     ],
 )

@@ -32,17 +32,32 @@ _POSITIVE = Number(1)
 _PARTITION = Number(0, (1 << 31) - 1)
 _OFFSETS = Kind("OFFSETS")
 _TIMESTAMP = Kind("MS")
+_SET = re.compile(r"\\.|\[\^?\]?((?:\\.|[^\]\\])*)")
+"""An escaped character, or a set of characters with its content."""
 
 
 class _Pattern(Kind):
     """A regular expression."""
 
     def parse(self, text: str) -> str:
+        text = text.strip()
+        if not text:
+            raise ValueError("the pattern is blank")
+        # Python would take them as characters of the set.
+        if any("[" in content or "&&" in content for content in _set_contents(text)):
+            raise ValueError(
+                f"{text!r} has [ or && in a set of characters: patterns are those of Python, not of Java"
+            )
         try:
             re.compile(text)
         except re.error as error:
             raise ValueError(f"{text!r} is not a regular expression: {error}") from None
         return text
+
+
+def _set_contents(pattern: str) -> list[str]:
+    """The contents of a pattern's sets, without escaped characters."""
+    return [re.sub(r"\\.", "", found[1]) for found in _SET.finditer(pattern) if found[1] is not None]
 
 
 def _listed(numbers: Any) -> list[Any]:
@@ -102,7 +117,7 @@ class QueryOptions(Options):
     path: str | None = option("The directories or URLs to read.", default=None, kind=Kind("PATH"))
     subscribe: tuple[str, ...] | None = option("Read these topics.", default=None, kind=Repeated("TOPIC"))
     subscribe_pattern: str | None = option(
-        "Read the topics that match as a whole.", default=None, kind=_Pattern("REGEX")
+        "Read the topics of whose names a part matches.", default=None, kind=_Pattern("REGEX")
     )
     assign: frozenset[tuple[str, int]] | None = option(
         "Read these partitions.", default=None, kind=_Assigned("JSON")

@@ -84,7 +84,8 @@ class Topics:
         if self.names is not None:
             return topic in self.names
         if self.pattern is not None:
-            return re.fullmatch(self.pattern, topic) is not None
+            # Spark's source searches, too (`findFirstIn`): ^ and $ are for whole names.
+            return re.search(self.pattern, topic) is not None
         return self.partitions is None or (topic, partition) in self.partitions
 
 
