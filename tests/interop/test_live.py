@@ -16,15 +16,21 @@ import magicbyte
 import polars as pl
 import pyarrow as pa
 import pytest
-from broker_versions import Node
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from broker_versions import Node, fresh
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from kafka_broker import Broker
 from kafka_versions import NEWEST
 from magicbyte import Log, PartitionLog
+from magicbyte.cli import record_reading
+from magicbyte.cli.record_reading import Found, Reader
+from magicbyte.cli.selection import Selection
 from magicbyte.enums import IsolationLevel
-from magicbyte.errors import RefusedError
+from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.find.choice import PartitionChoice
+from magicbyte.jobs.run.live_partitions import LivePartition, live_partitions
+from magicbyte.jobs.run.reading import ReadOptions
+from magicbyte.storage.location import cluster_of
 from secure_broker import SecureBroker
 from test_against import FIXTURES
 
@@ -140,6 +146,95 @@ def test_records_that_arrive(new: Node) -> None:
         produce(new.bootstrap, "live-follow", 10)
         assert lines.read().split() == [b"%d" % offset for offset in range(10, 20)]
         assert process.wait(60) == 0
+
+
+def followed(url: str, **selection: Any) -> Iterator[tuple[int, list[int]]]:
+    """The partitions and offsets that `records --follow` reads, some at a time, when they are asked for."""
+    cluster = cluster_of(url)
+    assert cluster is not None
+
+    def look() -> list[LivePartition]:
+        return live_partitions([cluster], None, PartitionChoice(), 1 << 20)
+
+    options = ReadOptions(("partition", "offset"))
+    reader = Reader(Found([], look(), look), Selection(**selection), "read_uncommitted", options, follow=True)
+    for _, records in reader.records():
+        yield records["partition"][0].as_py(), records["offset"].to_pylist()
+
+
+def delete_records(bootstrap: str, topic: str, before: int) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.delete_records([TopicPartition(topic, 0, before)])[TopicPartition(topic, 0)].result(60)
+
+
+def create_again(bootstrap: str, topic: str, count: int) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.delete_topics([topic])[topic].result(60)
+    deadline = time.monotonic() + 60
+    while topic in admin.list_topics(timeout=60).topics:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    produce(bootstrap, topic, count)
+
+
+@pytest.mark.parametrize("between", ["looks", "a look and its fetch"])
+def test_retention_overtakes_a_reader_that_follows(
+    new: Node, between: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = fresh("live-overtaken")
+    produce(new.bootstrap, topic, 100)
+    read = followed(f"kafka://{new.bootstrap}/{topic}")
+    assert next(read) == (0, [*range(100)])
+    produce(new.bootstrap, topic, 100)
+    if between == "looks":
+        delete_records(new.bootstrap, topic, 150)
+    else:
+        fetch = LivePartition.chunks
+
+        def overtaken(*given: Any) -> Any:
+            delete_records(new.bootstrap, topic, 150)
+            return fetch(*given)
+
+        monkeypatch.setattr(LivePartition, "chunks", overtaken)
+    with pytest.raises(JobError, match=rf"{topic}/0: offsets 100 to 149: deleted before they were read"):
+        next(read)
+
+
+@pytest.mark.parametrize("count", [40, 140])
+def test_a_topic_that_is_followed_is_created_again(new: Node, count: int) -> None:
+    topic = fresh("live-again")
+    produce(new.bootstrap, topic, 100)
+    read = followed(f"kafka://{new.bootstrap}/{topic}")
+    assert next(read) == (0, [*range(100)])
+    create_again(new.bootstrap, topic, count)
+    with pytest.raises((JobError, OSError), match=rf"{topic}.*created again"):
+        next(read)
+
+
+def test_partitions_that_are_added_while_a_topic_is_followed(
+    new: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_reading, "_DISCOVER_SECONDS", 0.5)
+    topic = fresh("live-added")
+    produce(new.bootstrap, topic, 10)
+    read = followed(f"kafka://{new.bootstrap}/{topic}")
+    assert next(read) == (0, [*range(10)])
+    admin = AdminClient({"bootstrap.servers": new.bootstrap})
+    admin.create_partitions([NewPartitions(topic, 2)])[topic].result(60)
+    for turn in range(2):
+        produce(new.bootstrap, topic, 20, partitions=2)
+        expected = {0: [*range(10 * turn + 10, 10 * turn + 20)], 1: [*range(10 * turn, 10 * turn + 10)]}
+        assert dict(next(read) for _ in range(2)) == expected
+
+
+def test_follow_from_an_offset_that_is_not_there_yet(new: Node) -> None:
+    topic = fresh("live-from")
+    produce(new.bootstrap, topic, 10)
+    read = followed(f"kafka://{new.bootstrap}/{topic}", start_offset=15)
+    producing = threading.Timer(1, produce, (new.bootstrap, topic, 10))
+    producing.start()
+    assert next(read) == (0, [*range(15, 20)])
+    producing.join()
 
 
 def test_times(new: Node) -> None:

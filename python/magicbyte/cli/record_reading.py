@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from time import sleep
+from time import monotonic, sleep
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from magicbyte import _core
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.terminal import flush, print_problem
 from magicbyte.enums import IsolationLevel
+from magicbyte.errors import JobError, RefusedError
 from magicbyte.jobs.find.problems import offsets_text
 from magicbyte.jobs.run.engines import LocalEngine
 from magicbyte.jobs.run.live_partitions import LivePartition
@@ -32,6 +33,10 @@ _FIRST_STEP = 1000
 """The least number of offsets in which `--tail` looks for records first."""
 _FOLLOW_SECONDS = 0.2
 """The time between two looks for new records."""
+_DISCOVER_SECONDS = 10.0
+"""The time between two looks for new partitions."""
+_LOOKS = 10
+"""The number of looks until a log counts as shorter: old brokers that lead anew may not know the end."""
 
 
 def matching(keys: Sequence[bytes], pattern: str | None) -> Select:
@@ -113,7 +118,14 @@ class _LivePart:
         return self.live.topic
 
     def chunks(self) -> Iterable[_core.FetchedChunk]:
-        return self.live.chunks(self.isolation_level, *self.offsets)
+        fetched = self.live.chunks(self.isolation_level, *self.offsets)
+        (start, end), (first, log_end) = self.offsets, fetched.offsets
+        if start < min(first, end):
+            lost = offsets_text(start, min(first, end) - 1)
+            raise JobError(f"{self.live.path}: {lost}: deleted before they were read")
+        if start < end and log_end < end:
+            raise JobError(_shorter(self.live, log_end, end))
+        return fetched
 
     def within(self, start: int, end: int | None) -> _LivePart:
         return replace(self, offsets=(start, self.offsets[1] if end is None else end))
@@ -126,6 +138,8 @@ class Found(NamedTuple):
     """The partitions with files."""
     live: Sequence[LivePartition]
     """The partitions of running clusters."""
+    live_again: Callable[[], Sequence[LivePartition]]
+    """Looks for the partitions of running clusters once more."""
 
 
 @dataclass
@@ -182,15 +196,46 @@ class Reader:
             yield (part, 0) if self.tail is None else self._tail(part, options, self.tail)
 
     def _new_parts(self) -> Iterator[tuple[Part, int]]:
-        """Yields the parts that running clusters have got since, again and again."""
+        """Yields the parts that running clusters have got since, again and again.
+
+        Raises:
+            JobError: a log ends before what was read of it.
+
+        """
+        discovered = monotonic()
         while True:
             flush()
             sleep(_FOLLOW_SECONDS)
-            for place, live in enumerate(self.found.live):
-                part = self._live_part(live, self._ends[place])
-                if part.offsets[0] < part.offsets[1]:
-                    self._ends[place] = part.offsets[1]
+            if monotonic() - discovered >= _DISCOVER_SECONDS:
+                discovered = monotonic()
+                for part in self._new_partitions():
                     yield part, 0
+            for live, position in list(self._ends.items()):
+                end = self._end(live, position)
+                start = max(position, self.selection.start_offset or 0)
+                self._ends[live] = end
+                if start < end:
+                    yield _LivePart(live, self.isolation_level, (start, end)), 0
+
+    def _end(self, live: LivePartition, position: int) -> int:
+        """The end of a log that was read up to a position."""
+        for _ in range(_LOOKS):
+            _, end = live.reader.offsets(None, None, self.isolation_level)
+            if end >= position:
+                return end
+            sleep(_FOLLOW_SECONDS)
+        raise JobError(_shorter(live, end, position))
+
+    def _new_partitions(self) -> Iterator[Part]:
+        """The partitions that were not there before."""
+        known = {live.path for live in self._ends}
+        try:
+            found = self.found.live_again()
+        except (OSError, RefusedError):
+            return  # the next read of a known partition waits for the brokers, or tells what is wrong
+        for live in found:
+            if live.path not in known:
+                yield self._first_live_part(live)
 
     def _parts(self) -> Iterator[Part]:
         plans = plan_partitions(
@@ -198,18 +243,18 @@ class Reader:
         )
         for planned in plans:
             yield _FilePart(planned, self.isolation_level, *self._bounds(planned))
-        self._ends: list[int] = []
+        self._ends: dict[LivePartition, int] = {}
         for live in self.found.live:
-            part = self._live_part(live, self.selection.start_offset)
-            if self.selection.start_timestamp is not None:
-                first = live.reader.offset_for_timestamp(self.selection.start_timestamp)
-                part = part.within(max(part.offsets[0], part.offsets[1] if first is None else first), None)
-            self._ends.append(part.offsets[1])
-            yield part
+            yield self._first_live_part(live)
 
-    def _live_part(self, live: LivePartition, start: int | None) -> _LivePart:
-        offsets = live.reader.offsets(start, self.selection.end_offset, self.isolation_level)
-        return _LivePart(live, self.isolation_level, offsets)
+    def _first_live_part(self, live: LivePartition) -> _LivePart:
+        start, end = self.selection.start_offset, self.selection.end_offset
+        part = _LivePart(live, self.isolation_level, live.reader.offsets(start, end, self.isolation_level))
+        self._ends[live] = part.offsets[1]
+        if self.selection.start_timestamp is None:
+            return part
+        first = live.reader.offset_for_timestamp(self.selection.start_timestamp)
+        return part.within(max(part.offsets[0], part.offsets[1] if first is None else first), None)
 
     def _bounds(self, planned: Planned) -> Range:
         start = self.selection.start_offset
@@ -253,6 +298,13 @@ class Reader:
             found += sum(rows.num_rows for rows in self._selected(window, options, report=False))
             step *= 2
         return part.within(low, self.selection.end_offset), max(0, found - count)
+
+
+def _shorter(live: LivePartition, end: int, position: int) -> str:
+    return (
+        f"{live.path}: the log ended at offset {position} before, and ends at {end} now: it was truncated, or"
+        " the topic was created again"
+    )
 
 
 def _message_of(problem: Mapping[str, Any]) -> str:

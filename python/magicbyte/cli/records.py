@@ -16,6 +16,8 @@ from magicbyte.jobs.find.choice import PartitionChoice
 
 if TYPE_CHECKING:
     from magicbyte.cli.record_reading import Found
+    from magicbyte.jobs.run.live_partitions import LivePartition
+    from magicbyte.model import PartitionListing
     from magicbyte.storage.location import ClusterUrl
 
 __all__ = ["records"]
@@ -122,12 +124,11 @@ def _found(
     from magicbyte.jobs.run.live_partitions import live_partitions
 
     listings, unread = partitions_of(segments_only(files), choice)
-    live = live_partitions(clusters, given.command_config, choice, given.max_decompressed_bytes)
-    read = {one["path"] for one in without_copies([*listings, *(one.described for one in live)], choice)}
-    return (
-        Found(
-            [listing for listing in listings if listing["path"] in read],
-            [one for one in live if one.described["path"] in read],
-        ),
-        unread,
-    )
+
+    def look() -> tuple[list[PartitionListing], list[LivePartition]]:
+        live = live_partitions(clusters, given.command_config, choice, given.max_decompressed_bytes)
+        described = [one.described for one in live]
+        read = {one["path"] for one in without_copies([*listings, *described], choice)}
+        return [one for one in listings if one["path"] in read], [one for one in live if one.path in read]
+
+    return Found(*look(), live_again=lambda: look()[1]), unread

@@ -29,6 +29,11 @@ class LivePartition(NamedTuple):
         return self.described["topic"]
 
     @property
+    def path(self) -> str:
+        """The URL."""
+        return self.described["path"]
+
+    @property
     def described(self) -> PartitionListing:
         """The listing, which has no segments."""
         return cast(PartitionListing, json.loads(self.listing))
@@ -38,7 +43,7 @@ class LivePartition(NamedTuple):
         isolation_level: IsolationLevel = "read_uncommitted",
         start_offset: int | None = None,
         end_offset: int | None = None,
-    ) -> Iterable[_core.FetchedChunk]:
+    ) -> _core.FetchedChunks:
         """Fetches a range of offsets (the end is exclusive), as far as the log has them now."""
         return self.reader.fetch(
             start_offset=start_offset, end_offset=end_offset, isolation_level=isolation_level
