@@ -94,7 +94,7 @@ def open_cluster(
 
 
 def open_live_partitions(
-    url: ClusterUrl,
+    urls: Iterable[ClusterUrl],
     command_config: CommandConfig,
     is_chosen: Callable[[str, int], bool],
     *,
@@ -102,18 +102,23 @@ def open_live_partitions(
     max_decompressed_bytes: int,
     mode: DamageMode,
 ) -> list[PartitionReader]:
-    """Opens the chosen partitions that a URL names, in the order of topics and partitions.
+    """Opens the chosen partitions that URLs name: those of each in the order of topics and partitions.
+
+    A partition that several URLs name is opened once.
 
     Raises:
-        RefusedError: if there is none, or an address or property is invalid.
-        OSError: if the cluster does not answer or refuses.
+        RefusedError: if a URL has none, or an address or property is invalid.
+        OSError: if a cluster does not answer or refuses.
 
     """
-    cluster = connect(url, command_config)
-    return [
-        cluster.partition(url.of(*place), *place, check_crcs, max_decompressed_bytes, mode)
-        for place in chosen_partitions(url, cluster.partitions(), is_chosen)
-    ]
+    readers: dict[str, PartitionReader] = {}
+    for url in urls:
+        cluster = connect(url, command_config)
+        for place in chosen_partitions(url, cluster.partitions(), is_chosen):
+            path = url.of(*place)
+            if path not in readers:
+                readers[path] = cluster.partition(path, *place, check_crcs, max_decompressed_bytes, mode)
+    return [*readers.values()]
 
 
 def chosen_partitions(
@@ -161,7 +166,7 @@ def open_live_partition(
             f" or all with Log({name!r})"
         )
     [reader] = open_live_partitions(
-        url,
+        [url],
         command_config,
         lambda _topic, _partition: True,
         check_crcs=check_crcs,

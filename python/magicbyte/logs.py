@@ -78,16 +78,15 @@ class Log(Table):
             for listing in self._inputs.listings
             if locate(listing["path"]).is_still_there()
         ]
-        for cluster in clusters:
-            readers = open_live_partitions(
-                cluster,
-                command_config,
-                choice.includes,
-                check_crcs=check_crcs,
-                max_decompressed_bytes=max_decompressed_bytes,
-                mode=mode,
-            )
-            self._partitions += [PartitionLog._of_reader(reader, mode) for reader in readers]
+        readers = open_live_partitions(
+            clusters,
+            command_config,
+            choice.includes,
+            check_crcs=check_crcs,
+            max_decompressed_bytes=max_decompressed_bytes,
+            mode=mode,
+        )
+        self._partitions += [PartitionLog._of_reader(reader, mode) for reader in readers]
 
     @property
     def sources(self) -> tuple[str, ...]:

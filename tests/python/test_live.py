@@ -220,6 +220,16 @@ def test_a_partition_of_a_cluster_and_its_files_are_copies(cli: Cli, served: str
     assert len(cli.records(*sources, "--topic", "v2_lz4", "--prefer", KAFKA)) == 346
 
 
+def test_a_partition_that_is_named_twice_is_one(cli: Cli, served: str) -> None:
+    topic = f"kafka://{served}/v2_lz4"
+    several = [topic, f"{topic}/0", topic]
+    assert len(Log(several)) == 1
+    assert pa.table(Log(several).to_arrow(["offset"])).num_rows == 346
+    assert magicbyte.verify(several)["total"]["rows"] == 346
+    assert magicbyte.stats(several)["total"]["records"] == magicbyte.stats(topic)["total"]["records"]
+    assert cli("records", *several, "-f", "%o\n").split() == [str(offset) for offset in range(346)]
+
+
 def test_a_log_is_fetched_by_few_requests(served: str) -> None:
     """Offsets of all partitions at once, and many small partitions in one answer."""
     asked: Counter[int] = Counter()

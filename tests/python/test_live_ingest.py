@@ -119,6 +119,13 @@ def test_a_cluster_beside_files(url: str, tmp_path: Path) -> None:
         magicbyte.ingest([f"{url}/v2_lz4", KAFKA / "v2_lz4"], tmp_path / "twice")
 
 
+def test_a_partition_that_is_named_twice_is_one(url: str, tmp_path: Path) -> None:
+    topic = f"{url}/v2_lz4"
+    report = magicbyte.ingest([topic, f"{topic}/0", topic], tmp_path / "out")
+    assert (len(report["partitions"]), report["total"]["rows"]) == (1, 346)
+    assert rows(tmp_path / "out").num_rows == 346
+
+
 def test_commands(url: str, tmp_path: Path, cli: Cli) -> None:
     config = tmp_path / "client.properties"
     config.write_text("client.id=hunter2-tables\n")

@@ -37,9 +37,10 @@ def find_sources(sources: Sequence[str], command_config: ConfigFile, choice: Par
 
     """
     files, clusters = split_sources(sources, command_config)
-    live = [one for url in clusters for one in list_live_partitions(url, command_config, choice)]
+    # A partition that several URLs name is one, as is a directory.
+    live = {one["path"]: one for url in clusters for one in list_live_partitions(url, command_config, choice)}
     inputs = find_inputs(files, choice, distinct=True, assigned=True, may_be_none=bool(live))
-    listings = [*inputs.listings, *live]
+    listings = [*inputs.listings, *live.values()]
     paths: dict[Place, str] = {}
     for listing in listings if live else ():
         place = listing["topic"], listing["partition"]

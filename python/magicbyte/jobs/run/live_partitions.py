@@ -64,16 +64,12 @@ def live_partitions(
     max_decompressed_bytes: int,
 ) -> list[LivePartition]:
     """Opens the chosen partitions of clusters; errors are those of `open_live_partitions`."""
-    readers = [
-        reader
-        for cluster in clusters
-        for reader in open_live_partitions(
-            cluster,
-            command_config,
-            choice.includes,
-            check_crcs=True,
-            max_decompressed_bytes=max_decompressed_bytes,
-            mode="PERMISSIVE",
-        )
-    ]
+    readers = open_live_partitions(
+        clusters,
+        command_config,
+        choice.includes,
+        check_crcs=True,
+        max_decompressed_bytes=max_decompressed_bytes,
+        mode="PERMISSIVE",
+    )
     return [LivePartition(reader, reader.listing()) for reader in readers]
