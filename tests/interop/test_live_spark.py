@@ -267,6 +267,47 @@ def test_retention_overtakes_a_stream(spark: SparkSession, new: Node, tmp_path: 
         assert frame(spark, source, new.bootstrap, failOnDataLoss="false", **lost).count() == 50
 
 
+def delete(bootstrap: str, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.delete_topics([topic])[topic].result(60)
+    while topic in admin.list_topics(timeout=60).topics:
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("seen_gone", [True, False])
+def test_a_topic_that_is_created_again(
+    spark: SparkSession, new: Node, tmp_path: Path, seen_gone: bool
+) -> None:
+    """With failOnDataLoss=false, a stream goes on where Spark's source does: at the end of a shorter log, or
+    at the start of a topic that was gone in between.
+    """
+    topic, other = (fresh(f"spark-again-{name}") for name in ("a", "b"))
+    for one in (topic, other):
+        create(new.bootstrap, one)
+    produce(new.bootstrap, topic, range(100))
+    options = {"subscribePattern": f"{topic}|{other}", "failOnDataLoss": "false"}
+    streams = {source: Stream(spark, tmp_path / source, new.bootstrap, **options) for source in FORMATS}
+
+    def run() -> None:
+        for source, stream in streams.items():
+            stream.run(source)
+
+    run()
+    delete(new.bootstrap, topic)
+    if seen_gone:
+        produce(new.bootstrap, other, range(5))
+        run()
+    create(new.bootstrap, topic)
+    produce(new.bootstrap, topic, range(1000, 1040))
+    run()
+    produce(new.bootstrap, topic, range(1040, 1120))
+    run()
+    theirs, ours = (streams[source].rows() for source in FORMATS)
+    assert [row[:5] for row in ours] == [row[:5] for row in theirs]
+    numbers = {json.loads(row.value)["number"] for row in ours if row.topic == topic}
+    assert numbers == {*range(100), *range(1000 if seen_gone else 1040, 1120)}
+
+
 @pytest.mark.parametrize("fail", ["true", "false"])
 def test_retention_overtakes_a_task(new: Node, fail: str, caplog: pytest.LogCaptureFixture) -> None:
     """Offsets that are deleted after the first answers are named, or left out with a warning."""

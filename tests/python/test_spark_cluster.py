@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +20,8 @@ pytest.importorskip("pyspark", minversion="4.2")
 from magicbyte import PartitionLog
 from magicbyte.errors import CorruptRecordError, JobError
 from magicbyte.lake.ranges import OffsetRange
+from magicbyte.spark import cluster_stream
+from magicbyte.spark.cluster import ClusterWatch
 from magicbyte.spark.cluster_reader import ClusterReader
 from magicbyte.spark.cluster_stream import ClusterStreamReader
 from magicbyte.spark.given import OptionError
@@ -361,22 +364,76 @@ def test_available_now(servers: str) -> None:
     assert stream.reader.reportLatestOffset() == {TOPIC: {"0": END}}
 
 
-def test_partitions_that_come_and_go(servers: str) -> None:
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streams do not wait before they look again."""
+    monkeypatch.setattr(cluster_stream, "_RETRY_SECONDS", 0)
+
+
+@pytest.mark.usefixtures("hurried")
+def test_partitions_that_come_and_go(servers: str, caplog: pytest.LogCaptureFixture) -> None:
     both = {"subscribe": "v2_none,v2_txn"}
     stream = Stream(servers, {"v2_none": {"0": END}}, **both)
     assert len(stream.drain()) > 0
     assert stream.at["v2_txn"]["0"] > 0
     at = {TOPIC: {"0": END, "1": 5}}
-    with pytest.raises(JobError, match=f"{TOPIC}-1: offsets from 5 on cannot be read: the partition is gone"):
+    gone = f"{TOPIC}-1: offsets from 5 on cannot be read: the partition is gone"
+    with pytest.raises(JobError, match=gone):
         Stream(servers, at).trigger()
-    assert Stream(servers, at, failOnDataLoss="false").drain() == []
+    stream = Stream(servers, at, failOnDataLoss="false")
+    assert stream.drain() == []
+    assert gone in caplog.text
+    # As in Spark's source, it is new when it comes back.
+    assert stream.at == {TOPIC: {"0": END}}
 
 
-def test_a_log_that_went_back(servers: str) -> None:
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("options", [{}, {"minOffsetsPerTrigger": 10}, {"maxOffsetsPerTrigger": 10}], ids=str)
+def test_a_log_that_went_back(
+    servers: str, options: dict[str, int], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A stream goes on at the end that the log has, as Spark's source does."""
     at = {TOPIC: {"0": 400}}
     with pytest.raises(JobError, match=r"offsets 346 to 399 cannot be read: the log ends earlier"):
         Stream(servers, at).trigger()
-    assert Stream(servers, at, failOnDataLoss="false").next(at) == at
+    stream = Stream(servers, at, failOnDataLoss="false", **options)
+    stream.reader._last_trigger = float("inf")
+    assert stream.trigger() == []
+    assert stream.at == {TOPIC: {"0": END}}
+    assert f"the log ended earlier. The stream goes on at offset {END}" in caplog.text
+    # What became of the log in between does not change what a micro-batch has.
+    assert stream.reader.partitions({TOPIC: {"0": 200}}, {TOPIC: {"0": 100}}) == []
+
+
+@pytest.mark.usefixtures("hurried")
+def test_what_a_stream_gives_up_is_a_problem(servers: str) -> None:
+    stream = Stream(servers, table="problems", failOnDataLoss="false")
+    columns = ("partition", "kind", "firstLostOffset", "lastLostOffset")
+    reader = ClusterStreamReader(stream.reader._cluster, stream.reader._options, columns)
+    parts = reader.partitions({TOPIC: {"0": 400, "1": 5}}, {TOPIC: {"0": END}})
+    assert rows_of(reader, parts) == [(0, "data_loss", END, 399), (1, "data_loss", 5, None)]
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("what", ["shorter", "gone"])
+def test_a_look_that_is_stale_for_a_moment(servers: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new leader may not know the end of its log at once; nothing is lost."""
+    look, looks = ClusterWatch.look, 0
+
+    def stale(watch: ClusterWatch) -> Any:
+        nonlocal looks
+        looks += 1
+        logs = look(watch)
+        if looks % 3:
+            log = logs.pop((TOPIC, 0))
+            if what == "shorter":
+                lineage = replace(log.lineage, end_offset=100)
+                logs[TOPIC, 0] = replace(log, end_offset=100, lineage=lineage)
+        return logs
+
+    monkeypatch.setattr(ClusterWatch, "look", stale)
+    for fail in ("true", "false"):
+        assert Stream(servers, {TOPIC: {"0": 300}}, failOnDataLoss=fail).trigger() == list(range(300, END))
 
 
 def test_committed_records_of_a_stream(servers: str) -> None:

@@ -147,13 +147,14 @@ class MicroBatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gene
             # empty. Otherwise a query that is killed during it would start again at another offset.
             self._initial = None
             return start
-        logs = self._look()
         starts = positions_from_json(start)
-        begin = self._begin(starts.keys() | logs.keys(), starts, logs, self._losses())
+        logs = self._look_from(starts)
+        found = self._begin(starts.keys() | logs.keys(), starts, logs, self._losses())
+        begin = self._resumed(found, logs)
         end = {partition: self._end(partition, offset, logs) for partition, offset in begin.items()}
         self._latest = _stream_offset(end, starts, logs)
         if not unlimited:
-            if self._must_wait(sum(end.values()) - sum(begin.values())):
+            if begin == found and self._must_wait(sum(end.values()) - sum(begin.values())):
                 return start
             end = self._limited(begin, end, logs)
         self._last_trigger = time.monotonic()
@@ -173,6 +174,18 @@ class MicroBatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gene
         logs = self._watch.look()
         self._losses().check_unread(self._watch.unread)
         return logs
+
+    def _look_from(self, positions: Mapping[TopicPartition, Position]) -> Mapping[TopicPartition, Log]:
+        """Looks at logs that were read up to these positions, or are to be."""
+        return self._look()
+
+    def _resumed(
+        self,
+        begin: Mapping[TopicPartition, int],
+        logs: Mapping[TopicPartition, Log],
+    ) -> Mapping[TopicPartition, int]:
+        """Where to continue: not before lost positions, since files that are gone may be copied again."""
+        return begin
 
     def _losses(self) -> Losses:
         return Losses(fail=self._options.read.fail_on_data_loss, logged=self._logged)
@@ -233,9 +246,10 @@ class MicroBatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gene
     def partitions(self, start: StreamOffset, end: StreamOffset) -> Sequence[InputPartition]:
         """Plans a micro-batch, possibly again after a restart: the same offsets give the same rows."""
         self._initial = None
-        logs = self._look()
+        starts, ends = positions_from_json(start), positions_from_json(end)
+        logs = self._look_from(ends)
         losses = self._losses()
-        wanted = self._wanted(positions_from_json(start), positions_from_json(end), logs, losses)
+        wanted = self._wanted(starts, ends, logs, losses)
         tasks = self._tasks(wanted, logs, losses)
         added = self._lookup.added() if tasks else None
         lost = losses.rows_of(self._options.read.table)
