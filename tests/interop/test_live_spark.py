@@ -97,6 +97,7 @@ def orders(new: Node) -> str:
 
 
 BY_OFFSET = {"0": 100, "1": -2, "2": 999}
+BEYOND = {"0": 1001, "1": -2, "2": 0}
 
 
 @pytest.mark.parametrize(
@@ -137,13 +138,26 @@ def test_options(spark: SparkSession, new: Node, orders: str, options: dict[str,
     [
         ({"subscribe": "spark-absent"}, "has no spark-absent"),
         ({"startingOffsets": '{"spark-orders":{"0":1}}'}, "must name exactly the partitions"),
+        (
+            {"startingOffsets": BEYOND, "failOnDataLoss": "false"},
+            "0: the query starts at offset 1001, after its",
+        ),
+        (
+            {"startingOffsets": BEYOND, "endingOffsets": {"0": 1000, "1": -1, "2": 0}},
+            "0: the query starts at offset 1001, after",
+        ),
+        ({"startingTimestamp": START + 10_000, "endingTimestamp": START}, "the query starts at offset"),
         ({"startingTimestamp": START + 9_000_000_000}, "has no record at or after"),
     ],
 )
 def test_both_sources_refuse(
     spark: SparkSession, new: Node, orders: str, options: dict[str, Any], message: str
 ) -> None:
-    given = {"subscribe": orders, **options}
+    given = {"subscribe": orders}
+    given |= {
+        name: json.dumps({orders: value}) if isinstance(value, dict) else value
+        for name, value in options.items()
+    }
     with pytest.raises((PySparkException, Py4JJavaError)):
         frame(spark, "kafka", new.bootstrap, **given).count()
     with pytest.raises(Exception, match=message):

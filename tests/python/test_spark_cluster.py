@@ -27,6 +27,7 @@ from magicbyte.spark.cluster_stream import ClusterStreamReader
 from magicbyte.spark.given import OptionError
 from magicbyte.spark.offset_ranges import split_ranges
 from magicbyte.spark.options import parse_options, parse_stream_options
+from magicbyte.spark.reader import MagicbyteReader
 from magicbyte.spark.schema import arrow_schema_of
 from magicbyte.spark.source import MagicbyteDataSource
 from pyspark.sql.streaming.datasource import ReadAllAvailable
@@ -111,9 +112,54 @@ def test_offsets(servers: str) -> None:
         offsets(servers, endingOffsets=json.dumps({TOPIC: {"0": 20, "1": 3}}))
     empty = {
         "startingOffsets": json.dumps({TOPIC: {"0": 25}}),
-        "endingOffsets": json.dumps({TOPIC: {"0": 20}}),
+        "endingOffsets": json.dumps({TOPIC: {"0": 25}}),
     }
     assert offsets(servers, **empty) == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"startingOffsets": 25, "endingOffsets": 20},
+        {"startingOffsets": 400, "endingOffsets": 380},
+        {"startingOffsets": 400},
+        {"startingTimestamp": 1_700_000_010_000, "endingOffsets": 0},
+        {"startingTimestamp": 1_700_000_010_000, "endingTimestamp": 0},
+        {"startingOffsets": 100, "endingTimestamp": 0},
+    ],
+)
+@pytest.mark.parametrize("kind", ["cluster", "files"])
+def test_a_query_that_starts_after_its_end(servers: str, given: dict[str, int], kind: str) -> None:
+    options = {
+        name: json.dumps({TOPIC: {"0": value}}) if name.endswith("Offsets") else str(value)
+        for name, value in given.items()
+    }
+    message = rf"{TOPIC}-0: the query starts at offset \d+, after its end, offset \d+"
+    if kind == "cluster":
+        for fail in ("true", "false"):
+            with pytest.raises(ValueError, match=message):
+                offsets(servers, failOnDataLoss=fail, **options)
+        return
+    reader = MagicbyteReader(parse_options({"path": str(KAFKA / TOPIC), **options}), ("offset",))
+    if given.keys() == {"startingOffsets"}:
+        with pytest.raises(JobError, match="offsets 346 to 399 cannot be read: the log ends earlier"):
+            reader.partitions()
+        return
+    with pytest.raises(ValueError, match=message):
+        reader.partitions()
+
+
+def test_times_of_an_open_transaction(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start at a record that is not committed is no start after the end."""
+    of_times = {1000: 85, 2000: None}
+    monkeypatch.setattr(
+        ClusterWatch,
+        "offsets_for_times",
+        lambda _, times: {partition: of_times[time] for partition, time in times.items()},
+    )
+    at = {"subscribe": "v2_txn", "startingTimestamp": 1000, "endingTimestamp": 2000}
+    assert offsets(servers, **at)[0] == 85
+    assert offsets(servers, isolationLevel="read_committed", **at) == []
 
 
 def test_times(servers: str) -> None:

@@ -122,6 +122,14 @@ def test_text_that_would_become_null_without_a_trace() -> None:
         ({"endingOffsets": "earliest"}, "cannot be earliest"),
         ({"endingOffsets": '{"t":{"0":-2}}'}, "cannot be earliest"),
         ({"startingOffsets": "17"}, "must look like"),
+        ({"startingOffsets": '{"t":{"0":true}}'}, "must look like"),
+        ({"startingOffsets": '{"t":{"0":"5"}}'}, "must look like"),
+        ({"startingOffsets": '{"t":{"0":5.7}}'}, "must look like"),
+        ({"endingOffsets": '{"t":{"0":1e999}}'}, "must look like"),
+        ({"endingOffsets": '{"t":{"0":null}}'}, "must look like"),
+        ({"startingOffsetsByTimestamp": '{"t":{"0":false}}'}, "must look like"),
+        ({"startingOffsets": '{"t":{"0":-3}}'}, "startingOffsets: offsets are not below -2"),
+        ({"endingOffsets": '{"t":{"0":4,"1":-3}}'}, "endingOffsets: offsets are not below -2"),
         ({"startingTimestamp": "yesterday"}, "milliseconds"),
         (
             {"startingOffsetsByTimestampStrategy": "first"},
@@ -145,6 +153,7 @@ def test_precedence() -> None:
     by_timestamp = {"startingOffsetsByTimestamp": '{"t":{"0":1000}}'}
     timestamp = {"startingTimestamp": "2000"}
     assert parse(**offsets).starting.offsets == {("t", 0): 5}
+    assert parse(startingOffsets='{"t":{"0":5.0}}').starting.offsets == {("t", 0): 5}
     assert parse(**offsets, **by_timestamp).starting.timestamps == {("t", 0): 1000}
     assert parse(**offsets, **by_timestamp, **timestamp).starting.timestamp == 2000
 

@@ -20,6 +20,7 @@ __all__ = [
     "Edge",
     "TopicPartition",
     "check_named",
+    "check_order",
     "ending_edge",
     "log_end",
     "log_start",
@@ -89,19 +90,31 @@ def _edge(get: Get, side: str, default: str, words: tuple[str, ...], *, strict: 
         option = f"{side}OffsetsByTimestamp"
         return Edge(option, timestamps=_numbers(option, by_timestamp), strict=strict)
     option = f"{side}Offsets"
-    offsets = (get(option) or default).strip()
-    if offsets.lower() in words:
-        return Edge(option, latest=side == "starting" and offsets.lower() == "latest")
-    if offsets.lower() in ("earliest", "latest"):
-        raise ValueError(f"{option} cannot be {offsets.lower()} in a batch query")
-    return Edge(option, offsets=_numbers(option, offsets))
+    text = (get(option) or default).strip()
+    if text.lower() in words:
+        return Edge(option, latest=side == "starting" and text.lower() == "latest")
+    if text.lower() in ("earliest", "latest"):
+        raise ValueError(f"{option} cannot be {text.lower()} in a batch query")
+    offsets = _numbers(option, text)
+    if min(offsets.values(), default=0) < EARLIEST:
+        raise ValueError(f"{option}: offsets are not below -2 (earliest), but in {text!r}")
+    return Edge(option, offsets=offsets)
 
 
 def _numbers(option: str, text: str) -> dict[TopicPartition, int]:
     try:
-        return {partition: int(number) for partition, number in offsets_from_json(json.loads(text)).items()}
+        numbers = offsets_from_json(json.loads(text))
+        return {partition: _whole(number) for partition, number in numbers.items()}
     except (AttributeError, TypeError, ValueError):
         raise ValueError(f'{option} must look like {{"topicA":{{"0":23,"1":42}}}}, not {text!r}') from None
+
+
+def _whole(number: object) -> int:
+    if isinstance(number, float) and number.is_integer():  # as Spark's source takes them
+        return int(number)
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise TypeError(number)
+    return number
 
 
 def check_named(edge: Edge, partitions: Iterable[TopicPartition]) -> None:
@@ -113,6 +126,14 @@ def check_named(edge: Edge, partitions: Iterable[TopicPartition]) -> None:
         raise ValueError(
             f"{edge.option} must name exactly the partitions that are read (offsets: -2 is earliest, "
             f"-1 latest); named: {_names(edge.named)}; read: {_names(read)}"
+        )
+
+
+def check_order(partition: TopicPartition, start: int, end: int) -> None:
+    """Checks Spark's rule that a query does not start after its end (exclusive)."""
+    if start > end:
+        raise ValueError(
+            f"{partition[0]}-{partition[1]}: the query starts at offset {start}, after its end, offset {end}"
         )
 
 

@@ -31,6 +31,7 @@ from magicbyte.spark.offsets import (
     EARLIEST,
     LATEST,
     check_named,
+    check_order,
     log_end,
     log_start,
     resolve_end,
@@ -128,7 +129,10 @@ class MagicbyteReader(DataSourceReader):
 
     def _bounds(self, planned: Planned) -> Range:
         start = resolve_start(self._options.starting, planned, log_end(planned))
-        return start, resolve_end(self._options.ending, planned)
+        end = resolve_end(self._options.ending, planned)
+        if start is not None and end is not None:
+            check_order((planned.plan["topic"], planned.plan["partition"]), start, end)
+        return start, end
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yields Arrow batches of exactly the requested columns."""
