@@ -242,18 +242,11 @@ def test_offsets_that_are_gone(servers: str, caplog: pytest.LogCaptureFixture) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"kafka.group.id": "g"},
-            "kafka.group.id has no meaning for a running cluster: this source joins no",
-        ),
-        ({"groupIdPrefix": "g"}, "groupIdPrefix has no meaning for a running cluster"),
         ({"kafka.auto.offset.reset": "latest"}, "kafka.auto.offset.reset .* startingOffsets"),
         ({"kafka.enable.auto.commit": "true"}, "commits nothing"),
         ({"kafka.value.deserializer": "x"}, "values are bytes"),
         ({"kafka.interceptor.classes": "x"}, "Java's classes"),
         ({"kafka.magicbyte.sasl.oauthbearer.token.command": "sh"}, "should start no programs"),
-        ({"kafkaConsumer.pollTimeoutMs": "1"}, "kafkaConsumer.pollTimeoutMs has no meaning"),
-        ({"fetchOffset.numRetries": "1"}, "fetchOffset.numRetries has no meaning"),
         ({"filterPushdown": "true"}, "filterPushdown has no meaning"),
         ({"maxBytesPerTrigger": "1"}, "maxBytesPerTrigger has no meaning"),
         ({"includeDeletedRecords": "true"}, "includeDeletedRecords has no meaning"),
@@ -261,8 +254,10 @@ def test_offsets_that_are_gone(servers: str, caplog: pytest.LogCaptureFixture) -
         ({"storage.region": "x"}, "storage. is for the stores"),
         ({"table": "segments"}, "table segments needs files"),
         ({"subscribe": ""}, "subscribe, subscribePattern or assign is missing"),
+        ({"subscribe": " , "}, "subscribe: ' , ' is an empty list"),
         ({"subscribe": "a", "assign": '{"a":[0]}'}, "only one of subscribe and assign"),
         ({"kafka.bootstrap.servers": ""}, "or for a running cluster kafka.bootstrap.servers"),
+        ({"kafka.bootstrap.servers": " ,"}, "or for a running cluster kafka.bootstrap.servers"),
         ({"kafka.isolation.level": "all"}, "isolationLevel: 'all' is not one of"),
         ({"bananas": "1"}, "unknown option bananas"),
     ],
@@ -270,6 +265,26 @@ def test_offsets_that_are_gone(servers: str, caplog: pytest.LogCaptureFixture) -
 def test_refused_options(options: dict[str, str], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         parse_options(given("127.0.0.1:1", **options))
+
+
+def test_options_that_have_no_effect(servers: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A job that changes its format may keep what concerns the consumers of Spark's source."""
+    kept = {
+        "groupIdPrefix": "jobs",
+        "kafka.group.id": "orders",
+        "kafkaConsumer.pollTimeoutMs": "1",
+        "fetchOffset.numRetries": "1",
+        "FETCHOFFSET.RETRYINTERVALMS": "1",
+    }
+    assert offsets(servers, **kept) == list(range(END))
+    assert "kafka.group.id has no effect: this source joins no consumer group" in caplog.text
+    assert [record.getMessage().split(" ")[0].lower() for record in caplog.records] == [*map(str.lower, kept)]
+
+
+def test_lists_as_kafka_and_spark_take_them(servers: str) -> None:
+    assert offsets(f" PLAINTEXT://{servers} , ,", subscribe=f"{TOPIC},, ") == list(range(END))
+    with pytest.raises(OSError, match="TLS"):
+        offsets(f"kafkas://{servers}")
 
 
 def test_a_path_keeps_the_cluster_out() -> None:

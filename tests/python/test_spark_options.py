@@ -25,6 +25,7 @@ from magicbyte.spark.options import (
     Options,
     Topics,
     parse_options,
+    parse_stream_options,
 )
 from magicbyte.spark.paths import absolute_paths, expand_paths
 from magicbyte.spark.schema import columns_of, spark_schema_of
@@ -107,6 +108,8 @@ def test_text_that_would_become_null_without_a_trace() -> None:
         ({"maxDecompressedBytes": "0"}, "maxDecompressedBytes: 0 is less than 1 bytes"),
         ({"maxDecompressedBytes": "2g"}, "maxDecompressedBytes must be at most"),
         ({"subscribe": "a", "assign": '{"a":[0]}'}, "only one of"),
+        ({"subscribe": ","}, "subscribe: ',' is an empty list"),
+        ({"columns": " , "}, "columns: ' , ' is an empty list"),
         ({"subscribePattern": "("}, "not a regular expression"),
         ({"subscribePattern": " "}, "subscribePattern: the pattern is blank"),
         ({"subscribePattern": "o-[a-z&&[^q]]+"}, r"has \[ or && in a set of characters"),
@@ -159,9 +162,29 @@ def test_precedence() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("20us", 2e-5),
+        ("20", 0.02),
+        ("500ms", 0.5),
+        ("30s", 30),
+        ("2m", 120),
+        ("2min", 120),
+        ("1h", 3600),
+        ("1d", 86400),
+    ],
+)
+def test_durations(text: str, seconds: float) -> None:
+    """The units are those of Spark."""
+    stream = parse_stream_options({"path": "/logs", "maxTriggerDelay": text})
+    assert stream.max_delay_seconds == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
     ("given", "taken"),
     [
         ({"subscribe": "a, b"}, {("a", 0), ("a", 1), ("b", 0)}),
+        ({"subscribe": ",b,, "}, {("b", 0)}),
         ({"subscribePattern": "^(a|bc?)$"}, {("a", 0), ("a", 1), ("b", 0), ("bc", 0)}),
         # As in Spark's source, a part of a name is enough.
         ({"subscribePattern": "bc"}, {("bc", 0), ("abc", 0)}),

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from magicbyte.spark.given import Given, OptionError
 
-__all__ = ["CLUSTER_TABLES", "ClusterOptions", "cluster_options"]
+__all__ = ["CLUSTER_TABLES", "OF_SPARKS_SOURCE", "ClusterOptions", "cluster_options"]
 
+_LOGGER = logging.getLogger("magicbyte.stream")
 CLUSTER_TABLES = ("records", "batches", "problems")
 """The tables that can be read of a running cluster: the others are about files."""
 _PREFIX = "kafka."
 """The prefix of properties of Kafka's clients."""
 _SERVERS = "bootstrap.servers"
 _ISOLATION = "isolation.level"
+_PROTOCOL = re.compile(r"^(?!kafkas?:)[0-9a-zA-Z%._-]*://")
+"""What Kafka's clients accept before an address, without effect. A URL of ours would tell of TLS."""
 _NO_GROUP = "this source joins no consumer group"
 _RETRIES = "requests are repeated for a minute, and kafka.request.timeout.ms is the deadline of each"
-_REFUSED = {
-    "kafka.group.id": _NO_GROUP,
+OF_SPARKS_SOURCE = {
     "groupIdPrefix": _NO_GROUP,
+    "kafka.group.id": _NO_GROUP,
+    "kafkaConsumer.pollTimeoutMs": _RETRIES,
+    "fetchOffset.numRetries": _RETRIES,
+    "fetchOffset.retryIntervalMs": _RETRIES,
+}
+"""Options of Spark's source that a job may keep, and why they have no effect."""
+_REFUSED = {
     "kafka.auto.offset.reset": "startingOffsets is where a query begins",
     "kafka.enable.auto.commit": "this source commits nothing: a stream has its offsets in its checkpoint",
     "kafka.key.deserializer": "keys are bytes, which keyAs and keyFormat decode",
@@ -27,9 +38,6 @@ _REFUSED = {
     "kafka.interceptor.classes": "Java's classes cannot be loaded here",
     "kafka.magicbyte.sasl.oauthbearer.token.command": "options may come from SQL text, which should start no "
     "programs: kafka.sasl.oauthbearer.token.endpoint.url names a file",
-    "kafkaConsumer.pollTimeoutMs": _RETRIES,
-    "fetchOffset.numRetries": _RETRIES,
-    "fetchOffset.retryIntervalMs": _RETRIES,
     "filterPushdown": "a cluster is read by offsets and times: see startingOffsets and startingTimestamp",
     "maxBytesPerTrigger": "a cluster does not tell the bytes of offsets: see maxOffsetsPerTrigger",
     "includeAboveHighWatermark": "a cluster sends no records above the high watermark",
@@ -57,7 +65,8 @@ def cluster_options(given: Given) -> ClusterOptions | None:
 
     """
     properties = given.below(_PREFIX)
-    servers = properties.pop(_SERVERS, "")
+    listed = (part.strip() for part in properties.pop(_SERVERS, "").split(","))
+    servers = ",".join(_PROTOCOL.sub("", part) for part in listed if part)
     if not servers:
         return None
     for name, reason in _REFUSED.items():
@@ -67,6 +76,9 @@ def cluster_options(given: Given) -> ClusterOptions | None:
         raise OptionError("storage. is for the stores of URLs, not for a running cluster")
     if not any(given.text(name) for name in ("subscribe", "subscribePattern", "assign")):
         raise OptionError("kafka.bootstrap.servers: subscribe, subscribePattern or assign is missing")
+    for name, reason in OF_SPARKS_SOURCE.items():
+        if given.text(name) is not None:
+            _LOGGER.warning("%s has no effect: %s", name, reason)
     # The isolation level is an option of the query as well.
     properties.pop(_ISOLATION, None)
     return ClusterOptions(servers, properties)

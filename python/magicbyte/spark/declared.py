@@ -27,7 +27,7 @@ __all__ = ["BatchOptions", "QueryOptions", "StreamOnlyOptions", "TableName", "Tr
 TableName: TypeAlias = Literal["records", "batches", "segments", "problems", "producers", "transactions"]
 """The tables of the data source."""
 
-_UNITS = {"ms": 0.001, "": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_UNITS = {"us": 1e-6, "ms": 0.001, "": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _POSITIVE = Number(1)
 _PARTITION = Number(0, (1 << 31) - 1)
 _OFFSETS = Kind("OFFSETS")

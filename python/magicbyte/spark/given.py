@@ -98,7 +98,10 @@ class Given:
         kind = _BOOLEAN if option.kind is None else option.kind
         try:
             if isinstance(kind, Repeated):
-                return kind.parse_all([part.strip() for part in text.split(",")])
+                parts = [part for one in text.split(",") if (part := one.strip())]
+                if not parts:
+                    raise ValueError(f"{text!r} is an empty list")
+                return kind.parse_all(parts)
             return kind.parse(text)
         except ValueError as error:
             raise OptionError(f"{name}: {error}") from None

@@ -17,7 +17,12 @@ from magicbyte.options.typed import UNTYPED, Column, TypedColumns
 from magicbyte.options.typed_rules import broken_rule, flag_of_rule
 from magicbyte.schema.decoding import TYPED_COLUMNS, window_columns
 from magicbyte.schema.http_client import read_settings
-from magicbyte.spark.cluster_options import CLUSTER_TABLES, ClusterOptions, cluster_options
+from magicbyte.spark.cluster_options import (
+    CLUSTER_TABLES,
+    OF_SPARKS_SOURCE,
+    ClusterOptions,
+    cluster_options,
+)
 from magicbyte.spark.declared import BatchOptions, QueryOptions, StreamOnlyOptions, TriggerOptions
 from magicbyte.spark.given import Given, OptionError, names_of
 from magicbyte.spark.names import spark_name
@@ -59,13 +64,6 @@ TRIGGER_OPTIONS = names_of(TriggerOptions)
 STREAM_OPTIONS = names_of(StreamOnlyOptions)
 """The options of streams only."""
 _KNOWN = (*QUERY_OPTIONS, *BATCH_OPTIONS, *TRIGGER_OPTIONS, *STREAM_OPTIONS)
-# Options of Spark's Kafka source that concern a broker: a job that moves to files may keep them.
-_IGNORED = (
-    "groupIdPrefix",
-    "kafkaConsumer.pollTimeoutMs",
-    "fetchOffset.numRetries",
-    "fetchOffset.retryIntervalMs",
-)
 _STORAGE_PREFIX = "storage."
 """The prefix of options that are passed on to the store of a URL."""
 _KAFKA_ISOLATION = "kafka.isolation.level"
@@ -165,7 +163,7 @@ def _given(options: Mapping[str, str]) -> Given:
     lower = {name.lower(): text for name, text in options.items()}
     if not lower.get("isolationlevel") and _KAFKA_ISOLATION in lower:
         lower["isolationlevel"] = lower[_KAFKA_ISOLATION]
-    return Given(lower, _KNOWN, ignored=_IGNORED, prefixes=(_STORAGE_PREFIX,))
+    return Given(lower, _KNOWN, ignored=OF_SPARKS_SOURCE, prefixes=(_STORAGE_PREFIX,))
 
 
 def parse_table(options: Mapping[str, str]) -> TableOptions:
@@ -259,7 +257,7 @@ def parse_options(options: Mapping[str, str], *, streaming: bool = False) -> Opt
 
 def _encryption_keys(query: QueryOptions) -> tuple[EncryptionKey, ...]:
     try:
-        return tuple(named_key(key) for key in query.encryption_key if key)
+        return tuple(named_key(key) for key in query.encryption_key)
     except OSError as error:
         raise OptionError(f"encryptionKey: {error}") from None
 
