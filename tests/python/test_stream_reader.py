@@ -21,7 +21,7 @@ from magicbyte import _core
 from magicbyte.errors import CorruptRecordError, JobError
 from magicbyte.spark.given import OptionError
 from magicbyte.spark.limits import limit_offsets
-from magicbyte.spark.options import parse_stream_options
+from magicbyte.spark.options import parse_options, parse_stream_options
 from magicbyte.spark.stream import MagicbyteStreamReader
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
@@ -252,7 +252,7 @@ def test_min_offsets(tmp_path: Path) -> None:
 
 def test_available_now(tmp_path: Path) -> None:
     copied("v2_txn", tmp_path / "t-0")
-    stream = Stream(tmp_path, maxOffsetsPerTrigger=40, minOffsetsPerTrigger=50)
+    stream = Stream(tmp_path, maxOffsetsPerTrigger=40, minOffsetsPerTrigger=40)
     stream.reader.prepareForTriggerAvailableNow()
     copied("v2_txn", tmp_path / "t-1")
     assert numbers(stream.drain()) == data_offsets("v2_txn")
@@ -419,6 +419,15 @@ def test_where_a_stream_starts(tmp_path: Path) -> None:
 def test_refused_options(option: str, value: str, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         parse_stream_options({"path": "/logs", option: value})
+
+
+def test_least_and_most_offsets() -> None:
+    """The least are no more than the most; a batch query ignores both."""
+    given = {"path": "/logs", "minOffsetsPerTrigger": "11", "maxOffsetsPerTrigger": "10"}
+    with pytest.raises(OptionError, match="minOffsetsPerTrigger is 11, above maxOffsetsPerTrigger, 10"):
+        parse_stream_options(given)
+    assert parse_stream_options({**given, "minOffsetsPerTrigger": "10"}).min_offsets == 10
+    parse_options(given)
 
 
 def test_only_changed_segments_are_surveyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,10 +204,13 @@ def parse_stream_options(options: Mapping[str, str]) -> StreamOptions:
     if read.table not in ("records", "batches", "problems"):
         raise OptionError(f"table {read.table} cannot be streamed: records, batches and problems can")
     trigger, stream = given.read(TriggerOptions), given.read(StreamOnlyOptions)
+    least, most = trigger.min_offsets_per_trigger, trigger.max_offsets_per_trigger
+    if least is not None and most is not None and least > most:
+        raise OptionError(f"minOffsetsPerTrigger is {least}, above maxOffsetsPerTrigger, {most}")
     return StreamOptions(
         read,
-        max_offsets=trigger.max_offsets_per_trigger,
-        min_offsets=trigger.min_offsets_per_trigger,
+        max_offsets=most,
+        min_offsets=least,
         max_delay_seconds=trigger.max_trigger_delay,
         max_bytes=trigger.max_bytes_per_trigger,
         above_high_watermark=stream.include_above_high_watermark,
