@@ -151,6 +151,76 @@ def test_files_say_what_wrote_bare_rows_and_the_reader_what_they_become(
         assert 'payload: {"a":5,"b":"x"}' in cli("dump", *given, *more, logs / "t-0")
 
 
+LOOK_FRAMED = {
+    b"\0\x08name": {"a": 0, "b": "name"},
+    b"\0\x10\0\0\0\0\0\0\0\0": {"a": 0, "b": "\0" * 8},
+    b"\1\x28" + b"n" * 20: {"a": -1, "b": "n" * 20},
+}
+"""Values of `WRITER` that begin like Confluent's framing, by an id or a GUID."""
+
+
+def test_bare_rows_may_begin_like_framed_ones(write: Write, file: File, cli: Cli) -> None:
+    logs = write("t", *LOOK_FRAMED, BARE)
+    expected = [*LOOK_FRAMED.values(), {"a": 5, "b": "x"}]
+    schemas = file("schemas/t-value.avsc", WRITER).parent
+    # Names of AWS Glue's schema versions are no ids.
+    file("schemas/b7b4a7f0-9c96-4e4a-a687-fb5de9ef0c63.avsc", WRITER)
+    typed = {"schema_registry": str(schemas), "value_format": "avro"}
+    rows = ingested(logs, **typed)
+    assert [(row["value"], row["_schema_id"], row["_error"]) for row in rows] == [
+        (value, None, None) for value in expected
+    ]
+    rows = cli.records("--value-format", "avro", "--schema-registry", schemas, logs)
+    assert [row["value"] for row in rows] == expected
+    options = {"path": str(logs), "valueFormat": "avro", "schemaRegistry": str(schemas)}
+    (decoder,) = decoders_for(parse_options(options))
+    values = decoder.decode(pa.record_batch({"value": list(LOOK_FRAMED)})).column("value")
+    assert values.to_pylist() == expected[:-1]
+
+
+def test_keys_may_begin_like_framed_ones(write: Write, file: File) -> None:
+    (key, expected), *_ = LOOK_FRAMED.items()
+    logs = write("t", b"", key=key)
+    schemas = file("schemas/t-key.avsc", WRITER).parent
+    (row,) = ingested(logs, schema_registry=str(schemas), key_format="avro")
+    assert (row["key"], row["_key_error"]) == (expected, None)
+
+
+def test_a_framed_row_of_an_absent_schema_stays_one(write: Write, file: File) -> None:
+    framed = b"\0\0\0\0\x07" + BARE
+    logs = write("t", framed, b"\0\x08name")
+    schemas = file("schemas/t-value.avsc", WRITER).parent
+    typed = {"schema_registry": str(schemas), "value_format": "avro"}
+    row, bare = ingested(logs, **typed)
+    assert (row["value"], row["_schema_id"], row["invalidValue"]) == (None, 7, framed)
+    assert row["_error"] == (
+        "no schema has the id 7; read without framing: 6 bytes after the end of the value (byte 2)"
+    )
+    assert bare["value"] == {"a": 0, "b": "name"}
+    (decoder,) = column_decoders(TypedColumns(**typed), {"t"})
+    named = pa.record_batch({"value": [BARE, framed, b"\0\x08name", framed]})
+    ((piece, nameless),) = decoder.replace(named)
+    assert (piece.column("_schema_id").to_pylist(), nameless.absent) == ([None, 7, None, 7], (1, 3))
+    # Headers name a schema for certain.
+    headers = [[{"key": "__value_schema_id", "value": b"\0\0\0\0\x07"}]]
+    of_headers = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    by_header = {"value": [BARE], "headers": pa.array(headers, of_headers)}
+    assert decoder.decode(pa.record_batch(by_header)).column("_error")[0].as_py() == "no schema has the id 7"
+
+
+def test_what_looks_framed_is_framed_where_rows_can_name_a_schema(write: Write, file: File) -> None:
+    """Read by another schema, it may be a value that no one wrote."""
+    logs = write("t", *LOOK_FRAMED)
+    schemas = file("schemas/t-value.avsc", WRITER).parent
+    file("schemas/7.avsc", INT)
+    typed = {"schema_registry": str(schemas), "value_format": "avro"}
+    rows = ingested(logs, **typed)
+    assert [row["value"] for row in rows] == [None] * 3
+    assert rows[0]["_error"] == "no schema has the id 141451629"
+    rows = ingested(logs, **typed, value_framing="none")
+    assert [row["value"] for row in rows] == list(LOOK_FRAMED.values())
+
+
 def test_the_same_on_spark(write: Write, file: File) -> None:
     logs = write("t", BARE)
     schemas = file("schemas/t-value.avsc", WRITER).parent

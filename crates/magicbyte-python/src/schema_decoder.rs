@@ -86,7 +86,7 @@ impl PySchemaDecoder {
     }
 
     #[doc = docstring!(schema_decoder, SchemaDecoder.give)]
-    #[pyo3(signature = (schema, references = None, *, message = None, is_sole = false))]
+    #[pyo3(signature = (schema, references = None, *, message = None, is_sole = false, no_ids = false))]
     fn give(
         &self,
         py: Python<'_>,
@@ -94,9 +94,10 @@ impl PySchemaDecoder {
         references: Option<&Bound<'_, PyAny>>,
         message: Option<&str>,
         is_sole: bool,
+        no_ids: bool,
     ) -> PyResult<()> {
         let references = References::of(references)?;
-        self.0.with(py, |decoder| decoder.give(schema, &references.as_pairs(), message, is_sole));
+        self.0.with(py, |decoder| decoder.give(schema, &references.as_pairs(), message, is_sole, no_ids));
         Ok(())
     }
 

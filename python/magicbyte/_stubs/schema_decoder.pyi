@@ -72,12 +72,14 @@ class SchemaDecoder:
         *,
         message: str | None = None,
         is_sole: bool = False,
+        no_ids: bool = False,
     ) -> None:
         """Gives the schema of rows that name none.
 
         It is also that of rows framed by AWS Glue or as single objects, if their schema was refused, and with
-        `is_sole` of all rows, whatever they name. `message` is the Protobuf message, by default the first
-        one.
+        `is_sole` of all rows, whatever they name. With `no_ids`, bare Avro may also begin like a framed row
+        whose schema is `absent`: the row stays absent if this schema does not read it. `message` is the
+        Protobuf message, by default the first one.
         """
     def refuse(self, schema_id: int | bytes, reason: str) -> None:
         """Makes this the error of all rows with the id or GUID."""

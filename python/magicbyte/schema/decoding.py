@@ -171,9 +171,12 @@ class ColumnDecoder:
         return references_of(self._registry, schema, self._context)
 
     def _give(self, given: Schema, *, is_sole: bool) -> None:
-        messages = self._options["messages"]
+        messages, registry = self._options["messages"], self._registry
+        # Then no row can name one of its schemas by an id.
+        no_ids = isinstance(registry, StoredRegistry) and not registry.schemas
         used = self._references_of(given, "the schema that is given")
-        self._core.give(given.text, used, message=messages[0] if messages else None, is_sole=is_sole)
+        message = messages[0] if messages else None
+        self._core.give(given.text, used, message=message, is_sole=is_sole, no_ids=no_ids)
         if is_sole and self._format == "avro":
             try:
                 self._core.add_writer(fingerprint(given.text, used), given.text, used)

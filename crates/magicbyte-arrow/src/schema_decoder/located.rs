@@ -17,6 +17,8 @@ pub(super) struct Given {
     pub(super) path: MessageIndexes,
     /// It is that of all rows.
     pub(super) is_sole: bool,
+    /// The registry has no ids, so that no row names one of its schemas by an id.
+    pub(super) no_ids: bool,
 }
 
 /// A payload that is ready to be decoded.
@@ -53,8 +55,8 @@ enum Found<'a> {
     Writer(u32, Framed<'a>),
     Refused(Refusal),
     Unknown(SchemaId),
-    /// The row only looks like a framed one.
-    Bare,
+    /// The row only looks like a framed one; with the refusal if its schema is absent.
+    Bare(Option<Refusal>),
 }
 
 impl SchemaDecoder {
@@ -83,7 +85,7 @@ impl SchemaDecoder {
                 if is_absent { Ready::Absent { id, reason } } else { Ready::Bad { id, reason } }
             }
             Found::Unknown(schema) => Ready::Unknown(schema),
-            Found::Bare => self.bare(parts.value),
+            Found::Bare(_) => self.bare(parts.value),
         }
     }
 
@@ -97,11 +99,11 @@ impl SchemaDecoder {
             Writer::Known(writer) => Found::Writer(*writer, framed),
             Writer::Refused(refusal) => Found::Refused(refusal.clone()),
         };
+        // Bare Avro may begin with any bytes.
+        let is_avro = matches!(self.decoder, PayloadDecoder::Avro(_));
+        let is_sure = self.of.framing != Framing::Auto || framed.value_offset() == 0 || !is_avro;
         if let Some(given) = given.filter(|given| given.is_sole) {
-            // Bare Avro may begin with any bytes.
-            let is_avro = matches!(self.decoder, PayloadDecoder::Avro(_));
-            let is_sure = self.of.framing != Framing::Auto || framed.value_offset() == 0 || !is_avro;
-            return if is_sure { by_given(given, long.unwrap_or(framed)) } else { Found::Bare };
+            return if is_sure { by_given(given, long.unwrap_or(framed)) } else { Found::Bare(None) };
         }
         let refusal = match self.writers.get(framed.schema) {
             Some(Writer::Refused(refusal)) => refusal.clone(),
@@ -118,6 +120,7 @@ impl SchemaDecoder {
             Some(given) if matches!(framed.framing, Framing::Glue | Framing::SingleObject) => {
                 by_given(given, framed)
             }
+            Some(given) if given.no_ids && refusal.is_absent && !is_sure => Found::Bare(Some(refusal)),
             _ => Found::Refused(refusal),
         }
     }
@@ -227,8 +230,18 @@ impl SchemaDecoder {
         Ready::Bad { id: None, reason }
     }
 
+    /// The id and the reason of a row that was read without framing because the registry does not have its schema.
+    pub(super) fn absent_name(&self, row: &Row<'_>) -> Option<(Option<i64>, String)> {
+        let Row::Framed(parts) = row else { return None };
+        match self.other_writer(parts) {
+            Found::Bare(Some(refusal)) => Some((number(parts.framed.schema), refusal.reason)),
+            _ => None,
+        }
+    }
+
     /// The text of an error in a row's payload.
     pub(super) fn explained(&self, row: Row<'_>, error: RowError) -> String {
+        let absent = self.absent_name(&row);
         let (value, looks_framed) = match &row {
             Row::Framed(parts) => (parts.value, Some(parts.framed)),
             Row::Unframed(value) => (*value, None),
@@ -243,7 +256,9 @@ impl SchemaDecoder {
             | Ready::Deflated(..) => (0, false),
         };
         let mut text = shown(error, start);
-        if let Some(framed) = looks_framed.filter(|framed| is_bare && framed.value_offset() > 0) {
+        if let Some((_, reason)) = absent {
+            text = format!("{reason}; read without framing: {text}");
+        } else if let Some(framed) = looks_framed.filter(|framed| is_bare && framed.value_offset() > 0) {
             text = format!("{text}; read without framing, but it begins like one {}", named(&framed));
         }
         let is_window = [Windows::Session, Windows::Time]

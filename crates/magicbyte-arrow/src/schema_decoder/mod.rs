@@ -8,8 +8,8 @@ mod writers;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryBuilder, Int64Builder, StringBuilder, TimestampMicrosecondBuilder};
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::builder::{BinaryBuilder, StringBuilder, TimestampMicrosecondBuilder};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use magicbyte::schema_framing::{Framing, MessageIndexes, SchemaId, Window, Windows};
@@ -55,7 +55,7 @@ pub struct TypedRows {
 #[derive(Default)]
 struct Sorted<'a> {
     /// The id of each row.
-    ids: Int64Builder,
+    ids: Vec<Option<i64>>,
     unframed: Vec<usize>,
     absent: Vec<usize>,
     /// Rows without a payload, and the reasons.
@@ -137,11 +137,19 @@ impl SchemaDecoder {
     }
 
     /// Gives the schema of rows that name none, and of those framed by AWS Glue or as single objects whose schema was
-    /// refused; `is_sole` gives it to all rows, whatever they name. Of Protobuf it is the message `message`, by default the
-    /// first one.
+    /// refused; `is_sole` gives it to all rows, whatever they name. With `no_ids` bare Avro may also begin like a framed row
+    /// whose schema is [`absent`](Self::absent): the row stays absent if this schema does not read it. Of Protobuf it is the
+    /// message `message`, by default the first one.
     ///
     /// If it cannot be used, the reason becomes the error of these rows.
-    pub fn give(&mut self, schema: &str, references: &[(&str, &str)], message: Option<&str>, is_sole: bool) {
+    pub fn give(
+        &mut self,
+        schema: &str,
+        references: &[(&str, &str)],
+        message: Option<&str>,
+        is_sole: bool,
+        no_ids: bool,
+    ) {
         let key = self.writers.known;
         self.writers.known += 1;
         let (writer, path) = match self.decoder.add_writer(key, schema, references) {
@@ -151,7 +159,7 @@ impl SchemaDecoder {
             },
             Err(error) => (Writer::Refused(refusal(error.to_string(), false)), MessageIndexes::default()),
         };
-        self.given = Some(Given { writer, path, is_sole });
+        self.given = Some(Given { writer, path, is_sole, no_ids });
     }
 
     /// The full names of the Protobuf messages in the rows, as far as their schemas were added, in order of their first
@@ -202,7 +210,14 @@ impl SchemaDecoder {
         if payloads.capacity() <= MAX_KEPT {
             self.payloads = emptied(payloads);
         }
-        let Sorted { ids, unframed, absent, failed, .. } = sorted;
+        let Sorted { mut ids, unframed, mut absent, failed, .. } = sorted;
+        for error in &decoded.errors {
+            if let Some((id, _)) = self.absent_name(&rows.get(error.row)) {
+                ids[error.row] = id;
+                absent.push(error.row);
+            }
+        }
+        absent.sort_unstable();
         let typed = self.typed(&rows, decoded, ids, failed)?;
         let count = typed.num_rows();
         self.writers.forget_refused();
@@ -219,7 +234,7 @@ impl SchemaDecoder {
         rows: &Rows<'a>,
         payloads: &mut Vec<Payload<'a>>,
     ) -> std::result::Result<Sorted<'a>, DecodeError> {
-        let mut sorted = Sorted { ids: Int64Builder::with_capacity(rows.count), ..Sorted::default() };
+        let mut sorted = Sorted { ids: Vec::with_capacity(rows.count), ..Sorted::default() };
         let mut unknown = UnknownSchemas::default();
         payloads.reserve(rows.count);
         for (index, row) in rows.iter().enumerate() {
@@ -256,7 +271,7 @@ impl SchemaDecoder {
                     (id, Payload { bytes: Some(payload), writer, message_indexes })
                 }
             };
-            sorted.ids.append_option(id);
+            sorted.ids.push(id);
             payloads.push(payload);
         }
         if unknown.ids.is_empty() { Ok(sorted) } else { Err(DecodeError::UnknownSchemas(unknown.ids)) }
@@ -267,7 +282,7 @@ impl SchemaDecoder {
         &self,
         rows: &Rows<'_>,
         decoded: Decoded,
-        mut ids: Int64Builder,
+        ids: Vec<Option<i64>>,
         mut failed: Vec<(usize, String)>,
     ) -> std::result::Result<RecordBatch, SchemaError> {
         let count = decoded.values.len();
@@ -276,7 +291,8 @@ impl SchemaDecoder {
             let row = error.row;
             (row, self.explained(rows.get(row), error))
         }));
-        let mut columns: Vec<ArrayRef> = vec![decoded.values, Arc::new(ids.finish().slice(0, count))];
+        let mut columns: Vec<ArrayRef> =
+            vec![decoded.values, Arc::new(ids.into_iter().take(count).collect::<Int64Array>())];
         columns.extend(error_columns(failed, rows, count));
         let times = self.schema.fields().len() - columns.len();
         if times > 0 {
