@@ -313,6 +313,7 @@ def test_failfast_says_what_cannot_be_decoded(logs: Path) -> None:
 
 P = {"a": {"type": "string"}, "b": {"type": "integer"}}
 STRUCT = pa.struct([("a", pa.string()), ("b", pa.int64())])
+TEXTS = pa.list_(pa.string())
 PARTS: list[tuple[dict[str, Any], pa.DataType]] = [
     # A union that says nothing besides the type, the properties or their values.
     ({"properties": P, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, STRUCT),
@@ -339,6 +340,17 @@ PARTS: list[tuple[dict[str, Any], pa.DataType]] = [
      pa.struct([("p", pa.struct([*STRUCT, ("c", pa.bool_())]))])),
     ({"allOf": [{"items": {"type": "integer"}, "type": "array"}, {"type": "array", "items": {"maximum": 5}}]},
      pa.list_(pa.int64())),
+    # From 2020-12 on, `items` is the schema of the items after the first ones.
+    ({"type": "array", "items": {"type": "number"}, "prefixItems": [{"type": "number"}]},
+     pa.list_(pa.float64())),
+    ({"type": "array", "items": {"type": "number"}, "prefixItems": []}, pa.list_(pa.float64())),
+    ({"type": "array", "items": {"type": "number"}, "prefixItems": [{"type": "string"}]}, TEXTS),
+    ({"type": "array", "items": {"type": "number"}, "prefixItems": [{"type": "number"}, True]}, TEXTS),
+    ({"type": "array", "items": {"properties": P}, "prefixItems": [{"type": "null"}]}, TEXTS),
+    ({"type": "array", "items": {"type": "number"}, "prefixItems": [{"type": "string"}],
+      "$schema": "https://json-schema.org/draft/2019-09/schema"}, pa.list_(pa.float64())),
+    ({"allOf": [{"type": "array", "prefixItems": [{"minimum": 1}]},
+                {"type": "array", "items": {"type": "number"}}]}, pa.list_(pa.float64())),
     # What a column of the type alone would lose is kept as text.
     ({"properties": P, "oneOf": [{"properties": {"c": {"type": "integer"}}}, {"required": ["a"]}]},
      pa.string()),
@@ -360,6 +372,15 @@ def test_a_value_is_of_its_type_and_of_all_parts(schema: dict[str, Any], expecte
         ColumnDecoder(StoredRegistry(), Schema("JSON", json.dumps(whole)), "json").schema.field("value").type
     )
     assert column == pa.struct([("x", expected), ("y", pa.string())])
+
+
+def test_first_items_of_another_type_than_the_rest() -> None:
+    point = {"type": "array", "prefixItems": [{"type": "string"}], "items": {"type": "number"}}
+    schema = json.dumps({"type": "object", "properties": {"point": point}})
+    values = [b'{"point": ["a", 1.5, 2]}', b'{"point": []}', b'{"point": ["a"]}']
+    rows = decode(values, None, "json", schema, validate=True).to_pylist()
+    assert [row["_error"] for row in rows] == [None] * 3
+    assert [row["value"]["point"] for row in rows] == [['"a"', "1.5", "2"], [], ['"a"']]
 
 
 @pytest.mark.parametrize(

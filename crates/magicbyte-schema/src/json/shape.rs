@@ -183,10 +183,7 @@ impl Plan {
             Some("boolean") => Ok(Shape::Boolean),
             Some("string") => Ok(Shape::String),
             Some("object") => self.object(schema, scope),
-            Some("array") => match schema.get("items") {
-                Some(items @ Value::Object(_)) => Ok(Shape::Array(Box::new(self.part(items, scope)?))),
-                _ => Ok(Shape::Array(Box::new(Shape::Any))),
-            },
+            Some("array") => Ok(Shape::Array(Box::new(self.items(schema, scope)?))),
             None if schema.get("type").is_some_and(Value::is_array) => Ok(Shape::Several),
             _ => Ok(Shape::Any),
         }
@@ -206,6 +203,21 @@ impl Plan {
             }
             _ => Ok(Shape::Any),
         }
+    }
+
+    /// The shape of the items of an array.
+    fn items(&mut self, schema: &Map<String, Value>, scope: &Scope<'_>) -> Result<Shape> {
+        let Some(items @ Value::Object(_)) = schema.get("items") else { return Ok(Shape::Any) };
+        let mut shape = self.part(items, scope)?;
+        // From 2020-12 on, `items` says nothing of the first items if these have schemas of their own.
+        if scope.draft == Draft::Draft202012 {
+            for first in schema.get("prefixItems").and_then(Value::as_array).into_iter().flatten() {
+                if self.part(first, scope)? != shape {
+                    shape = Shape::Several;
+                }
+            }
+        }
+        Ok(shape)
     }
 
     /// The shape that the members of a union share, or `Any` if none has more than the `own` shape of the schema around
