@@ -314,6 +314,8 @@ def test_failfast_says_what_cannot_be_decoded(logs: Path) -> None:
 P = {"a": {"type": "string"}, "b": {"type": "integer"}}
 STRUCT = pa.struct([("a", pa.string()), ("b", pa.int64())])
 TEXTS = pa.list_(pa.string())
+C = {"properties": {"a": {"const": "x"}}}
+WITH_C = pa.struct([*STRUCT, ("c", pa.string())])
 PARTS: list[tuple[dict[str, Any], pa.DataType]] = [
     # A union that says nothing besides the type, the properties or their values.
     ({"properties": P, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, STRUCT),
@@ -351,6 +353,32 @@ PARTS: list[tuple[dict[str, Any], pa.DataType]] = [
       "$schema": "https://json-schema.org/draft/2019-09/schema"}, pa.list_(pa.float64())),
     ({"allOf": [{"type": "array", "prefixItems": [{"minimum": 1}]},
                 {"type": "array", "items": {"type": "number"}}]}, pa.list_(pa.float64())),
+    # What has a type only on a condition is text; what has it always keeps it.
+    ({"properties": P, "if": C, "then": {"properties": {"b": {"maximum": 5}}, "required": ["b"]}}, STRUCT),
+    ({"properties": P, "if": C, "then": {"properties": {"c": {"type": "string"}}}}, WITH_C),
+    ({"properties": P, "if": C, "else": {"properties": {"c": {"type": "string"}, "b": True}}}, WITH_C),
+    ({"properties": P, "if": {"properties": {"c": {"const": 1}}}}, WITH_C),
+    ({"properties": P, "then": {"properties": {"c": {"type": "string"}}}}, STRUCT),
+    ({"properties": P, "if": C, "then": {"properties": {"c": True}},
+      "$schema": "http://json-schema.org/draft-06/schema#"}, STRUCT),
+    ({"properties": P, "allOf": [{"if": C, "then": {"properties": {"c": True}}},
+                                 {"if": C, "else": {"properties": {"d": {"type": "string"}}}}]},
+     pa.struct([("c", pa.string()), ("d", pa.string()), *STRUCT])),
+    ({"properties": P, "anyOf": [{"if": C, "then": {"properties": {"a": True}}}, True]}, STRUCT),
+    ({"properties": P, "dependentSchemas": {"a": {"properties": {"c": {"type": "integer"}}}}}, WITH_C),
+    ({"properties": P, "dependencies": {"a": {"properties": {"c": {"type": "integer"}}}, "b": ["a"]},
+      "$schema": "http://json-schema.org/draft-04/schema#"}, WITH_C),
+    ({"properties": P, "if": C, "then": {"oneOf": [{"properties": {"c": True}}, {"required": ["a"]}]}},
+     WITH_C),
+    ({"properties": P, "if": C, "then": {"if": C, "then": {"properties": {"c": True}}}}, WITH_C),
+    ({"properties": {"p": {"properties": P}, "q": {"type": "array", "items": {"properties": P}}}, "if": True,
+      "then": {"properties": {"p": {"properties": {"c": {"type": "integer"}}},
+                              "q": {"type": "array", "items": {"properties": {"c": True}}}}}},
+     pa.struct([("p", WITH_C), ("q", pa.list_(WITH_C))])),
+    ({"properties": {"p": {}}, "if": True, "then": {"properties": {"p": {"properties": P}}}},
+     pa.struct([("p", pa.string())])),
+    ({"if": C, "then": {"properties": {"c": True}}}, pa.string()),
+    ({"type": "integer", "if": C, "then": {"properties": {"c": True}}}, pa.int64()),
     # What a column of the type alone would lose is kept as text.
     ({"properties": P, "oneOf": [{"properties": {"c": {"type": "integer"}}}, {"required": ["a"]}]},
      pa.string()),
@@ -372,6 +400,31 @@ def test_a_value_is_of_its_type_and_of_all_parts(schema: dict[str, Any], expecte
         ColumnDecoder(StoredRegistry(), Schema("JSON", json.dumps(whole)), "json").schema.field("value").type
     )
     assert column == pa.struct([("x", expected), ("y", pa.string())])
+
+
+def test_properties_on_a_condition() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"country": {"type": "string"}},
+        "if": {"properties": {"country": {"const": "US"}}},
+        "then": {"properties": {"zip": {"type": "string"}}, "required": ["zip"]},
+        "else": {"properties": {"plz": {"type": "integer"}}},
+        "dependentSchemas": {"plz": {"properties": {"ort": {"type": "string"}}}},
+    }
+    # The schema allows a `zip` of any type where the country is another one.
+    values = [
+        b'{"country": "US", "zip": "123"}',
+        b'{"country": "DE", "plz": 9, "ort": "x"}',
+        b'{"country": "DE", "zip": [5]}',
+    ]
+    rows = decode(values, None, "json", json.dumps(schema), validate=True).to_pylist()
+    assert [row["_error"] for row in rows] == [None] * 3
+    nothing = {"zip": None, "plz": None, "ort": None}
+    assert [row["value"] for row in rows] == [
+        nothing | {"country": "US", "zip": '"123"'},
+        nothing | {"country": "DE", "plz": "9", "ort": '"x"'},
+        nothing | {"country": "DE", "zip": "[5]"},
+    ]
 
 
 def test_first_items_of_another_type_than_the_rest() -> None:

@@ -49,7 +49,7 @@ impl Values {
             Shape::Number => (Self::Number(Numbers::new()), DataType::Float64),
             Shape::Boolean => (Self::Boolean(Booleans::new()), DataType::Boolean),
             Shape::String => (Self::String(Bytes::new()), DataType::Utf8),
-            Shape::Several | Shape::Any => (Self::Any(Bytes::new()), DataType::Utf8),
+            Shape::Several | Shape::Any | Shape::Sometimes(_) => (Self::Any(Bytes::new()), DataType::Utf8),
             Shape::Object(fields) => {
                 let (values, types): (Vec<_>, Vec<_>) =
                     fields.iter().map(|field| Self::new(&field.1, integers)).unzip();

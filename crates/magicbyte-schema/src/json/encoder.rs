@@ -103,7 +103,7 @@ impl<'a> Source<'a> {
             Shape::Number => Self::Number(array.as_primitive()),
             Shape::Boolean => Self::Boolean(array.as_boolean()),
             Shape::String => Self::String(array.as_string()),
-            Shape::Several | Shape::Any => Self::Any(array.as_string()),
+            Shape::Several | Shape::Any | Shape::Sometimes(_) => Self::Any(array.as_string()),
             Shape::Object(fields) => {
                 let columns = fields.iter().zip(array.as_struct().columns());
                 let properties = columns.map(|((name, shape), array)| {

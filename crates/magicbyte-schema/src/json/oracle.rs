@@ -129,7 +129,7 @@ fn value(random: &mut Random, of: &Shape, depth: u64, repeats: bool, out: &mut S
             out.push_str(random.one_of(&NUMBERS[range]));
         }
         Shape::Boolean => out.push_str(random.one_of(&["true", "false"])),
-        Shape::String | Shape::Several | Shape::Any => {
+        Shape::String | Shape::Several | Shape::Any | Shape::Sometimes(_) => {
             let range = if random.one_in(4) { 0..STRINGS.len() } else { 0..9 };
             out.push_str(&format!("\"{}\"", random.one_of(&STRINGS[range])));
         }
@@ -241,7 +241,9 @@ fn found(array: &ArrayRef, row: usize, shape: &Shape) -> Value {
         Shape::Number => array.as_primitive::<Float64Type>().value(row).into(),
         Shape::Boolean => array.as_boolean().value(row).into(),
         Shape::String => array.as_string::<i32>().value(row).into(),
-        Shape::Several | Shape::Any => serde_json::from_str(array.as_string::<i32>().value(row)).unwrap(),
+        Shape::Several | Shape::Any | Shape::Sometimes(_) => {
+            serde_json::from_str(array.as_string::<i32>().value(row)).unwrap()
+        }
         Shape::Array(of) => {
             let items = array.as_list::<i32>().value(row);
             (0..items.len()).map(|index| found(&items, index, of)).collect()

@@ -25,6 +25,8 @@ pub(crate) enum Shape {
     Several,
     /// Any value, as its JSON: the schema says nothing of it.
     Any,
+    /// Any value, some of which have this shape as well; only until a schema is read to its end.
+    Sometimes(Box<Shape>),
 }
 
 impl Shape {
@@ -40,15 +42,27 @@ impl Shape {
             resolver: registry.resolver(documents.address()?),
             draft: Draft::default().detect(&documents.root),
         };
-        Plan { path: Vec::new(), nesting: 0, columns: 0 }.shape(&documents.root, &scope)
+        let mut plan = Plan { path: Vec::new(), nesting: 0, columns: 0, is_conditional: false };
+        Ok(plan.shape(&documents.root, &scope)?.settled())
     }
-}
 
-impl Shape {
+    /// The shape when no more parts of the schema may come.
+    fn settled(self) -> Self {
+        match self {
+            Self::Sometimes(_) => Self::Any,
+            Self::Object(fields) => {
+                Self::Object(fields.into_iter().map(|(name, shape)| (name, shape.settled())).collect())
+            }
+            Self::Array(items) => Self::Array(Box::new(items.settled())),
+            shape => shape,
+        }
+    }
+
     /// True if a column of this shape shows all that one of the other shape would.
     fn covers(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Object(_) | Self::Array(_) | Self::Any, Self::Several) => false,
+            (Self::Object(_) | Self::Array(_) | Self::Any | Self::Sometimes(_), Self::Several) => false,
+            (_, Self::Sometimes(other)) => also(self.clone(), (**other).clone()) == *self,
             (_, Self::Any | Self::Several)
             | (Self::Several, _)
             | (Self::Integer | Self::LongInteger, Self::Number) => true,
@@ -117,6 +131,8 @@ struct Plan {
     path: Vec<*const Value>,
     nesting: usize,
     columns: usize,
+    /// The schema holds only for some values, such as one below `then`.
+    is_conditional: bool,
 }
 
 impl Plan {
@@ -167,10 +183,20 @@ impl Plan {
             members("allOf").iter().map(|part| self.part(part, scope)).collect::<Result<Vec<_>>>()?;
         shapes.push(self.typed(schema, scope)?);
         let mut shape = together(shapes);
+        let mut conditional = conditional_parts(schema, scope.draft);
         for union in ["anyOf", "oneOf"] {
-            let shared = self.one_of(members(union), &shape, scope)?;
-            shape = together(vec![shape, shared]);
+            if self.is_conditional {
+                conditional.extend(members(union));
+            } else {
+                let shared = self.one_of(members(union), &shape, scope)?;
+                shape = together(vec![shape, shared]);
+            }
         }
+        let is_conditional = std::mem::replace(&mut self.is_conditional, true);
+        for part in conditional {
+            shape = also(shape, self.part(part, scope)?);
+        }
+        self.is_conditional = is_conditional;
         Ok(shape)
     }
 
@@ -239,6 +265,47 @@ impl Plan {
     }
 }
 
+/// The schemas in a schema that hold for those of its values that meet a condition.
+fn conditional_parts(schema: &Map<String, Value>, draft: Draft) -> Vec<&Value> {
+    let mut parts = Vec::new();
+    if draft >= Draft::Draft7 && schema.contains_key("if") {
+        parts.extend(["if", "then", "else"].iter().filter_map(|keyword| schema.get(*keyword)));
+    }
+    // Validators take `dependencies` in all drafts.
+    for (keyword, since) in [("dependentSchemas", Draft::Draft201909), ("dependencies", Draft::Draft4)] {
+        let named = schema.get(keyword).and_then(Value::as_object).filter(|_| draft >= since);
+        parts.extend(named.into_iter().flat_map(Map::values));
+    }
+    parts
+}
+
+/// The shape of values of a shape, some of which have the other one as well: with all properties of both. Those of the
+/// other one alone are of any type, since the values that do not have that shape may have them, too.
+fn also(shape: Shape, other: Shape) -> Shape {
+    use Shape::{Any, Array, Object, Several, Sometimes};
+    match (shape, other) {
+        (shape, Sometimes(other)) => also(shape, *other),
+        (Object(mut fields), Object(others)) => {
+            for (name, other) in others {
+                let place = fields.iter().position(|field| field.0 == name).unwrap_or_else(|| {
+                    fields.push((name, Any));
+                    fields.len() - 1
+                });
+                let shape = &mut fields[place].1;
+                *shape = also(std::mem::replace(shape, Any), other);
+            }
+            Object(fields)
+        }
+        (Array(items), Array(others)) => Array(Box::new(also(*items, *others))),
+        (Object(_) | Array(_), Several) => Several,
+        (Any, other @ (Object(_) | Array(_) | Several)) => Sometimes(Box::new(other)),
+        (Sometimes(shape), other @ (Object(_) | Array(_) | Several)) => {
+            Sometimes(Box::new(both(*shape, other).unwrap_or(Several)))
+        }
+        (shape, _) => shape,
+    }
+}
+
 /// The shape of values that have all of these: for objects, one with the properties of all. Values that no shape allows
 /// are any.
 fn together(shapes: Vec<Shape>) -> Shape {
@@ -247,10 +314,11 @@ fn together(shapes: Vec<Shape>) -> Shape {
 
 /// The shape of values that have both; `None` if no value can.
 fn both(shape: Shape, other: Shape) -> Option<Shape> {
-    use Shape::{Any, Array, Integer, LongInteger, Number, Object, Several};
+    use Shape::{Any, Array, Integer, LongInteger, Number, Object, Several, Sometimes};
     Some(match (shape, other) {
         (shape, Any) | (Any, shape) => shape,
         (shape, other) if shape == other => shape,
+        (shape, Sometimes(other)) | (Sometimes(other), shape) => also(shape, *other),
         (Several, Object(_) | Array(_)) | (Object(_) | Array(_), Several) => Several,
         (Several, shape) | (shape, Several) => shape,
         (LongInteger, Integer | Number) | (Integer | Number, LongInteger) => LongInteger,
