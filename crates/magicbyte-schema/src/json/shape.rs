@@ -50,6 +50,8 @@ impl Shape {
     fn settled(self) -> Self {
         match self {
             Self::Sometimes(_) => Self::Any,
+            // Inside another struct, DuckDB reads none whose only field has an empty name.
+            Self::Object(fields) if matches!(&fields[..], [(name, _)] if name.is_empty()) => Self::Any,
             Self::Object(fields) => {
                 Self::Object(fields.into_iter().map(|(name, shape)| (name, shape.settled())).collect())
             }
