@@ -77,6 +77,31 @@ fn names_aliases_and_structure() {
 }
 
 #[test]
+fn an_alias_that_is_the_name_of_another_type() {
+    // Java's reader fails there, and Java's `SchemaCompatibility` finds no fault.
+    for (inner, bytes, expected) in [
+        (r#"{"type": "enum", "name": "S", "symbols": ["X"]}"#, b"\0", r#""X""#),
+        (r#"{"type": "fixed", "name": "S", "size": 1}"#, b"a", r#""a""#),
+    ] {
+        let record = |own: &str, of: &str, more: &str| {
+            format!(
+                r#"{{"type": "record", "name": "R", {own} "fields": [{{"name": "b", "type": {of}}} {more}]}}"#
+            )
+        };
+        let (aliases, added) = (r#""aliases": ["S"],"#, r#", {"name": "c", "type": "int", "default": 5}"#);
+        let old = record("", inner, "");
+        let expected = format!(r#"{{"b":{expected},"c":5}}"#);
+        assert_eq!(read(&old, &record(aliases, inner, added), bytes).unwrap(), expected);
+        // In a union, and in a union of each side.
+        let union = format!(r#"["null", {inner}]"#);
+        assert_eq!(read(&old, &record(aliases, &union, added), bytes).unwrap(), expected);
+        let (old, bytes) = (record("", &union, ""), [b"\x02", bytes.as_slice()].concat());
+        assert_eq!(read(&old, &record(aliases, &union, added), &bytes).unwrap(), expected);
+        assert!(read(&old, &record(aliases, &inner.replace(r#""S""#, r#""T""#), added), &bytes).is_err());
+    }
+}
+
+#[test]
 fn unions() {
     assert_eq!(read(r#""null""#, r#"["null", "string"]"#, b"").unwrap(), "null");
     assert_eq!(read(r#""int""#, r#"["null", "string", "double"]"#, b"\x02").unwrap(), "1.0");

@@ -9,7 +9,7 @@ use super::aliases::Aliases;
 use super::columns::data_type;
 use super::default::Room;
 use super::plan::{Choice, Default, Encoded, Items, Node, NodeId, Plan, Record, Step};
-use super::types::{Field, Kind, Type, TypeId, Types, short};
+use super::types::{Field, Kind, Name, Type, TypeId, Types, short};
 use crate::columns::row_size;
 use crate::error::{Result, SchemaError};
 
@@ -106,6 +106,12 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// True if an enum or a fixed has the reader's name, whatever the namespace. Where an alias gives it another one, its own
+    /// counts as well: Java's reader fails there, and Java's `SchemaCompatibility` finds no fault.
+    fn is_called(&self, from: Written, name: &'a Name, reader: &Name) -> bool {
+        [self.name(from, &name.full), &name.full].iter().any(|name| short(name) == short(&reader.full))
+    }
+
     /// The name of a field as the reader calls it, in a record that the reader calls `record`.
     fn field_name(&self, of: Written, record: &str, field: &'a str) -> &'a str {
         match of.by {
@@ -161,12 +167,12 @@ impl<'a> Resolver<'a> {
             (Kind::Double, Kind::Double) => Node::Double,
             (Kind::Bytes | Kind::String, Kind::Bytes | Kind::String) => Node::Sized,
             (Kind::Fixed { name, size }, Kind::Fixed { name: reader, size: read_as })
-                if size == read_as && short(self.name(from, &name.full)) == short(&reader.full) =>
+                if size == read_as && self.is_called(from, name, reader) =>
             {
                 Node::Fixed(*size)
             }
             (Kind::Enum { name, symbols, .. }, Kind::Enum { name: reader, symbols: known, default })
-                if short(self.name(from, &name.full)) == short(&reader.full) =>
+                if self.is_called(from, name, reader) =>
             {
                 let known: HashSet<&String> = known.iter().collect();
                 let default = default.as_ref().filter(|default| known.contains(default));
@@ -232,7 +238,7 @@ impl<'a> Resolver<'a> {
 
     /// The branch with the same type and full name; else the record with this structure, if possible one with the name; else
     /// the first type that the value can be promoted to; else, where Java's reader fails and Java's `SchemaCompatibility`
-    /// finds no fault, the enum or fixed with this name in another namespace.
+    /// finds no fault, the enum or fixed with this name in another namespace, or with the name that an alias replaced.
     fn first_match(&mut self, from: Written, branches: &'a [TypeId]) -> Result<Option<usize>> {
         let (reader, kind) = (self.reader, &self.written(from).kind);
         let name = kind.name().map(|name| self.name(from, &name.full));
@@ -247,7 +253,11 @@ impl<'a> Resolver<'a> {
         if !matches!(kind, Kind::Record { .. }) {
             let promoted = branches.iter().position(|&branch| kind.promotes_to(&reader.get(branch).kind));
             let moved = || branches.iter().position(|&branch| is_alike(branch) && has_name(branch));
-            return Ok(promoted.or_else(moved));
+            let own_name = kind.name().map(|name| short(&name.full));
+            let unrenamed = || {
+                branches.iter().position(|&branch| is_alike(branch) && named(branch).map(short) == own_name)
+            };
+            return Ok(promoted.or_else(moved).or_else(unrenamed));
         }
         let mut like = None;
         for (index, &branch) in branches.iter().enumerate().filter(|(_, branch)| is_alike(**branch)) {
