@@ -102,6 +102,25 @@ fn an_alias_that_is_the_name_of_another_type() {
 }
 
 #[test]
+fn a_union_of_nothing() {
+    let array = |of: &str| format!(r#"{{"type": "array", "items": {of}}}"#);
+    for (writer, reader) in [("[]", "[]"), ("[]", r#""int""#), (r#""int""#, "[]"), ("[]", r#"["null"]"#)] {
+        assert_eq!(read(&array(writer), &array(reader), b"\0").unwrap(), "[]", "{writer} as {reader}");
+        assert!(read(&array(writer), &array(reader), b"\x02\0\0").is_err(), "{writer} as {reader}");
+    }
+    // No default is a value of it.
+    let with_default = with(r#"{"name": "y", "type": [], "default": null}"#);
+    assert!(read(RECORD, &with_default, b"\x02").is_err());
+    assert!(read("[]", "[]", b"\0").unwrap_err().contains("the branch of a union is 0: there are 0"));
+    let types = array("[]");
+    let encoder = AvroEncoder::new(&types, &[]).unwrap();
+    let mut decoder = AvroDecoder::new(&types, &[]).unwrap();
+    decoder.add_writer(1, &types, &[]).unwrap();
+    let empty = decoder.decode(&[payload(1, b"\0")]).unwrap().values;
+    assert_eq!(encoder.encode(&empty, b"").unwrap().value(0), b"\0");
+}
+
+#[test]
 fn unions() {
     assert_eq!(read(r#""null""#, r#"["null", "string"]"#, b"").unwrap(), "null");
     assert_eq!(read(r#""int""#, r#"["null", "string", "double"]"#, b"\x02").unwrap(), "1.0");

@@ -375,7 +375,9 @@ impl<'a> Resolver<'a> {
         let payload = payload.map_err(|reason| refused(format!("its default cannot be read: {reason}")))?;
         let is_null_first = match &self.reader.get(field.of).kind {
             Kind::Null => true,
-            Kind::Union(branches) => matches!(self.reader.get(branches[0]).kind, Kind::Null),
+            Kind::Union(branches) => {
+                branches.first().is_some_and(|&first| matches!(self.reader.get(first).kind, Kind::Null))
+            }
             _ => false,
         };
         // Elsewhere Java writes an array or a map without items for it.

@@ -401,9 +401,6 @@ impl Parser {
             seen.insert(known);
             ids.push(id);
         }
-        if ids.is_empty() {
-            return Err(SchemaError::new("a union has no types"));
-        }
         Ok(self.add(Kind::Union(ids), Logical::None))
     }
 
