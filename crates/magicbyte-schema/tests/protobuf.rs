@@ -3,7 +3,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Decimal128Type, DurationMicrosecondType, Int32Type, Int64Type, TimestampMicrosecondType,
+    Decimal128Type, DurationMicrosecondType, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_schema::DataType;
@@ -451,6 +451,40 @@ fn a_map_is_no_message_of_a_value() {
         [Some("O.A"), Some("O.A"), None, Some("O.B"), None]
     );
     assert_eq!((name(&[0, 0, 0]), name(&[-1]), name(&[])), (None, None, None));
+}
+
+#[test]
+fn values_of_options_that_only_floats_have() {
+    for value in ["-inf", "-nan", "- /* - */ inf", "18446744073709551616", "-9223372036854775809", "-1.5"] {
+        for (head, label) in
+            [("syntax = \"proto2\"", "optional"), ("syntax = \"proto3\"", ""), ("edition = \"2023\"", "")]
+        {
+            let schema = format!(
+                r"{head}; option (a.b) = {value}; option (a).b.c = {value};
+                message M {{ option (m) = {value}; {label} int32 a = 1 [(x) = {value}, (.y).z = {value}];
+                  oneof o {{ option (o) = {value}; string s = 2; }} }}
+                enum E {{ option (e) = {value}; X = 0 [(v) = {value}]; Y = -1; }}
+                service S {{ option (s) = {value}; rpc R(M) returns (M) {{ option (r) = {value}; }} }}"
+            );
+            assert_eq!(text(&schema, b"\x08\x01"), r#"{"a":1}"#, "{schema}");
+        }
+    }
+    let of = |field: &str| format!(r#"syntax = "proto2"; message M {{ optional {field}; }}"#);
+    for default in ["-inf", "18446744073709551616", "-9223372036854775809", "18446744073709551616.5"] {
+        let rows = rows(&of(&format!("double a = 1 [default = {default}]")), &[b""]);
+        let number = column(&rows, "a").as_primitive::<Float64Type>().value(0);
+        assert_eq!(number.to_bits(), default.parse::<f64>().unwrap().to_bits(), "{default}");
+    }
+    // What `protoc` refuses.
+    for field in [
+        "int32 a = 18446744073709551616",
+        "int32 a = -inf",
+        "int32 a = 1 [(x) = -info]",
+        "int64 a = 1 [default = 18446744073709551616]",
+        "string a = 1 [(x) = -",
+    ] {
+        assert!(ProtobufDecoder::new(&of(field), &[], &[]).is_err(), "{field}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use protox::Compiler;
 use protox::file::{File, FileResolver, GoogleFileResolver};
 
 use super::options::strip;
-use super::{edition, entries, known, similar_names};
+use super::{edition, entries, known, option_values, similar_names};
 use crate::error::{Result, SchemaError};
 
 /// The name of the file that nothing imports.
@@ -84,6 +84,7 @@ fn parse(name: &str, text: &str) -> std::result::Result<FileDescriptorProto, pro
 /// The file as it is declared, without what payloads do not need; one of an edition is one of proto2.
 fn declared(name: &str, text: &str) -> std::result::Result<FileDescriptorProto, protox::Error> {
     let failed = |reason: String| protox::Error::new(format!("{name}: {reason}"));
+    let text = &*option_values::readable(text);
     let as_proto3 = edition::as_proto3(text).map_err(failed)?;
     match (File::from_source(name, as_proto3.as_deref().unwrap_or(text)), STANDARD.decode(text.trim())) {
         (Ok(file), _) if as_proto3.is_some() => {

@@ -3,17 +3,18 @@
 use std::ops::Range;
 
 use super::DEFAULT;
+use crate::protobuf::tokens::{Tokens, is_letter};
 
 /// The text with the statements of proto3, and options that [`lower`](super::lower) understands; `None` if it has no edition.
 ///
 /// # Errors
 /// For an edition other than 2023 and 2024.
 pub(crate) fn as_proto3(text: &str) -> Result<Option<String>, String> {
-    let mut tokens = Tokens { text, at: 0 };
+    let mut tokens = Tokens::of(text);
     if tokens.next().map(|token| &text[token]) != Some("edition") {
         return Ok(None);
     }
-    let tokens: Vec<Range<usize>> = Tokens { text, at: 0 }.collect();
+    let tokens: Vec<Range<usize>> = Tokens::of(text).collect();
     let word = |index: usize| tokens.get(index).map_or("", |token| &text[token.clone()]);
     match word(2).trim_matches(['"', '\'']) {
         "2023" | "2024" => {}
@@ -65,64 +66,6 @@ pub(crate) fn as_proto3(text: &str) -> Result<Option<String>, String> {
     }
     out.push_str(&text[copied..]);
     Ok(Some(out))
-}
-
-fn is_letter(letter: char) -> bool {
-    letter.is_ascii_alphabetic() || letter == '_'
-}
-
-fn is_of_name(letter: char) -> bool {
-    is_letter(letter) || letter.is_ascii_digit()
-}
-
-/// The words, strings and signs of a text, without its comments.
-struct Tokens<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl Iterator for Tokens<'_> {
-    type Item = Range<usize>;
-
-    fn next(&mut self) -> Option<Range<usize>> {
-        loop {
-            let rest = &self.text[self.at..];
-            let first = rest.chars().next()?;
-            let size = if rest.starts_with("//") {
-                rest.find('\n').unwrap_or(rest.len())
-            } else if let Some(comment) = rest.strip_prefix("/*") {
-                comment.find("*/").map_or(rest.len(), |end| end + 4)
-            } else if first.is_whitespace() || first == '\u{feff}' {
-                first.len_utf8()
-            } else {
-                let size = token(rest, first);
-                let start = self.at;
-                self.at += size;
-                return Some(start..self.at);
-            };
-            self.at += size;
-        }
-    }
-}
-
-/// The size of the token that the text begins with.
-fn token(rest: &str, first: char) -> usize {
-    if is_of_name(first) {
-        return rest.find(|letter| !is_of_name(letter)).unwrap_or(rest.len());
-    }
-    if !matches!(first, '"' | '\'') {
-        return first.len_utf8();
-    }
-    let mut escaped = true;
-    for (at, letter) in rest.char_indices() {
-        match letter {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            _ if letter == first => return at + 1,
-            _ => {}
-        }
-    }
-    rest.len()
 }
 
 #[cfg(test)]
