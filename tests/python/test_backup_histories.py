@@ -491,3 +491,13 @@ def test_the_digest_of_a_record_is_that_of_diff() -> None:
         last = [(*place, end - 1) for place, (_, end) in bounds.items()]
         found = reader.digest_records(last)
         assert sum(one is not None for one in found) >= len(places) - 1
+
+
+def test_the_start_of_a_compacted_log(root: Path, out: Path) -> None:
+    """The cleaner has removed its first batches, and the log still begins where it did."""
+    write_log(root, BATCHES[3:])
+    (root / "orders-0" / f"{3:020}.log").rename(root / "orders-0" / f"{0:020}.log")
+    for full in (False, True):
+        assert backup(out, root, full=full)["findings"] == []
+        assert [path.name for path in (out / "orders-0").glob("*.log")] == [f"{0:020}.log"]
+        assert magicbyte.verify(out / "orders-0")["problems"] == []

@@ -198,7 +198,9 @@ impl FollowerLog {
             if self.needs_segment(unwritten, &batch) {
                 self.write(&records[start..position])?;
                 start = position;
-                self.roll(base_offset)?;
+                // Where a cleaner has removed the first batches, the log still begins where it did.
+                let is_near = self.active.is_none() && fits(&batch, expected);
+                self.roll(if is_near { base_offset.min(expected) } else { base_offset })?;
             }
             let checked = batch.verify();
             if let (Ok(()), Some(batch)) = (&checked, batch.as_v2()) {
@@ -216,10 +218,8 @@ impl FollowerLog {
     fn needs_segment(&self, unwritten: u64, batch: &Batch<'_>) -> bool {
         self.active.as_ref().is_none_or(|active| {
             let size = active.size + unwritten;
-            // Indexes have offsets relative to the name in 32 bits.
-            let fits =
-                batch.last_offset().checked_sub(active.base_offset).is_some_and(|n| i32::try_from(n).is_ok());
-            !fits || (size > 0 && size + batch.size_in_bytes() as u64 > self.segment_bytes)
+            let is_full = size > 0 && size + batch.size_in_bytes() as u64 > self.segment_bytes;
+            is_full || !fits(batch, active.base_offset)
         })
     }
 
@@ -254,6 +254,11 @@ impl FollowerLog {
     pub fn into_appended(self) -> AppendedBatches {
         AppendedBatches { open_transactions: self.open.into_sorted(), ..self.appended }
     }
+}
+
+/// True if a segment with this base offset can have the batch: indexes have offsets relative to it in 32 bits.
+fn fits(batch: &Batch<'_>, base_offset: i64) -> bool {
+    batch.last_offset().checked_sub(base_offset).is_some_and(|relative| i32::try_from(relative).is_ok())
 }
 
 impl ActiveSegment {
