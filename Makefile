@@ -15,7 +15,7 @@ REAL_PARTS := --reruns 1 -rR $(TWO)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run check browser clients downloads test test-rust test-python test-spark test-wheel test-interop newest judged corpus licenses messages lint format fuzz bench bench-spark study wheel docs docs-site inspector test-inspector clean \
+.PHONY: help run check browser clients test test-rust test-python test-spark test-wheel test-interop newest judged corpus licenses messages lint format fuzz bench bench-spark study wheel docs docs-site inspector test-inspector clean \
   test-features test-msrv test-minimal test-targets test-reproducible test-roots smoke deny semver miri lint-workflows sdist check-dist publish-dry-run release-check publish FORCE
 
 help:
@@ -112,11 +112,7 @@ clients:
 check: $(VENV)/built $(VENV)/requirements
 	$(BIN)/python scripts/check.py --profile $(PROFILE)
 
-# While the Rust side is built for the first time, the network has nothing to do.
-test: $(VENV)/runtime
-	@$(MAKE) --no-print-directory downloads & downloads=$$!; \
-	  $(MAKE) --no-print-directory $(VENV)/built && wait $$downloads
-	@$(MAKE) --no-print-directory lint test-rust test-python test-spark test-wheel test-interop
+test: lint test-rust test-python test-spark test-wheel test-interop
 
 test-rust:
 	@scripts/prerequisites "$(PYTHON)"
@@ -213,10 +209,7 @@ $(HDFS)/built: $(HDFS)/fetched $(wildcard tests/interop/hdfs/*.java)
 	javac -d $(HDFS)/classes -cp '$(HDFS)/lib/*' $(wildcard tests/interop/hdfs/*.java)
 	touch $@
 
-REAL := clients $(INTEROP)/built $(JUDGES:%=$(BROKER)/%/built) $(REGISTRY)/built $(HDFS)/built
-downloads: $(VENV)/requirements browser $(REAL)
-
-test-interop: $(VENV)/built $(VENV)/requirements $(REAL)
+test-interop: $(VENV)/built $(VENV)/requirements clients $(INTEROP)/built $(JUDGES:%=$(BROKER)/%/built) $(REGISTRY)/built $(HDFS)/built
 	$(BIN)/python scripts/messages.py --check $(MESSAGE_JARS) $(RECORDS)/*.jar
 	cargo build --quiet --profile ci --workspace $(APART) --example proxy
 	$(BIN)/python -m pytest -q tests/interop --durations 12 $(REAL_PARTS)

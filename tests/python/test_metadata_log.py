@@ -315,7 +315,22 @@ def test_the_quorum_of_a_real_log() -> None:
     assert folded.state.nodes.controllers[1].endpoints[0].port == 19093
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"leaderId": "x"}', b"[" * 9999, b"\xff"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"leaderId": "x"}',
+        b"[" * 9999,
+        b"\xff",
+        b'{"leaderId": 1e400, "leaderEpoch": 1}',
+        b'{"leaderId": 1, "leaderEpoch": 99999999999999999999}',
+        b'{"leaderId": 1, "leaderEpoch": 1, "currentVoters": [{"voterId": 1e400}]}',
+        b'{"leaderId": true, "leaderEpoch": 1}',
+    ],
+    ids=str,
+)
 def test_a_broken_quorum_state(tmp_path: Path, content: bytes) -> None:
     records.write_log(tmp_path, records.batches(RECORDS))
     (tmp_path / "__cluster_metadata-0" / "quorum-state").write_bytes(content)

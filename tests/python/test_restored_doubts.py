@@ -54,6 +54,33 @@ def test_an_isr_of_an_earlier_leader_is_not_believed(tmp_path: Path, isr: list[i
     assert "orders-0" in problem(report, "leader epoch 5, the metadata 3")
 
 
+@pytest.mark.parametrize("has_id", [True, False])
+def test_brokers_that_were_migrated_from_zookeeper(tmp_path: Path, has_id: bool) -> None:
+    """They keep the old form of their meta.properties, which a controller of KRaft does not have."""
+    brokers = [broker(node, [topic_id(node)]) for node in (1, 2)]
+    world = World(tmp_path, [*brokers, topic("orders", 1), partition(1, 0, [1, 2])], dynamic=False)
+    for node in (1, 2):
+        own = f"directory.id={directory_id(node)}\n" if has_id else ""
+        text = f"broker.id={node}\nversion=0\ncluster.id=abc\n{own}"
+        (world.log_dirs[node] / "meta.properties").write_text(text)
+        world.put(node, LOG)
+    report = world.restore(voters=["3@localhost:9093"])
+    assert only(report)["replicas"] == [1, 2]
+    for node in (1, 2):
+        assert offsets_of(tmp_path / f"out/node{node}/logs1") == [*range(200)]
+
+
+def test_records_of_a_later_version_are_named(tmp_path: Path, cli: Cli) -> None:
+    """They have settings that nobody can restore."""
+    later = [frame(99, b"\1\2\0"), frame(98, b"\1\2\0"), frame(99, b"\1\2\0")]
+    world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1]), *later, *SETTINGS])
+    world.put(1, LOG)
+    found = [one for one in world.restore()["metadata_problems"] if "unknown type" in one]
+    assert found == [f"records of the unknown type {number} are left out" for number in (99, 98)]
+    shown = cli("cluster", world.log_dirs[1], code=1)
+    assert shown.count("unknown type 99") == 1
+
+
 def test_a_replica_is_not_here_and_the_isr_is_outdated(tmp_path: Path) -> None:
     world = World(tmp_path, [topic("orders", 1), partition(1, 0, [1, 2, 3], epoch=2)])
     for node in (1, 2):

@@ -157,15 +157,20 @@ def cluster(
         pending_offsets=offsets["pending"] or 0,
         transactions=transactions_of(coordinated),
         open_transactions=open_transactions(plans, coordinated, engine, options, progress),
-        problems=[
-            *found.problems,
-            *repeated_disks(inputs.log_dirs),
-            *topic_problems(topics, directories),
-            *_directory_problems(inputs, choice),
-            *_groups_elsewhere(topics),
-            *offsets["problems"],
-            *transaction_problems,
-        ],
+        # The metadata is also read for each directory.
+        problems=list(
+            dict.fromkeys(
+                [
+                    *found.problems,
+                    *repeated_disks(inputs.log_dirs),
+                    *topic_problems(topics, directories),
+                    *_directory_problems(inputs, choice),
+                    *_groups_elsewhere(topics),
+                    *offsets["problems"],
+                    *transaction_problems,
+                ]
+            )
+        ),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -42,6 +43,8 @@ class CarriedRecords:
 
     def __init__(self) -> None:
         self._by_type: dict[str, dict[_Key, bytes]] = {name: {} for name in _KEYS}
+        self._configs: dict[_Key, set[_Key]] = defaultdict(set)
+        """The configs that each resource has or had."""
 
     def replay(self, name: str, data: dict[str, Any], value: bytes) -> None:
         """Applies a record, whose decoded fields are `data`; records of other types change nothing."""
@@ -49,6 +52,8 @@ class CarriedRecords:
             self._by_type[kind].pop(_KEYS[kind](data), None)
         elif name in _KEYS:
             records, key = self._by_type[name], _KEYS[name](data)
+            if name == "CONFIG_RECORD":
+                self._configs[key[:2]].add(key)
             if data.get("remove") or data.get("value", "") is None or data.get("featureLevel") == 0:
                 records.pop(key, None)
             else:
@@ -56,9 +61,8 @@ class CarriedRecords:
 
     def remove_configs(self, resource_type: int, name: str) -> None:
         """Removes the configs of a resource that was deleted."""
-        configs = self._by_type["CONFIG_RECORD"]
-        for key in [key for key in configs if key[:2] == (resource_type, name)]:
-            del configs[key]
+        for key in self._configs.pop((resource_type, name), ()):
+            self._by_type["CONFIG_RECORD"].pop(key, None)
 
     def of(self, name: str) -> Iterator[tuple[_Key, bytes]]:
         """The records of a type, such as `CONFIG_RECORD`, each with what it is about."""

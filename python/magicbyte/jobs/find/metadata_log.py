@@ -135,6 +135,7 @@ def _fold_snapshot(folded: FoldedMetadata, listings: Sequence[PartitionListing])
         trial = partial
         folded.is_whole = False
     folded.state, folded.snapshot, folded.last_timestamp = trial.state, trial.snapshot, trial.last_timestamp
+    folded.is_whole &= trial.is_whole
     # A snapshot is named after the offset that follows it. Its own offsets start at 0.
     folded.next_offset = int(os.path.basename(trial.snapshot or "")[:20])
 
@@ -205,8 +206,11 @@ def _apply(folded: FoldedMetadata, place: str | None, batch: RecordBatch, start:
                     folded.state.replay_control(record, batch.partition_leader_epoch or 0)
                 else:
                     folded.state.replay(record.value_bytes)
-            except LookupError:
-                continue  # a type of a later version of Kafka, as Kafka does
+            except LookupError as error:
+                # Of a later version of Kafka: the brokers of this one would not start.
+                problem = f"records of the unknown type {error.args[0]} are left out"
+                if problem not in folded.problems:
+                    _leave_out(folded, problem)
             except Error as error:
                 _leave_out(folded, f"{place}: offset {record.offset}: {error}")
     except Error as error:

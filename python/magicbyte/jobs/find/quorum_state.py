@@ -36,10 +36,16 @@ def read_quorum_file(directory: str) -> QuorumFile | None:
     path = os.path.join(directory, _NAME)
     try:
         data = json.loads(_core.read_sidecar(path))
-        leader = int(data["leaderId"])
-        voters = [int(one["voterId"]) for one in data.get("currentVoters") or ()]
-        return QuorumFile(None if leader < 0 else leader, int(data["leaderEpoch"]), voters)
+        leader = _number(data["leaderId"])
+        voters = dict.fromkeys(_number(one["voterId"]) for one in data.get("currentVoters") or ())
+        return QuorumFile(None if leader < 0 else leader, _number(data["leaderEpoch"]), [*voters])
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise Error(f"{path} is not a quorum-state: {error!r}", "invalid_sidecar") from None
+
+
+def _number(value: object) -> int:
+    if type(value) is not int or not -1 <= value < 1 << 31:
+        raise ValueError(f"{value!r} is not an id or an epoch")
+    return value

@@ -68,7 +68,9 @@ def nodes_of(
     """
     by_node: dict[int, dict[str, LogDir]] = defaultdict(dict)
     for log_dir in sorted(log_dirs, key=lambda one: one.path):
-        if log_dir.broker_id is not None and log_dir.is_kraft:
+        # A broker that was migrated from ZooKeeper keeps its old meta.properties.
+        is_node = log_dir.is_kraft or log_dir.broker_id in state.nodes.brokers
+        if log_dir.broker_id is not None and is_node:
             # A disk and its copy are one directory.
             by_node[log_dir.broker_id].setdefault(log_dir.directory_id or log_dir.path, log_dir)
     if not by_node:
