@@ -263,13 +263,16 @@ def test_killed_under_load(cluster: Node, tmp_path: Path) -> None:
 def test_a_cluster_that_changes(cluster: Node, tmp_path: Path) -> None:
     """Records are deleted, a topic is created again, a log is compacted: what a run cannot have is named."""
     out, admin = tmp_path / "backup", AdminClient({"bootstrap.servers": cluster.bootstrap})
-    names = ("changing", "again", "cleaned")
+    # A test that is run once more finds the topics of the first time.
+    names = changing, again, cleaned = [
+        f"{name}.{tmp_path.name}" for name in ("changing", "again", "cleaned")
+    ]
     compacted = {
         "cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.0",
         "min.compaction.lag.ms": "0", "max.compaction.lag.ms": "100",
     }  # fmt: skip
     for name in names:
-        config = compacted if name == "cleaned" else {}
+        config = compacted if name == cleaned else {}
         admin.create_topics([NewTopic(name, 1, 1, config=config)])[name].result(60)
     choice = [option for name in names for option in ("--topic", name)]
 
@@ -283,31 +286,31 @@ def test_a_cluster_that_changes(cluster: Node, tmp_path: Path) -> None:
     produce(20)
     assert backup(cluster, out, *choice)["findings"] == []
     produce(20)
-    (place,) = [TopicPartition("changing", 0, 30)]
+    (place,) = [TopicPartition(changing, 0, 30)]
     admin.delete_records([place])[place].result(60)
-    admin.delete_topics(["again"])["again"].result(60)
+    admin.delete_topics([again])[again].result(60)
     time.sleep(1)
-    admin.create_topics([NewTopic("again", 1, 1)])["again"].result(60)
+    admin.create_topics([NewTopic(again, 1, 1)])[again].result(60)
     time.sleep(1)
     report = backup(cluster, out, *choice, code=1)
     found = {
         (one["topic"], one["found"], one["first_offset"], one["last_offset"]) for one in report["findings"]
     }
-    assert found == {("changing", "lost", 20, 29), ("again", "recreated", None, None)}
-    (aside,) = out.glob("again-0.*-stray")
+    assert found == {(changing, "lost", 20, 29), (again, "recreated", None, None)}
+    (aside,) = out.glob(f"{again}-0.*-stray")
     assert magicbyte.PartitionLog(aside).verify().rows == 20
     assert is_proved(out)
 
     # The cleaner has run, but never over the segment that grows.
     deadline = time.monotonic() + 60
     produce(1)
-    while len(list(cluster.logs.glob("cleaned-0/*.log"))) > 3 and time.monotonic() < deadline:
+    while len(list(cluster.logs.glob(f"{cleaned}-0/*.log"))) > 3 and time.monotonic() < deadline:
         time.sleep(0.5)
-    backup(cluster, out, "--topic", "cleaned")
-    kept = magicbyte.PartitionLog(out / "cleaned-0").verify().rows
-    backup(cluster, out, "--topic", "cleaned", "--full")
-    assert magicbyte.PartitionLog(out / "cleaned-0").verify().rows <= kept
-    assert magicbyte.verify(out / "cleaned-0", against=cluster.bootstrap)["cluster"]["equal"]
+    backup(cluster, out, "--topic", cleaned)
+    kept = magicbyte.PartitionLog(out / f"{cleaned}-0").verify().rows
+    backup(cluster, out, "--topic", cleaned, "--full")
+    assert magicbyte.PartitionLog(out / f"{cleaned}-0").verify().rows <= kept
+    assert magicbyte.verify(out / f"{cleaned}-0", against=cluster.bootstrap)["cluster"]["equal"]
     assert is_proved(out)
 
 

@@ -74,10 +74,9 @@ pub fn digest_chunk(
             if reader.leaves_out(record.offset(), counts) {
                 return;
             }
-            bytes.clear();
-            write_record(record, is_control, &mut bytes);
             let range = record.offset().div_euclid(width.max(1));
-            add(&mut of_batch, RangeDigest { range, records: 1, digest: XxHash3_128::oneshot(&bytes) });
+            let digest = hash_of(record, is_control, &mut bytes);
+            add(&mut of_batch, RangeDigest { range, records: 1, digest });
         });
         match digested {
             Ok(counts) => {
@@ -177,10 +176,9 @@ impl FetchDigests {
         let (bytes, mut of_batch) = (&mut self.bytes, Vec::new());
         digest_batch(batch, &mut self.decompressor, |record, _| {
             if counts && offsets.contains(&record.offset()) {
-                bytes.clear();
-                write_record(record, batch.is_control(), bytes);
                 let range = record.offset().div_euclid(self.width);
-                add(&mut of_batch, RangeDigest { range, records: 1, digest: XxHash3_128::oneshot(bytes) });
+                let digest = hash_of(record, batch.is_control(), bytes);
+                add(&mut of_batch, RangeDigest { range, records: 1, digest });
             }
         })?;
         of_batch.iter().for_each(|&digest| add(&mut self.ranges, digest));
@@ -213,9 +211,8 @@ pub fn digest_record(
     let (mut found, mut bytes) = (None, Vec::new());
     digest_batch(batch, decompressor, |record, _| {
         if offset.is_none_or(|offset| offset == record.offset()) {
-            bytes.clear();
-            write_record(record, batch.is_control(), &mut bytes);
-            found = Some(RecordDigest { offset: record.offset(), digest: XxHash3_128::oneshot(&bytes) });
+            let digest = hash_of(record, batch.is_control(), &mut bytes);
+            found = Some(RecordDigest { offset: record.offset(), digest });
         }
     })?;
     Ok(found)
@@ -249,10 +246,13 @@ fn add(ranges: &mut Vec<RangeDigest>, more: RangeDigest) {
     }
 }
 
-fn write_record(record: &Record<'_>, is_control: bool, bytes: &mut Vec<u8>) {
+/// The hash of a record; `bytes` is memory to use again.
+fn hash_of(record: &Record<'_>, is_control: bool, bytes: &mut Vec<u8>) -> u128 {
+    bytes.clear();
     let is_append_time = record.timestamp_type() == TimestampType::LogAppendTime;
     write_place(record.offset(), record.timestamp(), is_append_time, is_control, bytes);
     write_content(record, bytes);
+    XxHash3_128::oneshot(bytes)
 }
 
 /// Writes all of a record but its content.

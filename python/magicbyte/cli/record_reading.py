@@ -36,7 +36,7 @@ _FOLLOW_SECONDS = 0.2
 _DISCOVER_SECONDS = 10.0
 """The time between two looks for new partitions."""
 _LOOKS = 10
-"""The number of looks until a log counts as shorter: old brokers that lead anew may not know the end."""
+"""The number of looks until a log counts as shorter: a new leader of an old version may not know its end."""
 
 
 def matching(keys: Sequence[bytes], pattern: str | None) -> Select:

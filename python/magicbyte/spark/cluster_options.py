@@ -19,7 +19,7 @@ _PREFIX = "kafka."
 _SERVERS = "bootstrap.servers"
 _ISOLATION = "isolation.level"
 _PROTOCOL = re.compile(r"^(?!kafkas?:)[0-9a-zA-Z%._-]*://")
-"""What Kafka's clients accept before an address, without effect. A URL of ours would tell of TLS."""
+"""A protocol before an address, which Kafka's clients accept without effect. A URL of ours tells of TLS."""
 _NO_GROUP = "this source joins no consumer group"
 _RETRIES = "requests are repeated for a minute, and kafka.request.timeout.ms is the deadline of each"
 OF_SPARKS_SOURCE = {

@@ -62,8 +62,8 @@ class ClusterStreamReader(MicroBatchReader[ClusterLog, OffsetRange]):
     def _resumed(
         self, begin: Mapping[TopicPartition, int], logs: Mapping[TopicPartition, ClusterLog]
     ) -> Mapping[TopicPartition, int]:
-        """As Spark's source: at the end of a log that has become shorter, and nowhere in a partition that is
-        gone. It is new when it comes back.
+        """Continues as Spark's source does: at the end of a log that has become shorter, and not at all in a
+        partition that is gone, which is new when it comes back.
         """
         resumed = {name: offset for name, offset in begin.items() if name in logs}
         targets = self._target or {}

@@ -184,7 +184,7 @@ class MicroBatchReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gene
         begin: Mapping[TopicPartition, int],
         logs: Mapping[TopicPartition, Log],
     ) -> Mapping[TopicPartition, int]:
-        """Where to continue: not before lost positions, since files that are gone may be copied again."""
+        """The offsets to continue at: no earlier ones, since files that are gone may be copied again."""
         return begin
 
     def _losses(self) -> Losses:

@@ -59,21 +59,7 @@ impl Lineage {
                 agreements[share.copy] = agreements[share.copy].max(run.next_offset);
             }
         }
-        let mut contradictions = vec![i64::MAX; alignment.copies.len()];
-        let leading: Vec<&Run> = of_leader().collect();
-        for run in runs.iter().filter(|run| run.share_of(leader).is_none()) {
-            let following = leading.partition_point(|other| other.next_offset <= run.first_offset);
-            let Some(other) = leading.get(following).filter(|other| other.first_offset < run.next_offset)
-            else {
-                continue;
-            };
-            let offset = run.first_offset.max(other.first_offset);
-            for copy in run.shares.iter().map(|share| share.copy) {
-                if run.first_offset >= cleaned_until && offset >= agreements[copy] {
-                    contradictions[copy] = contradictions[copy].min(offset);
-                }
-            }
-        }
+        let contradictions = contradictions(runs, leader, &agreements, cleaned_until);
         let mut lineage = Self {
             leader,
             end: agreements.get(leader).copied().unwrap_or(i64::MIN),
@@ -123,6 +109,27 @@ impl Lineage {
     fn agrees(&self, run: &Run) -> bool {
         run.shares.iter().any(|share| run.next_offset <= self.agreements[share.copy])
     }
+}
+
+/// See [`Lineage::contradictions`]: `i64::MAX` for a copy without one.
+fn contradictions(runs: &[Run], leader: usize, agreements: &[i64], cleaned_until: i64) -> Vec<i64> {
+    let (leading, others): (Vec<&Run>, Vec<&Run>) =
+        runs.iter().partition(|run| run.share_of(leader).is_some());
+    let mut found = vec![i64::MAX; agreements.len()];
+    for run in others.into_iter().filter(|run| run.first_offset >= cleaned_until) {
+        let following = leading.partition_point(|other| other.next_offset <= run.first_offset);
+        if let Some(other) = leading.get(following)
+            && other.first_offset < run.next_offset
+        {
+            let offset = run.first_offset.max(other.first_offset);
+            for copy in run.shares.iter().map(|share| share.copy) {
+                if offset >= agreements[copy] {
+                    found[copy] = found[copy].min(offset);
+                }
+            }
+        }
+    }
+    found
 }
 
 /// True if a checkpoint has the epoch of a run's batches, or is older.

@@ -12,7 +12,7 @@ __all__ = ["Findings"]
 
 
 class Findings:
-    """What a run has found, in this order."""
+    """The findings, in the order in which they were made."""
 
     def __init__(self) -> None:
         self.all: list[BackupFinding] = []

@@ -100,7 +100,7 @@ class LogSums(TypedDict):
     damaged: list[DamagedBatch]
     """The first `LISTED`."""
     last_record: LastRecord | None
-    """That of the last good batch that has one; missing in manifests before 0.2.0."""
+    """The last record of the last good batch that has one. Manifests of earlier versions do not tell it."""
 
 
 class CopiedBatches(LogSums):
