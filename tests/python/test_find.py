@@ -337,6 +337,16 @@ def test_branches_are_partitions_of_their_own(
     assert f"has other batches than {other['branch_of']} at the same offsets" in text
 
 
+def test_topics_with_the_same_records_are_no_copies(tmp_path: Path) -> None:
+    """A program writes the same to three topics: only their first and last batches are equal."""
+    first, last = segment(0, 1), segment(495, 1)
+    middles = [segment(5, 98, per_batch=5), segment(5, 49, per_batch=10), segment(5, 245, per_batch=2)]
+    save(tmp_path / "saved", [first + middle + last for middle in middles])
+    report = magicbyte.find(tmp_path / "saved", out=tmp_path / "out")
+    assert [len(records) for records in found(tmp_path / "out").values()] == [500] * 3
+    assert sum(one["branch_of"] is not None for one in report["partitions"]) == 2
+
+
 def test_many_branches(tmp_path: Path) -> None:
     texts = [f"b{number}" for number in range(12)]
     save(tmp_path / "saved", [branch(text, 6 + number) for number, text in enumerate(texts)])

@@ -83,7 +83,7 @@ def _print(report: FindReport, out: str | None) -> None:
         if one["branch_of"] is not None:
             print_line(
                 f"{one['topic']}-{one['partition']} has other batches than {one['branch_of']} at the same"
-                " offsets: it is another branch of it, or was cleaned at another time"
+                " offsets: it is another branch of it, was cleaned at another time, or is another topic"
             )
     batches = sum(file["batches"] for file in report["files"])
     print_line(f"{batches:,} batch{'' if batches == 1 else 'es'} in {count_of(len(report['files']), 'file')}")

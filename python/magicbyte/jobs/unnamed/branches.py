@@ -1,9 +1,9 @@
 """Runs of one partition that are not one log.
 
-An equal batch says that two runs are of the same partition, and that they are equal before it, as replicas
-are. After their last common batch, each may go on by itself: one of them was written before an unclean
-election, or was cleaned at another time. So runs with common offsets are of one log only if one of them has
-the last batch of the other.
+An equal batch says that two runs are of the same partition, as replicas are. After their last common batch,
+each may go on by itself: one of them was written before an unclean election, or was cleaned at another time.
+Two topics to which a program writes the same have equal batches, too. So runs with common offsets are of one
+log only if one of them has the marked batches of the other, which are its last one and a sample of all.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ def split_branches(groups: Sequence[Group], search: Search) -> list[Group]:
     waiting, done = list(groups), []
     for _ in range(_ROUNDS):
         wanted: dict[str, list[BatchMark]] = defaultdict(list)
-        for _, holder, mark in chain.from_iterable(_overlaps(group.runs) for group in waiting):
-            question = _place(holder), _key(mark)
-            if question[1] not in marks[question[0]] and question not in asked:
-                asked.add(question)
-                wanted[holder.file].append(mark)
+        for _, holder, expected in chain.from_iterable(_overlaps(group.runs) for group in waiting):
+            for mark in expected:
+                question = _place(holder), _key(mark)
+                if question[1] not in marks[question[0]] and question not in asked:
+                    asked.add(question)
+                    wanted[holder.file].append(mark)
         for found in search(wanted) if wanted else ():
             if (known := marks.get(_place(found))) is not None:
                 known |= set(map(_key, found.run["marks"]))
@@ -73,9 +74,9 @@ def _of_other_branches(runs: Sequence[FileRun], marks: Mapping[_Place, set[_Mark
     """
     branches = {_place(one): [one] for one in runs}
     contradictions = []
-    for one, other, mark in _overlaps(runs):
+    for one, other, expected in _overlaps(runs):
         branch, same = sorted((branches[_place(one)], branches[_place(other)]), key=len)
-        if _key(mark) not in marks[_place(other)]:
+        if not marks[_place(other)].issuperset(map(_key, expected)):
             contradictions.append((one, other))
         elif branch is not same:
             same += branch
@@ -89,26 +90,23 @@ def _of_other_branches(runs: Sequence[FileRun], marks: Mapping[_Place, set[_Mark
     return others
 
 
-def _overlaps(runs: Sequence[FileRun]) -> Iterator[tuple[FileRun, FileRun, BatchMark]]:
-    """Pairs of runs with common offsets: the one that ends first, the other, and the last batch of the first
-    that tells it from others, which the other has if they are of one log.
+def _overlaps(runs: Sequence[FileRun]) -> Iterator[tuple[FileRun, FileRun, list[BatchMark]]]:
+    """Pairs of runs with common offsets: the one that ends first, the other, and the marks of the first that
+    the other has if they are of one log.
     """
     longest: FileRun | None = None
     for one in sorted(runs, key=lambda one: (one.run["first_offset"], -one.run["last_offset"])):
         if longest is None or longest.run["last_offset"] < one.run["first_offset"]:
             longest = one
         elif longest.run["last_offset"] < one.run["last_offset"]:
-            yield from _ending_first(longest, one)
+            yield longest, one, _marks_from(longest, one.run["first_offset"])
             longest = one
         else:
-            yield from _ending_first(one, longest)
+            yield one, longest, one.run["marks"]
 
 
-def _ending_first(one: FileRun, other: FileRun) -> Iterator[tuple[FileRun, FileRun, BatchMark]]:
-    # A run of nothing but markers has no mark: they are equal in many partitions.
-    last = max(one.run["marks"], key=lambda mark: mark["offset"], default=None)
-    if last is not None:
-        yield one, other, last
+def _marks_from(one: FileRun, offset: int) -> list[BatchMark]:
+    return [mark for mark in one.run["marks"] if mark["offset"] >= offset]
 
 
 def _one_by_one(group: Group) -> Iterator[Group]:

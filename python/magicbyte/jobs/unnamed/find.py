@@ -74,7 +74,8 @@ class FoundPartition(TypedDict):
     """The evidence that its runs belong together."""
     branch_of: str | None
     """The partition, such as `unknown-0`, with which it has batches in common, and then others at the same
-    offsets: one of the two was written before an unclean election, or cleaned at another time.
+    offsets: one of the two was written before an unclean election, or cleaned at another time, or it is
+    another topic to which the same was written.
     """
     first_offset: int
     last_offset: int
